@@ -1,0 +1,55 @@
+# The chores by their short names; `cargo xtask` and `xtask/deps.sh` do the work.
+# Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
+
+.POSIX:
+.PHONY: help assess binary test deps tidy bench check-release dist fmt clean
+
+STRICT = 1
+ARGS =
+CARGO = cargo
+
+help:
+	@echo 'make assess         build the static binary and assess this machine (ARGS="--cpus 3 --duration 20s")'
+	@echo 'make test           format, tidy, clippy, tests, report in a browser, kernels in the lab (STRICT=0: none needed)'
+	@echo 'make bench          compare with the peers, interleaved'
+	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
+	@echo 'make dist           static binaries for x86-64 and arm64 in dist/'
+	@echo 'make deps tidy fmt clean'
+
+# Exit 2 of stillcore is a finding about the machine, no error of the build; 1 is an error.
+assess: binary
+	@bin="$${CARGO_TARGET_DIR:-target}/$$(uname -m)-unknown-linux-musl/dist/stillcore"; \
+	status=0; "$$bin" assess $(ARGS) || status=$$?; \
+	case $$status in 0 | 2) exit 0 ;; *) exit $$status ;; esac
+
+binary:
+	@sh xtask/deps.sh build
+	@$(CARGO) build --locked --profile dist --package stillcore --target "$$(uname -m)-unknown-linux-musl"
+
+deps:
+	@sh xtask/deps.sh test
+
+test: deps
+	@strict=true; test "$(STRICT)" != 0 || strict=false; $(CARGO) xtask test --strict $$strict
+
+tidy:
+	@$(CARGO) xtask tidy
+
+bench: binary
+	@sh xtask/deps.sh test
+	@bin="$${CARGO_TARGET_DIR:-target}/$$(uname -m)-unknown-linux-musl/dist/stillcore"; "$$bin" bench $(ARGS)
+
+check-release:
+	@sh xtask/deps.sh release
+	@$(CARGO) xtask check-release
+
+dist:
+	@sh xtask/deps.sh release
+	@$(CARGO) xtask dist
+
+fmt:
+	@$(CARGO) fmt --all
+
+clean:
+	@$(CARGO) clean
+	@rm -rf dist

@@ -1,0 +1,280 @@
+//! What the comparison finds in simulated runs, and how rarely it finds something where there is nothing.
+
+use super::*;
+use crate::shape::Verdict;
+use crate::testing::record;
+use model::run::{Losses, ObserverCost, Phase};
+use model::{Cpus, Sample};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::Rng;
+
+const PHASES: [&str; 3] = ["idle-before", "disturbed", "idle-after"];
+const SECOND: i64 = 1_000_000_000;
+
+fn run() -> Run {
+    let phase = |(at, name): (usize, &&str)| {
+        let t0_ns = at as i64 * 100 * SECOND;
+        Phase { name: (*name).to_owned(), t0_ns, t1_ns: t0_ns + 100 * SECOND, disturbed: at == 1 }
+    };
+    Run {
+        schema: model::run::SCHEMA.into(),
+        tool_version: "0".into(),
+        command: Vec::new(),
+        started_at: String::new(),
+        complete: true,
+        incomplete_reason: None,
+        machine_before: String::new(),
+        machine_after: None,
+        measured_cpus: Cpus::one(1),
+        housekeeping_cpus: Cpus::one(0),
+        plan: Vec::new(),
+        phases: PHASES.iter().enumerate().map(phase).collect(),
+        windows: Vec::new(),
+        probes: Vec::new(),
+        stressors: Vec::new(),
+        trace: None,
+        losses: Losses::default(),
+        observer: ObserverCost::default(),
+        seeds: std::collections::BTreeMap::from([("analysis".to_owned(), 1)]),
+        limits: Vec::new(),
+    }
+}
+
+/// Uniform in (0, 1).
+fn uniform(random: &mut ChaCha8Rng) -> f64 {
+    (f64::from(random.next_u32()) + 0.5) / 4_294_967_296.0
+}
+
+fn normal(random: &mut ChaCha8Rng) -> f64 {
+    (-2.0 * uniform(random).ln()).sqrt() * (std::f64::consts::TAU * uniform(random)).cos()
+}
+
+/// Wake-up latencies around 5 µs with a long tail, autocorrelated by `rho`, times `factor`.
+fn latencies(random: &mut ChaCha8Rng, n: i64, rho: f64, factor: f64) -> Vec<Sample> {
+    let mut state = normal(random);
+    (0..n)
+        .map(|at| {
+            state = rho * state + (1.0 - rho * rho).sqrt() * normal(random);
+            let value_ns = (factor * 5_000.0 * (0.3 * state).exp()) as i64;
+            Sample { t_ns: at * 1_000_000, value_ns, seq: at as u64, missed: 0, flags: 0 }
+        })
+        .collect()
+}
+
+fn wakeup_record(phase: &str, n: i64) -> ProbeRecord {
+    ProbeRecord { phase: phase.into(), t1_ns: n * 1_000_000, ..record(ProbeKind::Wakeup) }
+}
+
+fn compared(run: &Run, windows: &[(ProbeRecord, Intervals)], tallies: &[Option<Tally>; 3]) -> Vec<Comparison> {
+    let data: Vec<WindowData<'_>> = windows
+        .iter()
+        .zip(tallies)
+        .map(|((record, intervals), tally)| WindowData { record, intervals, tally: tally.as_ref() })
+        .collect();
+    let observable = EventClass::ALL.iter().copied().collect();
+    compare(run, &data, &EventTrust { observable: &observable, whole: &|_| true })
+}
+
+fn wakeups(random: &mut ChaCha8Rng, n: i64, rho: f64, factors: [f64; 3]) -> Vec<Comparison> {
+    let windows: Vec<_> = PHASES
+        .iter()
+        .zip(factors)
+        .map(|(phase, factor)| (wakeup_record(phase, n), Intervals::new(&latencies(random, n, rho, factor), 0)))
+        .collect();
+    compared(&run(), &windows, &[None, None, None])
+}
+
+/// Noise windows of `seconds` with bursts of `burst` gaps at `per_s` bursts a second.
+fn noise(random: &mut ChaCha8Rng, seconds: i64, burst: u32, per_s: [f64; 3]) -> [(ProbeRecord, Vec<Sample>); 3] {
+    [0, 1, 2].map(|at| {
+        let length = seconds * SECOND;
+        let slices = (0..seconds).map(|s| [s * SECOND, s * SECOND + 900_000_000]).collect();
+        let spin_ns = seconds as u64 * 900_000_000;
+        let phase = PHASES[at].to_owned();
+        let record = ProbeRecord { phase, t1_ns: length, slices, spin_ns, ..record(ProbeKind::Noise) };
+        let mut samples = Vec::new();
+        let mut t = 0.0;
+        loop {
+            t -= uniform(random).ln() / per_s[at];
+            if t >= seconds as f64 {
+                break;
+            }
+            for k in 0..burst {
+                let t_ns = (t * 1e9) as i64 + i64::from(k) * 300_000;
+                if t_ns % SECOND < 900_000_000 && t_ns < length {
+                    samples.push(Sample { t_ns, value_ns: (5_000.0 * (0.5 * normal(random)).exp()) as i64, ..Sample::default() });
+                }
+            }
+        }
+        (record, samples)
+    })
+}
+
+/// The same windows as noise samples and as irq and softirq spans of a trace.
+fn noises(random: &mut ChaCha8Rng, seconds: i64, burst: u32, per_s: [f64; 3]) -> Vec<Comparison> {
+    let windows = noise(random, seconds, burst, per_s);
+    let tallies = [0, 1, 2].map(|at| {
+        let (record, samples) = &windows[at];
+        let mut tally = Tally::new(record, Intervals::default(), 0);
+        for (number, sample) in samples.iter().enumerate() {
+            let class = if number % 3 == 0 { EventClass::Softirq } else { EventClass::Irq };
+            let (t0_ns, net_ns) = (sample.t_ns, sample.value_ns as u64);
+            let t1_ns = t0_ns + sample.value_ns;
+            tally.span(&crate::spans::Span { cpu: 1, class, t0_ns, t1_ns, net_ns, label: 0, counts: true });
+        }
+        Some(tally)
+    });
+    let windows: Vec<_> =
+        windows.into_iter().map(|(record, samples)| (record, Intervals::new(&samples, 0))).collect();
+    compared(&run(), &windows, &tallies)
+}
+
+fn verdict(comparisons: &[Comparison], figure: &str) -> Verdict {
+    comparisons.iter().find(|c| c.figure == figure).unwrap_or_else(|| panic!("no {figure} in {comparisons:#?}")).verdict
+}
+
+fn told(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Worse | Verdict::Better)
+}
+
+#[test]
+fn a_doubled_latency_is_told_apart_and_a_halved_one_too() {
+    let mut random = resample::generator(3, 0);
+    let comparisons = wakeups(&mut random, 4_000, 0.5, [1.0, 2.0, 1.0]);
+    assert_eq!(verdict(&comparisons, "wakeup p50"), Verdict::Worse);
+    assert_eq!(verdict(&comparisons, "wakeup p99"), Verdict::Worse);
+    assert_eq!(verdict(&comparisons, "wakeup observed max"), Verdict::Withheld);
+    assert_eq!(verdict(&wakeups(&mut random, 4_000, 0.5, [1.0, 0.5, 1.0]), "wakeup p50"), Verdict::Better);
+}
+
+#[test]
+fn controls_that_drift_forbid_what_they_do_not_bracket() {
+    let mut random = resample::generator(4, 0);
+    let comparisons = wakeups(&mut random, 4_000, 0.5, [1.0, 2.0, 1.8]);
+    assert_eq!(verdict(&comparisons, "wakeup p50"), Verdict::CannotTell);
+}
+
+#[test]
+fn the_same_run_gives_the_same_answer() {
+    let once = || wakeups(&mut resample::generator(5, 0), 1_000, 0.5, [1.0, 1.1, 1.0]);
+    assert_eq!(once(), once());
+}
+
+#[test]
+fn ten_times_the_noise_is_told_apart() {
+    let comparisons = noises(&mut resample::generator(6, 0), 10, 1, [5.0, 50.0, 5.0]);
+    for figure in ["noise share", "noise gaps per second", "noise irq per second", "noise softirq per second"] {
+        assert_eq!(verdict(&comparisons, figure), Verdict::Worse, "{figure}");
+    }
+}
+
+#[test]
+fn one_burst_is_not_told_apart() {
+    // The first seed that gives a burst in the disturbed window alone.
+    let burst = (0..).map(|seed| noises(&mut resample::generator(7, seed), 10, 30, [1e-9, 0.1, 1e-9]));
+    let comparisons = burst.into_iter().find(|c| c[0].disturbed > Some(0.0)).unwrap();
+    assert!(comparisons.iter().all(|c| c.verdict == Verdict::CannotTell), "{comparisons:#?}");
+}
+
+#[test]
+fn a_missing_control_or_a_full_ring_withholds() {
+    let mut random = resample::generator(8, 0);
+    let windows: Vec<_> = PHASES[..2]
+        .iter()
+        .map(|phase| (wakeup_record(phase, 500), Intervals::new(&latencies(&mut random, 500, 0.0, 1.0), 0)))
+        .collect();
+    let comparisons = compared(&run(), &windows, &[None, None, None]);
+    assert!(comparisons.iter().all(|c| c.verdict == Verdict::Withheld), "{comparisons:#?}");
+    assert!(comparisons[0].sentence.contains("the idle control after is missing"), "{}", comparisons[0].sentence);
+
+    let windows: Vec<_> = PHASES
+        .iter()
+        .map(|phase| {
+            let lossy = ProbeRecord { ring_lost: 3, ..wakeup_record(phase, 500) };
+            (lossy, Intervals::new(&latencies(&mut random, 500, 0.0, 1.0), 0))
+        })
+        .collect();
+    let comparisons = compared(&run(), &windows, &[None, None, None]);
+    assert!(comparisons[0].sentence.contains("9 samples were lost"), "{}", comparisons[0].sentence);
+}
+
+#[test]
+fn a_trace_with_holes_withholds_events_and_nothing_else() {
+    let [a, b, c] = noise(&mut resample::generator(9, 0), 5, 1, [5.0; 3]);
+    let prepared: Vec<_> = [a, b, c]
+        .into_iter()
+        .map(|(record, samples)| {
+            let mut tally = Tally::new(&record, Intervals::default(), 0);
+            let (class, t0_ns, t1_ns) = (EventClass::Irq, 100, 200);
+            tally.span(&crate::spans::Span { cpu: 1, class, t0_ns, t1_ns, net_ns: 100, label: 0, counts: true });
+            (record, Intervals::new(&samples, 0), tally)
+        })
+        .collect();
+    let data: Vec<_> = prepared
+        .iter()
+        .map(|(record, intervals, tally)| WindowData { record, intervals, tally: Some(tally) })
+        .collect();
+    let observable = BTreeSet::from([EventClass::Irq]);
+    let comparisons = compare(&run(), &data, &EventTrust { observable: &observable, whole: &|_| false });
+    assert_eq!(verdict(&comparisons, "noise irq per second"), Verdict::Withheld);
+    assert_ne!(verdict(&comparisons, "noise share"), Verdict::Withheld);
+}
+
+#[test]
+fn missed_releases_are_rates_too() {
+    let mut random = resample::generator(10, 0);
+    let windows: Vec<_> = PHASES
+        .iter()
+        .zip([0, 60, 1])
+        .map(|(phase, missed)| {
+            let record = ProbeRecord { missed, ..wakeup_record(phase, 2_000) };
+            (record, Intervals::new(&latencies(&mut random, 2_000, 0.0, 1.0), 0))
+        })
+        .collect();
+    let comparisons = compared(&run(), &windows, &[None, None, None]);
+    assert_eq!(verdict(&comparisons, "wakeup missed releases per second"), Verdict::Worse);
+}
+
+#[test]
+fn a_run_without_a_disturbed_phase_compares_nothing() {
+    let mut run = run();
+    run.phases.iter_mut().for_each(|phase| phase.disturbed = false);
+    assert!(compared(&run, &[], &[None, None, None]).is_empty());
+}
+
+/// Share of the repetitions in which a figure is told apart, where nothing differs.
+fn false_verdicts(repetitions: usize, seed: u64, one: impl Fn(&mut ChaCha8Rng) -> Vec<Comparison>) -> Vec<(String, f64)> {
+    let mut counts = std::collections::BTreeMap::<String, usize>::new();
+    for repetition in 0..repetitions {
+        for comparison in one(&mut resample::generator(seed, repetition as u64)) {
+            *counts.entry(comparison.figure).or_default() += usize::from(told(comparison.verdict));
+        }
+    }
+    counts.into_iter().map(|(figure, count)| (figure, count as f64 / repetitions as f64)).collect()
+}
+
+fn assert_rare(shares: Vec<(String, f64)>) {
+    assert!(!shares.is_empty());
+    assert!(shares.iter().all(|(_, share)| *share < 0.05), "{shares:?}");
+}
+
+#[test]
+fn nothing_is_rarely_taken_for_something_in_independent_samples() {
+    assert_rare(false_verdicts(200, 11, |random| wakeups(random, 1_000, 0.0, [1.0; 3])));
+}
+
+#[test]
+fn nothing_is_rarely_taken_for_something_in_autocorrelated_samples() {
+    assert_rare(false_verdicts(200, 12, |random| wakeups(random, 2_000, 0.95, [1.0; 3])));
+}
+
+#[test]
+fn nothing_is_rarely_taken_for_something_in_independent_events() {
+    assert_rare(false_verdicts(200, 14, |random| noises(random, 10, 1, [20.0; 3])));
+    assert_rare(false_verdicts(200, 16, |random| noises(random, 10, 1, [1.0; 3])));
+}
+
+#[test]
+fn nothing_is_rarely_taken_for_something_in_bursts() {
+    assert_rare(false_verdicts(200, 15, |random| noises(random, 10, 6, [4.0; 3])));
+}

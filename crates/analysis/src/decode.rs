@@ -1,0 +1,377 @@
+//! The one place where the bytes of a trace become [`KernelEvent`]s: fields by name, functions by symbol, classes by catalogue.
+//!
+//! Names, order and types of fields differ between kernels, so each event gets a plan once, when the trace is opened. An event
+//! whose fields cannot be found is counted, said to be unreadable, and its class is not taken for observed.
+//! `TRACE_FLAG_*`: Linux include/linux/trace_events.h. Softirq numbers: include/linux/interrupt.h.
+
+use crate::labels::{LabelId, Labels};
+use crate::spans::KnownLabels;
+use crate::view::{Context, KernelEvent, What};
+use ftrace::{Endian, Event, EventFormat, Field, Formats, Symbols};
+use model::EventClass;
+use model::events::{EventCatalogue, EventSpec, Role};
+use std::collections::{BTreeSet, HashMap};
+
+/// `TRACE_FLAG_HARDIRQ | TRACE_FLAG_SOFTIRQ | TRACE_FLAG_NMI`.
+const IN_INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
+
+/// The softirqs by number, as `/proc/softirqs` names them.
+pub const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+/// The function of timers that end a sleep (kernel/time/hrtimer.c).
+const SLEEPER: &str = "hrtimer_wakeup";
+
+/// Turns the events of one trace into [`KernelEvent`]s.
+pub struct Decoder {
+    endian: Endian,
+    /// By event number of the traced kernel.
+    plans: Vec<Option<Plan>>,
+    names: Vec<String>,
+    symbols: Symbols,
+    /// Functions already named.
+    functions: HashMap<u64, LabelId>,
+    labels: Labels,
+    known: KnownLabels,
+    unreadable: Vec<String>,
+}
+
+struct Plan {
+    event: u16,
+    /// Field that must hold a value for the event to matter: the in-kernel filter, for traces recorded without it.
+    only: Option<(Field, u64)>,
+    pick: Pick,
+}
+
+enum Pick {
+    Enter {
+        class: EventClass,
+        context: Context,
+        key: Option<Field>,
+        label: Naming,
+        when: HashMap<LabelId, EventClass>,
+    },
+    Exit {
+        of: u16,
+        class: EventClass,
+        key: Option<Field>,
+        label: LabelId,
+    },
+    Instant {
+        class: EventClass,
+        label: Naming,
+        length: Option<Field>,
+    },
+    Switch {
+        prev: Field,
+        next: Field,
+        comm: Field,
+    },
+    Wake {
+        pid: Field,
+        target: Field,
+    },
+    Armed {
+        timer: Field,
+    },
+    Migrate {
+        pid: Field,
+        from: Field,
+        to: Field,
+        comm: Field,
+    },
+    Called {
+        function: Field,
+    },
+    Other,
+}
+
+enum Naming {
+    Always(LabelId),
+    Text(Field),
+    Function(Field),
+    Softirq(Field),
+    Number(Field),
+}
+
+impl Decoder {
+    /// A plan for every event of the trace. Events that the catalogue lacks are counted under their own names.
+    pub fn new(catalogue: &EventCatalogue, formats: &Formats, symbols: Symbols) -> Self {
+        let mut labels = Labels::default();
+        let known = KnownLabels {
+            sleeper: (!symbols.is_empty()).then(|| labels.id(SLEEPER)),
+            unnamed: labels.id("(running when recording began)"),
+        };
+        let names = catalogue.events.iter().map(|spec| spec.name.clone()).collect();
+        let (plans, functions, unreadable) = (Vec::new(), HashMap::new(), Vec::new());
+        let mut decoder =
+            Self { endian: formats.endian(), plans, names, symbols, functions, labels, known, unreadable };
+        for format in formats.iter() {
+            decoder.plan(catalogue, formats, format);
+        }
+        decoder
+    }
+
+    fn plan(&mut self, catalogue: &EventCatalogue, formats: &Formats, format: &EventFormat) {
+        let name = format.full_name();
+        let found = catalogue.events.iter().position(|spec| spec.name == name);
+        let plan = if let Some(event) = found {
+            let spec = &catalogue.events[event];
+            let pick = self.pick(catalogue, formats, format, spec).unwrap_or_else(|field| {
+                self.unreadable.push(format!("{name} has no field {field}"));
+                Pick::Other
+            });
+            Plan { event: event as u16, only: only(spec, format), pick }
+        } else {
+            self.names.push(name);
+            Plan { event: (self.names.len() - 1) as u16, only: None, pick: Pick::Other }
+        };
+        let id = usize::from(format.id);
+        if self.plans.len() <= id {
+            self.plans.resize_with(id + 1, || None);
+        }
+        self.plans[id] = Some(plan);
+    }
+
+    /// Err: the field that is missing.
+    fn pick(
+        &mut self,
+        catalogue: &EventCatalogue,
+        formats: &Formats,
+        format: &EventFormat,
+        spec: &EventSpec,
+    ) -> Result<Pick, String> {
+        let field = |name: &str| format.field(name).cloned().ok_or_else(|| name.to_owned());
+        Ok(match (spec.role, spec.name.as_str(), spec.class) {
+            (Role::Enter, _, Some(class)) => {
+                let when = spec.when.iter().map(|(text, class)| (self.labels.id(text), *class)).collect();
+                let context = if spec.preemptible { Context::Preemptible } else { Context::Hard };
+                let key = key(spec, formats).and_then(|key| format.field(key)).cloned();
+                Pick::Enter { class, context, key, label: self.naming(spec, format)?, when }
+            }
+            (Role::Exit, name, _) => {
+                let entry = catalogue.events.iter().position(|entry| entry.exit.as_deref() == Some(name));
+                let Some(of) = entry else { return Ok(Pick::Other) };
+                let entry = &catalogue.events[of];
+                let key = key(entry, formats).and_then(|key| format.field(key)).cloned();
+                let class = entry.class.unwrap_or(EventClass::Irq);
+                Pick::Exit { of: of as u16, class, key, label: self.labels.id(short(&entry.name)) }
+            }
+            (Role::Instant, "sched:sched_migrate_task", _) => Pick::Migrate {
+                pid: field("pid")?,
+                from: field("orig_cpu")?,
+                to: field("dest_cpu")?,
+                comm: field("comm")?,
+            },
+            (Role::Instant, _, Some(class)) => {
+                let length = spec.length_ns.as_deref().map(field).transpose()?;
+                Pick::Instant { class, label: self.naming(spec, format)?, length }
+            }
+            (Role::Switch, _, _) => {
+                Pick::Switch { prev: field("prev_pid")?, next: field("next_pid")?, comm: field("next_comm")? }
+            }
+            (Role::Link, "sched:sched_waking" | "sched:sched_wakeup" | "sched:sched_wakeup_new", _) => {
+                Pick::Wake { pid: field("pid")?, target: field("target_cpu")? }
+            }
+            (Role::Link, "timer:hrtimer_start", _) => Pick::Armed { timer: field("hrtimer")? },
+            (Role::Link, "csd:csd_function_entry", _) => Pick::Called { function: field("func")? },
+            _ => Pick::Other,
+        })
+    }
+
+    fn naming(&mut self, spec: &EventSpec, format: &EventFormat) -> Result<Naming, String> {
+        let Some(name) = &spec.label else { return Ok(Naming::Always(self.labels.id(short(&spec.name)))) };
+        let field = format.field(name).cloned().ok_or_else(|| name.clone())?;
+        Ok(if spec.row.as_deref() == Some("softirqs") {
+            Naming::Softirq(field)
+        } else if field.type_name.ends_with('*')
+            && field.kind == ftrace::FieldKind::Scalar
+            && !is_text_pointer(&field)
+        {
+            Naming::Function(field)
+        } else if field.kind == ftrace::FieldKind::Scalar && !is_text_pointer(&field) {
+            Naming::Number(field)
+        } else {
+            Naming::Text(field)
+        })
+    }
+
+    /// What an event says. `None` for a number that no format of the trace has.
+    #[inline]
+    pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
+        let Self { plans, symbols, functions, labels, endian, .. } = self;
+        let plan = plans.get(usize::from(event.id))?.as_ref()?;
+        let mut namer = Namer { symbols, functions, labels, endian: *endian, data: event.data };
+        let matters = plan.only.as_ref().is_none_or(|(field, value)| namer.number(field) == *value);
+        Some(KernelEvent {
+            ts_ns: event.ts_ns.min(i64::MAX as u64) as i64,
+            cpu: event.cpu,
+            pid: event.pid,
+            in_task: event.flags & IN_INTERRUPT == 0,
+            event: plan.event,
+            what: if matters { namer.what(&plan.pick) } else { What::Other },
+        })
+    }
+
+    /// Names of the events by [`KernelEvent::event`].
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The texts of the labels.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// What the span rules need.
+    pub fn known(&self) -> KnownLabels {
+        self.known
+    }
+
+    /// Whether functions can be named.
+    pub fn has_symbols(&self) -> bool {
+        !self.symbols.is_empty()
+    }
+
+    /// Events that this kernel writes in a form the analysis cannot use, one sentence each.
+    pub fn unreadable(&self) -> &[String] {
+        &self.unreadable
+    }
+
+    /// The classes of which something was recorded, so that zero means zero.
+    pub fn observable(&self, catalogue: &EventCatalogue, recorded: &[String]) -> BTreeSet<EventClass> {
+        let mut classes = BTreeSet::new();
+        for (index, spec) in
+            catalogue.events.iter().enumerate().filter(|(_, spec)| recorded.contains(&spec.name))
+        {
+            let plan = self.plans.iter().flatten().find(|plan| usize::from(plan.event) == index);
+            match plan.map(|plan| &plan.pick) {
+                None | Some(Pick::Other) => {}
+                Some(Pick::Switch { .. }) => classes.extend([EventClass::Switch, EventClass::SelfCaused]),
+                Some(Pick::Enter { class, label, when, .. }) => {
+                    classes.insert(*class);
+                    // A class that is told by the function is not seen where functions have no names.
+                    if self.has_symbols() || !matches!(label, Naming::Function(_)) {
+                        classes.extend(when.values());
+                    }
+                }
+                Some(_) => classes.extend(spec.class),
+            }
+        }
+        classes
+    }
+}
+
+/// The field that pairs both ends, if both have it.
+fn key<'a>(entry: &'a EventSpec, formats: &Formats) -> Option<&'a str> {
+    let key = entry.key.as_deref()?;
+    let has = |name: &str| formats.by_name(name).is_some_and(|format| format.field(key).is_some());
+    (has(&entry.name) && entry.exit.as_deref().is_some_and(has)).then_some(key)
+}
+
+/// A filter of the form `field == number`.
+fn only(spec: &EventSpec, format: &EventFormat) -> Option<(Field, u64)> {
+    let (name, value) = spec.filter.as_deref()?.split_once("==")?;
+    Some((format.field(name.trim())?.clone(), value.trim().parse().ok()?))
+}
+
+/// `irq_vectors:reschedule_entry` → `reschedule`.
+fn short(name: &str) -> &str {
+    let name = name.split_once(':').map_or(name, |(_, name)| name);
+    name.strip_suffix("_entry").unwrap_or(name)
+}
+
+/// A `const char *` holds the address of a constant text of the kernel.
+fn is_text_pointer(field: &Field) -> bool {
+    field.type_name.contains("char")
+}
+
+/// Reads the fields of one record.
+struct Namer<'a> {
+    symbols: &'a Symbols,
+    functions: &'a mut HashMap<u64, LabelId>,
+    labels: &'a mut Labels,
+    endian: Endian,
+    data: &'a [u8],
+}
+
+impl Namer<'_> {
+    fn number(&self, field: &Field) -> u64 {
+        field.uint(self.data, self.endian).unwrap_or(0)
+    }
+
+    fn key(&self, field: Option<&Field>) -> u64 {
+        field.map_or(0, |field| self.number(field))
+    }
+
+    fn pid(&self, field: &Field) -> i32 {
+        self.number(field) as u32 as i32
+    }
+
+    fn text(&mut self, field: &Field) -> LabelId {
+        let text = field.text(self.data, self.endian);
+        self.labels.id(text.as_deref().unwrap_or("?"))
+    }
+
+    fn function(&mut self, field: &Field) -> LabelId {
+        let address = self.number(field);
+        if let Some(&id) = self.functions.get(&address) {
+            return id;
+        }
+        let id = match self.symbols.resolve(address) {
+            // Clones by the compiler (`.isra.0`, `.llvm.1`) are the same function.
+            Some((name, 0)) => self.labels.id(name.split('.').next().unwrap_or(name)),
+            _ => self.labels.id(&format!("{address:#x}")),
+        };
+        self.functions.insert(address, id);
+        id
+    }
+
+    fn name(&mut self, naming: &Naming) -> LabelId {
+        match naming {
+            Naming::Always(id) => *id,
+            Naming::Text(field) => self.text(field),
+            Naming::Function(field) => self.function(field),
+            Naming::Softirq(field) => {
+                let vector = self.number(field) as usize;
+                self.labels.id(SOFTIRQS.get(vector).copied().unwrap_or("?"))
+            }
+            Naming::Number(field) => {
+                let number = self.number(field).to_string();
+                self.labels.id(&number)
+            }
+        }
+    }
+
+    fn what(&mut self, pick: &Pick) -> What {
+        match pick {
+            Pick::Enter { class, context, key, label, when } => {
+                let label = self.name(label);
+                let class = when.get(&label).copied().unwrap_or(*class);
+                What::Enter { class, context: *context, key: self.key(key.as_ref()), label }
+            }
+            Pick::Exit { of, class, key, label } => {
+                What::Exit { of: *of, key: self.key(key.as_ref()), class: *class, label: *label }
+            }
+            Pick::Instant { class, label, length } => {
+                let length = length.as_ref().and_then(|field| field.int(self.data, self.endian)).unwrap_or(0);
+                What::Instant { class: *class, label: self.name(label), length_ns: length.max(0) as u64 }
+            }
+            Pick::Switch { prev, next, comm } => {
+                What::Switch { prev: self.pid(prev), next: self.pid(next), label: self.text(comm) }
+            }
+            Pick::Wake { pid, target } => {
+                What::Wake { pid: self.pid(pid), target: self.number(target) as u32 }
+            }
+            Pick::Armed { timer } => What::Armed { timer: self.number(timer) },
+            Pick::Migrate { pid, from, to, comm } => What::Migrate {
+                pid: self.pid(pid),
+                from: self.number(from) as u32,
+                to: self.number(to) as u32,
+                label: self.text(comm),
+            },
+            Pick::Called { function } => What::Called { label: self.function(function) },
+            Pick::Other => What::Other,
+        }
+    }
+}

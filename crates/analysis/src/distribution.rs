@@ -1,0 +1,285 @@
+//! What the samples of one window on one CPU say: quantiles, exceedances, histogram, timeline, time stolen.
+//!
+//! Quantiles are nearest-rank (Hyndman & Fan, "Sample quantiles in statistical packages", The American Statistician 50
+//! (1996), definition 1): always a value that was observed. A quantile is given only where ten samples lie above it; a tail
+//! of fewer says more about luck than about the machine. Zero exceedances give an upper bound, never "none".
+
+use crate::bounds::share_upper;
+use crate::missed;
+use crate::shape::{Distribution, Exceedance, Quantile, Stolen};
+use model::Sample;
+use model::run::ProbeRecord;
+use model::sample::ProbeKind;
+
+/// The probabilities of the quantiles, in parts of 100,000.
+const LEVELS: [u64; 6] = [50_000, 90_000, 99_000, 99_900, 99_990, 99_999];
+const WHOLE: u64 = 100_000;
+/// Samples that must lie above a quantile.
+const ABOVE: usize = 10;
+/// Thresholds of the exceedance table, ns: 1, 2, 5 of each decade from 1 µs to 10 ms.
+const THRESHOLDS_NS: [i64; 13] = [
+    1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000,
+    10_000_000,
+];
+/// Buckets of the histogram in each decade.
+const BUCKETS_A_DECADE: u32 = 20;
+/// The most entries of a timeline.
+const SLOTS: u64 = 400;
+
+/// Everything the samples of one probe record say. `Stolen::unexplained` is left for those who read the trace.
+pub fn distribution(record: &ProbeRecord, samples: &[Sample]) -> Distribution {
+    let counted: Vec<&Sample> = samples.iter().filter(|sample| sample.counts()).collect();
+    let mut sorted: Vec<i64> = counted.iter().map(|sample| sample.value_ns).collect();
+    sorted.sort_unstable();
+    // Of equal maxima the first: it is the one that nothing had warned of.
+    let worst = counted.iter().copied().reduce(|a, b| if b.value_ns > a.value_ns { b } else { a });
+    let wakeup = record.probe == ProbeKind::Wakeup;
+    let corrected = wakeup.then(|| {
+        let mut all = missed::lateness_ns(samples, record.period_ns.unwrap_or(0), record.missed);
+        all.extend_from_slice(&sorted);
+        all.sort_unstable();
+        all
+    });
+    let corrected = corrected.unwrap_or_default();
+    Distribution {
+        phase: record.phase.clone(),
+        probe: record.probe,
+        cpu: record.cpu,
+        policy: record.policy_effective.clone(),
+        n: sorted.len() as u64,
+        excluded: (samples.len() - sorted.len()) as u64,
+        missed: record.missed,
+        ring_lost: record.ring_lost,
+        duration_ns: duration_ns(record),
+        early: sorted.partition_point(|&value| value < 0) as u64,
+        min_ns: sorted.first().copied(),
+        observed_max_ns: sorted.last().copied(),
+        observed_max_at_ns: worst.map(|sample| sample.t_ns),
+        quantiles: quantiles(&sorted),
+        corrected_quantiles: if wakeup { quantiles(&corrected) } else { Vec::new() },
+        corrected_max_ns: corrected.last().copied(),
+        exceedances: exceedances(&sorted, record.threshold_ns),
+        stolen: (!wakeup).then(|| stolen(record, &sorted)),
+        histogram: histogram(&sorted),
+        timeline: timeline(&counted, record.t0_ns, record.t1_ns),
+    }
+}
+
+/// Length of the measurement: the window, or for noise the time the loop was running.
+pub fn duration_ns(record: &ProbeRecord) -> u64 {
+    match record.probe {
+        ProbeKind::Noise if record.spin_ns > 0 => record.spin_ns,
+        ProbeKind::Noise => crate::stretches::Stretches::new(record.slices.clone()).length_ns(),
+        ProbeKind::Wakeup => record.t1_ns.saturating_sub(record.t0_ns).max(0) as u64,
+    }
+}
+
+fn quantiles(sorted: &[i64]) -> Vec<Quantile> {
+    LEVELS
+        .iter()
+        .map(|&parts| Quantile { p: parts as f64 / WHOLE as f64, value_ns: quantile(sorted, parts) })
+        .collect()
+}
+
+/// Nearest rank, exactly: parts of 100,000 keep 0.999 · n from being rounded over a rank.
+fn quantile(sorted: &[i64], parts: u64) -> Option<i64> {
+    let rank = nearest_rank(sorted.len(), parts);
+    (sorted.len() >= rank + ABOVE).then(|| sorted.get(rank.checked_sub(1)?).copied()).flatten()
+}
+
+/// The rank, from 1, of the quantile of `parts` in 100,000 among `n`; 0 for n = 0.
+pub fn nearest_rank(n: usize, parts: u64) -> usize {
+    (n as u128 * u128::from(parts)).div_ceil(u128::from(WHOLE)) as usize
+}
+
+fn exceedances(sorted: &[i64], stored_from_ns: Option<u64>) -> Vec<Exceedance> {
+    let n = sorted.len() as u64;
+    // Below the shortest gap that is stored every share would be 1, and say nothing.
+    let from = stored_from_ns.map_or(0, |ns| ns.min(i64::MAX as u64) as i64);
+    let wanted = THRESHOLDS_NS.iter().copied().filter(|&threshold| threshold >= from);
+    wanted
+        .map(|threshold_ns| {
+            let count = n - sorted.partition_point(|&value| value < threshold_ns) as u64;
+            let share = if n == 0 { 0.0 } else { count as f64 / n as f64 };
+            Exceedance { threshold_ns, count, share, upper_share: share_upper(count, n) }
+        })
+        .collect()
+}
+
+fn stolen(record: &ProbeRecord, sorted: &[i64]) -> Stolen {
+    let total_ns: u64 = sorted.iter().map(|&gap| gap.max(0) as u64).sum();
+    let ran = duration_ns(record);
+    let share = if ran == 0 { 0.0 } else { total_ns as f64 / ran as f64 };
+    Stolen { total_ns, share, threshold_ns: record.threshold_ns.unwrap_or(0), unexplained: None }
+}
+
+/// Buckets without a hole from the first that holds a sample to the last. Everything below 1 ns, early samples above all,
+/// is in one bucket that starts at the minimum.
+fn histogram(sorted: &[i64]) -> Vec<[i64; 3]> {
+    let (Some(&least), Some(&most)) = (sorted.first(), sorted.last()) else { return Vec::new() };
+    let mut edges = edges();
+    if least < 1 {
+        edges.insert(0, least);
+    }
+    let first = edges.partition_point(|&edge| edge <= least).saturating_sub(1);
+    let mut buckets = Vec::new();
+    for pair in edges[first..].windows(2) {
+        if pair[0] > most {
+            break;
+        }
+        let below = |edge: i64| sorted.partition_point(|&value| value < edge);
+        buckets.push([pair[0], pair[1], (below(pair[1]) - below(pair[0])) as i64]);
+    }
+    buckets
+}
+
+/// 1 ns to 10^18 ns (32 years) in even steps of the logarithm, rounded to whole ns, equal ones once.
+fn edges() -> Vec<i64> {
+    let mut edges: Vec<i64> = (0..=18 * BUCKETS_A_DECADE)
+        .map(|step| 10f64.powf(f64::from(step) / f64::from(BUCKETS_A_DECADE)).round() as i64)
+        .collect();
+    edges.dedup();
+    edges.push(i64::MAX);
+    edges
+}
+
+fn timeline(counted: &[&Sample], t0_ns: i64, t1_ns: i64) -> Vec<[i64; 3]> {
+    let length = t1_ns.saturating_sub(t0_ns);
+    if counted.is_empty() || length <= 0 {
+        return Vec::new();
+    }
+    let slots = SLOTS.min(counted.len() as u64).min(length as u64) as i64;
+    let start = |slot: i64| t0_ns + (i128::from(length) * i128::from(slot) / i128::from(slots)) as i64;
+    let mut line: Vec<[i64; 3]> = (0..slots).map(|slot| [start(slot), 0, 0]).collect();
+    for sample in counted {
+        let since = sample.t_ns.saturating_sub(t0_ns).clamp(0, length - 1);
+        let slot = (i128::from(since) * i128::from(slots) / i128::from(length)) as usize;
+        let [_, max, n] = &mut line[slot];
+        *max = if *n == 0 { sample.value_ns } else { sample.value_ns.max(*max) };
+        *n += 1;
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::record;
+    use proptest::prelude::*;
+
+    fn samples(values: &[i64]) -> Vec<Sample> {
+        let at = |(i, &value_ns): (usize, &i64)| Sample {
+            t_ns: i as i64 * 1000,
+            value_ns,
+            seq: i as u64,
+            missed: 0,
+            flags: 0,
+        };
+        values.iter().enumerate().map(at).collect()
+    }
+
+    #[test]
+    fn ranks_are_exact_where_floats_are_not() {
+        assert_eq!(nearest_rank(1_000_000, 99_999), 999_990);
+        assert_eq!(nearest_rank(10, 90_000), 9);
+        assert_eq!(nearest_rank(11, 90_000), 10);
+        assert_eq!(nearest_rank(0, 50_000), 0);
+    }
+
+    #[test]
+    fn a_quantile_needs_ten_above() {
+        let values: Vec<i64> = (1..=1000).collect();
+        let told = distribution(&record(ProbeKind::Wakeup), &samples(&values));
+        let told: Vec<_> = told.quantiles.iter().map(|q| (q.p, q.value_ns)).collect();
+        let (none, some) = (None, Some);
+        assert_eq!(
+            told,
+            [
+                (0.5, some(500)),
+                (0.9, some(900)),
+                (0.99, some(990)),
+                (0.999, none),
+                (0.9999, none),
+                (0.99999, none)
+            ]
+        );
+        assert!(quantile(&values[..999], 99_000).is_none());
+    }
+
+    #[test]
+    fn excluded_samples_stay_out_of_every_figure() {
+        let mut all = samples(&[9_000_000, 10, 20]);
+        all[0].flags = model::sample::flag::FIRST;
+        let told = distribution(&record(ProbeKind::Wakeup), &all);
+        assert_eq!((told.n, told.excluded, told.observed_max_ns), (2, 1, Some(20)));
+        assert_eq!(told.timeline.iter().map(|slot| slot[2]).sum::<i64>(), 2);
+    }
+
+    #[test]
+    fn missed_releases_move_the_corrected_quantiles_only() {
+        let mut all = samples(&vec![10; 100]);
+        all[40].value_ns = 50_500;
+        all[41].missed = 50;
+        let told = distribution(
+            &ProbeRecord { missed: 50, period_ns: Some(1000), ..record(ProbeKind::Wakeup) },
+            &all,
+        );
+        assert_eq!(told.quantiles[1].value_ns, Some(10));
+        assert_eq!(told.corrected_quantiles[0].value_ns, Some(10));
+        assert!(told.corrected_quantiles[1].value_ns.unwrap() > 30_000, "{:?}", told.corrected_quantiles);
+        assert_eq!(told.corrected_max_ns, told.observed_max_ns);
+    }
+
+    #[test]
+    fn no_samples_say_nothing_and_bound_nothing() {
+        let told = distribution(&record(ProbeKind::Noise), &[]);
+        assert_eq!((told.n, told.min_ns, told.observed_max_ns), (0, None, None));
+        assert!(told.exceedances.iter().all(|e| e.count == 0 && e.upper_share == 1.0));
+        assert_eq!(told.stolen.unwrap().total_ns, 0);
+        assert!(told.histogram.is_empty() && told.timeline.is_empty());
+    }
+
+    #[test]
+    fn zero_exceedances_are_bounded_by_three_over_n() {
+        let told = distribution(&record(ProbeKind::Wakeup), &samples(&vec![500; 3000]));
+        assert!(told.exceedances.iter().all(|e| e.count == 0 && (e.upper_share - 0.001).abs() < 1e-12));
+    }
+
+    #[test]
+    fn noise_is_a_share_of_the_time_the_loop_ran() {
+        let noise = ProbeRecord { spin_ns: 1_000_000, threshold_ns: Some(5000), ..record(ProbeKind::Noise) };
+        let told = distribution(&noise, &samples(&[6_000, 14_000]));
+        assert_eq!(told.duration_ns, 1_000_000);
+        assert!((told.stolen.clone().unwrap().share - 0.02).abs() < 1e-12);
+        assert_eq!(told.exceedances[0].threshold_ns, 5000);
+        assert!(told.corrected_quantiles.is_empty() && told.corrected_max_ns.is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn histogram_and_timeline_lose_no_sample(values in proptest::collection::vec(-2000i64..10_000_000_000, 1..300)) {
+            let told = distribution(&record(ProbeKind::Wakeup), &samples(&values));
+            prop_assert_eq!(told.histogram.iter().map(|b| b[2]).sum::<i64>(), values.len() as i64);
+            for [low, high, count] in &told.histogram {
+                prop_assert_eq!(values.iter().filter(|v| (low..high).contains(v)).count() as i64, *count);
+            }
+            prop_assert!(told.histogram.windows(2).all(|pair| pair[0][1] == pair[1][0]));
+            prop_assert_eq!(told.timeline.iter().map(|s| s[2]).sum::<i64>(), values.len() as i64);
+            prop_assert!(told.timeline.len() <= 400);
+            let max = told.timeline.iter().filter(|s| s[2] > 0).map(|s| s[1]).max();
+            prop_assert_eq!(max, told.observed_max_ns);
+        }
+
+        #[test]
+        fn a_quantile_has_the_share_below_it_that_it_says(values in proptest::collection::vec(any::<i32>(), 1..400)) {
+            let values: Vec<i64> = values.into_iter().map(i64::from).collect();
+            for q in distribution(&record(ProbeKind::Wakeup), &samples(&values)).quantiles {
+                let Some(value) = q.value_ns else { continue };
+                let at_most = values.iter().filter(|v| **v <= value).count() as f64;
+                let below = values.iter().filter(|v| **v < value).count() as f64;
+                let n = values.len() as f64;
+                prop_assert!(at_most >= q.p * n - 1e-6 && below < q.p * n + 1e-6);
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The interference events of one window on one CPU, and the kernel's own counters beside them.
+
+use crate::bounds::count_upper;
+use crate::decode::SOFTIRQS;
+use crate::labels::Labels;
+use crate::shape::{ClassCount, CrossCheck, LabelCount, WindowEvents};
+use crate::tally::Tally;
+use model::EventClass;
+use model::events::{EventCatalogue, Role};
+use model::run::{ProbeRecord, Window};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most labels listed for a class.
+const MOST_LABELS: usize = 10;
+/// What trace and counter may differ by at the edges of a window: the counters are read just outside it.
+const EDGE: u64 = 8;
+/// The same, in parts of the kernel's count.
+const EDGE_PART: u64 = 50;
+
+/// What the sums of all windows need to be read.
+pub struct Context<'a> {
+    /// The event catalogue.
+    pub catalogue: &'a EventCatalogue,
+    /// Events that were recorded.
+    pub recorded: &'a [String],
+    /// Names of the events by number.
+    pub names: &'a [String],
+    /// Texts of the labels.
+    pub labels: &'a Labels,
+    /// Classes of which something was recorded.
+    pub observable: &'a BTreeSet<EventClass>,
+}
+
+/// The section of one window on one CPU. `trace_whole`: nothing of this CPU's trace is missing, so that counts can be compared.
+pub fn window_events(
+    context: &Context<'_>,
+    record: &ProbeRecord,
+    window: &Window,
+    tally: &Tally,
+    trace_whole: bool,
+) -> WindowEvents {
+    let classes = EventClass::ALL.iter().copied().filter(|class| *class != EventClass::Unexplained);
+    let by_event = context.names.iter().zip(&tally.by_event).filter(|(_, count)| **count > 0);
+    WindowEvents {
+        phase: record.phase.clone(),
+        probe: record.probe,
+        cpu: record.cpu,
+        duration_ns: tally.duration_ns(),
+        classes: classes.map(|class| class_count(context, tally, class)).collect(),
+        by_event: by_event.map(|(name, count)| (name.clone(), *count)).collect(),
+        cross_checks: cross_checks(context, window, tally, trace_whole),
+    }
+}
+
+fn class_count(context: &Context<'_>, tally: &Tally, class: EventClass) -> ClassCount {
+    let sum = tally.class(class);
+    let seconds = tally.duration_ns() as f64 / 1e9;
+    let per_s = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+    ClassCount {
+        class,
+        observable: context.observable.contains(&class),
+        count: sum.total.count,
+        net_ns: sum.total.ns,
+        max_ns: sum.max_ns,
+        per_s: per_s(sum.total.count as f64),
+        upper_per_s: per_s(count_upper(sum.total.count)),
+        labels: labels(context, tally, class),
+    }
+}
+
+fn labels(context: &Context<'_>, tally: &Tally, class: EventClass) -> Vec<LabelCount> {
+    let of_class = tally.labels.iter().filter(|((of, _), _)| *of == class);
+    let mut labels: Vec<_> = of_class
+        .map(|((_, label), sum)| LabelCount {
+            label: context.labels.text(*label).to_owned(),
+            count: sum.count,
+            net_ns: sum.ns,
+        })
+        .collect();
+    labels.sort_by(|a, b| (b.count, b.net_ns, &a.label).cmp(&(a.count, a.net_ns, &b.label)));
+    labels.truncate(MOST_LABELS);
+    labels
+}
+
+fn cross_checks(context: &Context<'_>, window: &Window, tally: &Tally, trace_whole: bool) -> Vec<CrossCheck> {
+    let mut checks = Vec::new();
+    let mut check = |row: &str, counters: &BTreeMap<String, BTreeMap<u32, u64>>, traced: u64| {
+        let kernel = counters.get(row).and_then(|cpus| cpus.get(&tally.cpu)).copied().unwrap_or(0);
+        checks.push(CrossCheck {
+            row: row.to_owned(),
+            kernel,
+            traced,
+            agrees: trace_whole && agrees(kernel, traced),
+        });
+    };
+    // Counters that were not read at all are no zeros.
+    if !window.interrupts.is_empty() {
+        for (row, traced) in interrupt_rows(context, tally) {
+            check(row, &window.interrupts, traced);
+        }
+    }
+    let softirq_events =
+        context.catalogue.events.iter().filter(|spec| spec.row.as_deref() == Some("softirqs"));
+    if !window.softirqs.is_empty()
+        && softirq_events.into_iter().any(|spec| context.recorded.contains(&spec.name))
+    {
+        for (row, traced) in SOFTIRQS.iter().zip(tally.softirqs) {
+            check(row, &window.softirqs, traced);
+        }
+    }
+    checks
+}
+
+/// Rows of `/proc/interrupts` of which every event was recorded, with the counts in the trace.
+fn interrupt_rows<'a>(context: &Context<'a>, tally: &Tally) -> Vec<(&'a str, u64)> {
+    let mut rows: Vec<(&str, Option<u64>)> = Vec::new();
+    for (number, spec) in context.catalogue.events.iter().enumerate() {
+        let Some(row) = spec.row.as_deref().filter(|row| *row != "softirqs") else { continue };
+        let traced = match (spec.role, spec.class) {
+            // Every handler of an NMI reports; the kernel counts the NMI once.
+            (Role::Instant, Some(EventClass::Nmi)) => tally.nmis,
+            _ => tally.whole.get(number).copied().unwrap_or(0),
+        };
+        let traced = context.recorded.contains(&spec.name).then_some(traced);
+        match rows.iter_mut().find(|(known, _)| *known == row) {
+            Some((_, sum)) => *sum = sum.zip(traced).map(|(a, b)| a + b),
+            None => rows.push((row, traced)),
+        }
+    }
+    rows.into_iter().filter_map(|(row, traced)| traced.map(|traced| (row, traced))).collect()
+}
+
+fn agrees(kernel: u64, traced: u64) -> bool {
+    traced <= kernel && kernel - traced <= EDGE.max(kernel / EDGE_PART)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trace_never_has_more_and_at_most_an_edge_less() {
+        assert!(agrees(100, 100) && agrees(100, 92) && agrees(10_000, 9_800));
+        assert!(!agrees(100, 101) && !agrees(100, 91) && !agrees(10_000, 9_799));
+        assert!(agrees(0, 0) && !agrees(0, 1));
+    }
+}

@@ -1,0 +1,33 @@
+//! Pure functions from a run directory to conclusions. No machine, no root, no network.
+//!
+//! The way in is [`analyse`]. One idea a file: [`distribution`] (what the samples say), [`spans`] (kernel events → who ran
+//! when), [`tally`] and [`events`] (counts by class), [`overlap`], [`losses`], [`compare`]. [`decode`] alone knows the trace
+//! file's bytes; the rest works on [`view::KernelEvent`].
+#![forbid(unsafe_code)]
+
+pub mod analyse;
+pub mod bounds;
+pub mod compare;
+pub mod decode;
+pub mod dispersion;
+pub mod distribution;
+pub mod error;
+pub mod events;
+pub mod labels;
+pub mod losses;
+pub mod missed;
+pub mod overlap;
+pub mod rates;
+pub mod resample;
+pub mod shape;
+pub mod spans;
+pub mod stretches;
+pub mod tally;
+#[cfg(test)]
+mod testing;
+pub mod view;
+mod words;
+
+pub use analyse::analyse;
+pub use error::Error;
+pub use shape::Analysis;

@@ -1,0 +1,116 @@
+//! What got lost, and what that forbids: events read + left + overwritten + dropped = events written, or verdicts are withheld.
+//!
+//! The flags that pages carry tell where a hole is, but not how large: their counts miss about a fifth (full pages have no room
+//! for the number). The kernel's own per-CPU statistics, read after recording ended, are exact; they are what decides.
+
+use crate::shape::{LossSection, TraceAccount, WindowEvents};
+use model::run::{Run, TraceCpu};
+use std::collections::BTreeMap;
+
+/// What reading the trace has found.
+#[derive(Debug, Clone, Default)]
+pub struct TraceReading {
+    /// Events decoded, by CPU.
+    pub decoded: BTreeMap<u32, u64>,
+    /// Sentences about what could not be read or named.
+    pub remarks: Vec<String>,
+}
+
+/// The accounts of a run. `reading` is `None` where there is no trace, or none that can be read.
+pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -> LossSection {
+    let trace = accounts(run, reading);
+    let reconciled =
+        run.trace.as_ref().map(|_| reading.is_some() && trace.iter().all(|account| account.balanced));
+    let mut statements = remarks;
+    if !run.complete {
+        let why = run.incomplete_reason.as_deref().unwrap_or("no reason was recorded");
+        statements.push(format!("the run is partial ({why}): it says what it holds, not what was planned"));
+    }
+    statements.extend(reading.into_iter().flat_map(|reading| reading.remarks.iter().cloned()));
+    if run.trace.is_none() {
+        statements.push("no trace was recorded: what ran on the measured CPUs is not known".into());
+    }
+    statements.extend(trace.iter().flat_map(account_statements));
+    if reconciled == Some(true) && trace.iter().all(|account| lost(&account.kernel) == 0) {
+        statements.push("every event that the kernel wrote to the trace was read and decoded".into());
+    }
+    statements.extend(run.probes.iter().filter(|probe| probe.ring_lost > 0).map(|probe| {
+        format!(
+            "CPU {}, {} window of phase {}: {} samples found the ring full and are missing, so verdicts on its samples are withheld",
+            probe.cpu, probe.probe.name(), probe.phase, probe.ring_lost
+        )
+    }));
+    statements.extend(run.probes.iter().filter(|probe| probe.missed > 0).map(|probe| {
+        format!(
+            "CPU {}, phase {}: {} of {} releases passed unserved while an earlier one was late; the corrected quantiles charge them",
+            probe.cpu, probe.phase, probe.missed, probe.released
+        )
+    }));
+    LossSection { totals: run.losses, trace, reconciled, statements }
+}
+
+fn accounts(run: &Run, reading: Option<&TraceReading>) -> Vec<TraceAccount> {
+    let Some(trace) = &run.trace else { return Vec::new() };
+    let decoded = |cpu: u32| reading.and_then(|reading| reading.decoded.get(&cpu)).copied().unwrap_or(0);
+    let account = |kernel: &TraceCpu| {
+        let decoded = decoded(kernel.cpu);
+        TraceAccount { kernel: *kernel, decoded, balanced: decoded == kernel.read }
+    };
+    trace.cpus.iter().map(account).collect()
+}
+
+/// Events that the kernel wrote, or wanted to write, and that no one has read.
+fn lost(kernel: &TraceCpu) -> u64 {
+    kernel.left + kernel.overrun + kernel.commit_overrun + kernel.dropped
+}
+
+fn account_statements(account: &TraceAccount) -> Vec<String> {
+    let TraceAccount { kernel, decoded, balanced } = account;
+    let mut statements = Vec::new();
+    if !balanced {
+        statements.push(format!(
+            "CPU {}: the stored trace holds {decoded} events, the kernel says that {} were read; the accounts do not balance, \
+             so verdicts on its events are withheld",
+            kernel.cpu, kernel.read
+        ));
+    }
+    if lost(kernel) > 0 {
+        statements.push(format!(
+            "CPU {}: {} trace events are lost ({} overwritten, {} dropped, {} to nested writes, {} left unread): its counts are \
+             lower bounds, they are not compared with the kernel's counters, and verdicts on its events are withheld",
+            kernel.cpu,
+            lost(kernel),
+            kernel.overrun,
+            kernel.dropped,
+            kernel.commit_overrun,
+            kernel.left
+        ));
+    }
+    statements
+}
+
+/// Whether nothing of a CPU's trace is missing. A CPU without an account has none to trust.
+pub fn trace_whole(section: &LossSection, cpu: u32) -> bool {
+    let mut accounts = section.trace.iter().filter(|account| account.kernel.cpu == cpu).peekable();
+    accounts.peek().is_some() && accounts.all(|account| account.balanced && lost(&account.kernel) == 0)
+}
+
+/// Sentences about windows in which the trace and the kernel's counters disagree, for CPUs whose trace is whole.
+pub fn disagreements(section: &LossSection, events: &[WindowEvents]) -> Vec<String> {
+    let judged = events.iter().filter(|window| trace_whole(section, window.cpu));
+    judged
+        .flat_map(|window| {
+            window.cross_checks.iter().filter(|check| !check.agrees).map(|check| {
+                format!(
+                    "CPU {}, {} window of phase {}: the kernel counted {} of {}, the trace holds {}",
+                    window.cpu,
+                    window.probe.name(),
+                    window.phase,
+                    check.kernel,
+                    check.row,
+                    check.traced
+                )
+            })
+        })
+        .collect()
+}

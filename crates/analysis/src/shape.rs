@@ -1,0 +1,264 @@
+//! What an analysis says: one section a question, plain data, written as `analysis.json`.
+
+use model::EventClass;
+use model::run::{Losses, TraceCpu};
+use model::sample::{Policy, ProbeKind};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Schema of `analysis.json`.
+pub const SCHEMA: &str = "stillcore.analysis/1";
+
+/// Conclusions drawn from one run directory; derived and rebuildable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Whether the run was complete.
+    pub complete: bool,
+    /// What got lost, and whether the accounts agree.
+    pub losses: LossSection,
+    /// One distribution a window and CPU.
+    pub distributions: Vec<Distribution>,
+    /// Interference events a window and CPU.
+    pub events: Vec<WindowEvents>,
+    /// Which share of the samples each class overlaps.
+    pub overlaps: Vec<Overlap>,
+    /// Disturbed against the idle controls.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// What got lost, and whether the accounts agree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LossSection {
+    /// The run's own totals.
+    pub totals: Losses,
+    /// The trace's accounts, CPU by CPU.
+    pub trace: Vec<TraceAccount>,
+    /// Whether every account balances; `None` without a trace.
+    pub reconciled: Option<bool>,
+    /// What that means for the verdicts, one sentence each.
+    pub statements: Vec<String>,
+}
+
+/// One CPU's trace account: events read + left + overrun + dropped = events written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceAccount {
+    /// The kernel's own counters.
+    pub kernel: TraceCpu,
+    /// Events decoded from the stored trace.
+    pub decoded: u64,
+    /// Whether `decoded` equals the kernel's `read`.
+    pub balanced: bool,
+}
+
+/// The distribution of one probe's samples in one window on one CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Phase of the window.
+    pub phase: String,
+    /// Probe of the window.
+    pub probe: ProbeKind,
+    /// The CPU.
+    pub cpu: u32,
+    /// Policy the kernel reported for the measuring thread.
+    pub policy: Policy,
+    /// Samples that figures count.
+    pub n: u64,
+    /// Samples stored but not counted (first, warm-up, clock step).
+    pub excluded: u64,
+    /// Releases that passed unserved (wake-up).
+    pub missed: u64,
+    /// Samples lost to a full ring.
+    pub ring_lost: u64,
+    /// Length of the measurement, ns: the window, or for noise the time the loop was running.
+    pub duration_ns: u64,
+    /// Samples with a negative value: woken early.
+    pub early: u64,
+    /// Smallest value.
+    pub min_ns: Option<i64>,
+    /// Observed maximum: of these n samples, no bound on any other.
+    pub observed_max_ns: Option<i64>,
+    /// When it was observed, CLOCK_MONOTONIC ns.
+    pub observed_max_at_ns: Option<i64>,
+    /// Quantiles of the served samples.
+    pub quantiles: Vec<Quantile>,
+    /// Quantiles with every missed release charged with the lateness it had; only for wake-up.
+    pub corrected_quantiles: Vec<Quantile>,
+    /// Observed maximum with missed releases charged (wake-up).
+    pub corrected_max_ns: Option<i64>,
+    /// Shares of samples at or above thresholds.
+    pub exceedances: Vec<Exceedance>,
+    /// Time stolen (noise).
+    pub stolen: Option<Stolen>,
+    /// Logarithmic histogram for charts: `[low_ns, high_ns, count]`, low ≤ value < high.
+    pub histogram: Vec<[i64; 3]>,
+    /// Maxima over time for charts: `[t_ns, max_ns, n]`, at most 400 entries of equal length; t is the start of each.
+    pub timeline: Vec<[i64; 3]>,
+}
+
+/// One quantile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Quantile {
+    /// Probability, such as 0.999.
+    pub p: f64,
+    /// The value, `None` where fewer than ten samples lie above it.
+    pub value_ns: Option<i64>,
+}
+
+/// How many samples reached a threshold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Exceedance {
+    /// The threshold.
+    pub threshold_ns: i64,
+    /// Samples at or above it.
+    pub count: u64,
+    /// `count / n`.
+    pub share: f64,
+    /// One-sided 95 % upper bound of the share (Clopper–Pearson; 3/n for a zero count), were the samples independent.
+    pub upper_share: f64,
+}
+
+/// Time stolen from a busy loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stolen {
+    /// Sum of all stored gaps, ns.
+    pub total_ns: u64,
+    /// `total_ns` over the time that the loop was running.
+    pub share: f64,
+    /// Shortest gap that was stored, ns.
+    pub threshold_ns: u64,
+    /// Gaps, and the time in them, that no recorded event overlaps. `None` without a trace.
+    pub unexplained: Option<CountNs>,
+}
+
+/// A count with a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountNs {
+    /// How many.
+    pub count: u64,
+    /// How long together, ns.
+    pub ns: u64,
+}
+
+/// The interference events of one window on one CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WindowEvents {
+    /// Phase of the window.
+    pub phase: String,
+    /// Probe of the window.
+    pub probe: ProbeKind,
+    /// The CPU.
+    pub cpu: u32,
+    /// Time over which events were counted, ns: the probe's own span, for noise only the stretches in which the loop ran.
+    pub duration_ns: u64,
+    /// Every class, those with a zero count included.
+    pub classes: Vec<ClassCount>,
+    /// Raw counts of every recorded event inside the counted time, `system:name` → count.
+    pub by_event: BTreeMap<String, u64>,
+    /// The kernel's own counters beside the trace's, over the whole window.
+    pub cross_checks: Vec<CrossCheck>,
+}
+
+/// One class in one window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClassCount {
+    /// The class.
+    pub class: EventClass,
+    /// Whether this kernel has an event of this class, so that zero means zero.
+    pub observable: bool,
+    /// Events.
+    pub count: u64,
+    /// Time they took, nested events excluded, ns. A lower bound: entry and exit code lies outside the tracepoints.
+    pub net_ns: u64,
+    /// Longest, ns.
+    pub max_ns: u64,
+    /// Events per second.
+    pub per_s: f64,
+    /// One-sided 95 % upper bound of the rate per second (Poisson, exact; 3/T for a zero count).
+    pub upper_per_s: f64,
+    /// What ran, most frequent first, at most ten.
+    pub labels: Vec<LabelCount>,
+}
+
+/// What ran, within a class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabelCount {
+    /// Function, interrupt name, softirq name or task.
+    pub label: String,
+    /// Events.
+    pub count: u64,
+    /// Time they took, nested events excluded, ns.
+    pub net_ns: u64,
+}
+
+/// The kernel's own counter beside the trace's count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrossCheck {
+    /// Row of `/proc/interrupts` or `/proc/softirqs`.
+    pub row: String,
+    /// Growth of the kernel's counter, read just before and just after the window.
+    pub kernel: u64,
+    /// Events in the trace.
+    pub traced: u64,
+    /// Whether the two agree: the trace never has more, and at most a few less (the edges of the window).
+    pub agrees: bool,
+}
+
+/// Which share of the samples a class overlaps. Overlap is not cause.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Overlap {
+    /// Phase of the window.
+    pub phase: String,
+    /// Probe of the window.
+    pub probe: ProbeKind,
+    /// The CPU.
+    pub cpu: u32,
+    /// The class.
+    pub class: EventClass,
+    /// Samples whose interval touches at least one event of the class.
+    pub samples: u64,
+    /// `samples / n`.
+    pub share: f64,
+    /// The same among the largest hundredth of the samples (at least ten samples), where there are that many.
+    pub share_of_largest: Option<f64>,
+}
+
+/// Whether the disturbed phase can be told apart from the idle controls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Disturbed is higher than both controls, by more than the controls differ.
+    Worse,
+    /// Disturbed is lower than both controls, by more than the controls differ.
+    Better,
+    /// The run cannot tell the two apart.
+    CannotTell,
+    /// Losses or too few samples forbid a verdict.
+    Withheld,
+}
+
+/// One figure in the disturbed phase against the same figure in both idle controls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What is compared, such as `wakeup p50`, `noise share`, `ipi.call per second`.
+    pub figure: String,
+    /// Unit of the values: `ns`, `share`, `per s`.
+    pub unit: String,
+    /// The CPU.
+    pub cpu: u32,
+    /// The figure in the first idle control.
+    pub idle_before: Option<f64>,
+    /// The figure in the disturbed phase.
+    pub disturbed: Option<f64>,
+    /// The figure in the second idle control.
+    pub idle_after: Option<f64>,
+    /// 95 % interval of disturbed minus first control, where one was computed.
+    pub versus_before: Option<[f64; 2]>,
+    /// 95 % interval of disturbed minus second control, where one was computed.
+    pub versus_after: Option<[f64; 2]>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The verdict with its reason in plain words.
+    pub sentence: String,
+}

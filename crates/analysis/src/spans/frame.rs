@@ -1,0 +1,103 @@
+//! One thing that is running on a CPU, between its two ends, and what its class turns out to be.
+
+use crate::labels::LabelId;
+use crate::view::Context;
+use model::EventClass;
+
+/// What a frame is to the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A task that is neither the probe nor idle.
+    Run,
+    /// The timer's own interrupt: what expires inside decides.
+    TimerInterrupt,
+    /// A high-resolution timer's function.
+    Expiry,
+    /// An IPI that may be the probe's own wake-up.
+    Ipi,
+    /// Anything else.
+    Plain,
+}
+
+impl Kind {
+    pub(super) fn of(class: EventClass, context: Context) -> Self {
+        match (class, context) {
+            (EventClass::TimerHrtimer | EventClass::TimerTick, Context::Hard) => Self::TimerInterrupt,
+            (EventClass::TimerHrtimer | EventClass::TimerTick, Context::Preemptible) => Self::Expiry,
+            (EventClass::IpiResched | EventClass::IpiCall, _) => Self::Ipi,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// Timers that expired inside a timer interrupt, the first of each sort.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Expired {
+    pub(super) tick: Option<LabelId>,
+    pub(super) other: Option<LabelId>,
+    pub(super) own: Option<LabelId>,
+}
+
+/// A span that is still open.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    pub(super) event: u16,
+    pub(super) key: u64,
+    pub(super) class: EventClass,
+    pub(super) context: Context,
+    pub(super) kind: Kind,
+    pub(super) label: LabelId,
+    pub(super) t0_ns: i64,
+    /// Time inside that belongs to other spans.
+    pub(super) nested_ns: u64,
+    /// Its time and its class go to the frame around it; it is no span.
+    pub(super) absorbed: bool,
+    /// Whether it is an event of its own; false for what goes on after an interruption.
+    pub(super) counts: bool,
+    /// Whether a function brought by an IPI has named it.
+    pub(super) named: bool,
+    pub(super) woke_probe: bool,
+    pub(super) woke_other: bool,
+    pub(super) expired: Expired,
+}
+
+impl Frame {
+    /// The class and label of a frame that has ended; `own_timer` says whether its key is a timer that the probe armed.
+    pub(super) fn verdict(&self, own_timer: bool) -> (EventClass, LabelId) {
+        let woke_only_probe = self.woke_probe && !self.woke_other;
+        match self.kind {
+            Kind::Expiry if self.class == EventClass::TimerHrtimer && (woke_only_probe || own_timer) => {
+                (EventClass::SelfCaused, self.label)
+            }
+            Kind::Ipi if woke_only_probe => (EventClass::SelfCaused, self.label),
+            Kind::TimerInterrupt => self.timer_verdict(woke_only_probe),
+            _ => (self.class, self.label),
+        }
+    }
+
+    fn timer_verdict(&self, woke_only_probe: bool) -> (EventClass, LabelId) {
+        let Expired { tick, other, own } = self.expired;
+        if let Some(label) = tick {
+            (EventClass::TimerTick, label)
+        } else if let Some(label) = other {
+            (EventClass::TimerHrtimer, label)
+        } else if let Some(label) = own {
+            (EventClass::SelfCaused, label)
+        } else if woke_only_probe {
+            // A kernel that does not show expiries still shows whom they wake.
+            (EventClass::SelfCaused, self.label)
+        } else {
+            (self.class, self.label)
+        }
+    }
+
+    /// Takes note of a timer that expired inside.
+    pub(super) fn note_expiry(&mut self, (class, label): (EventClass, LabelId)) {
+        let place = match class {
+            EventClass::TimerTick => &mut self.expired.tick,
+            EventClass::SelfCaused => &mut self.expired.own,
+            _ => &mut self.expired.other,
+        };
+        place.get_or_insert(label);
+    }
+}

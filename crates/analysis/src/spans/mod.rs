@@ -1,0 +1,192 @@
+//! Kernel events → spans: who ran on a measured CPU, from when to when, and how long without what interrupted it.
+//!
+//! Works on the merged stream, in memory that grows with CPUs and open spans only. The rules (classes of
+//! `model::EventClass`):
+//! - The local timer's interrupt is one event. It is `timer.tick` if the tick's function expired inside, `self` if nothing but
+//!   the probe's own timer did, `timer.hrtimer` otherwise; the expiries inside are not counted again.
+//! - A timer is the probe's own if its expiry woke the probe and nobody else, or if the probe armed it to sleep.
+//! - An IPI that woke the probe and nobody else is `self`. A reschedule IPI that woke nobody in sight is `self` if the probe was
+//!   not running and the next switch is to the probe, with no other reason: no local wake-up of it, no other task woken.
+//! - A switch to the probe or to idle is `self`; a switch to another task is `switch`, and lasts until the next switch.
+//! - What a switch interrupts (a workqueue item that sleeps) goes on as a second span that does not count as an event.
+//! - A page fault counts only while the probe is current; a migration only on a measured CPU that gains or loses the task.
+//!
+//! Times are lower bounds: the kernel's entry and exit code lies outside its tracepoints.
+
+mod cpu;
+mod frame;
+
+use crate::labels::LabelId;
+use crate::view::{KernelEvent, What};
+use cpu::{Cpu, Start};
+use frame::Frame;
+use model::EventClass;
+use std::collections::HashMap;
+
+/// Something that ran on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The CPU.
+    pub cpu: u32,
+    /// Its class; `self` for what the probe causes.
+    pub class: EventClass,
+    /// CLOCK_MONOTONIC, ns.
+    pub t0_ns: i64,
+    /// CLOCK_MONOTONIC, ns; not before `t0_ns`.
+    pub t1_ns: i64,
+    /// Its length without the spans inside it.
+    pub net_ns: u64,
+    /// What ran.
+    pub label: LabelId,
+    /// Whether it is an event; false where it only goes on, after an interruption or from before the window.
+    pub counts: bool,
+}
+
+/// A CPU that is measured, and the thread that measures it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeasuredCpu {
+    /// The CPU.
+    pub cpu: u32,
+    /// Thread id of the probe.
+    pub tid: i32,
+}
+
+/// Labels that the rules need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownLabels {
+    /// The function of timers that wake a sleeper (`hrtimer_wakeup`); `None` where functions cannot be named, and any timer that
+    /// the probe armed is taken for its sleep.
+    pub sleeper: Option<LabelId>,
+    /// For a task that was running when recording began.
+    pub unnamed: LabelId,
+}
+
+/// The timers that probes have armed.
+#[derive(Debug)]
+struct Timers {
+    armed: HashMap<u64, i32>,
+    sleeper: Option<LabelId>,
+}
+
+impl Timers {
+    fn is_own(&self, timer: u64, function: LabelId, probe: i32) -> bool {
+        self.armed.get(&timer) == Some(&probe) && self.sleeper.is_none_or(|sleeper| sleeper == function)
+    }
+}
+
+/// Builds the spans of one window.
+#[derive(Debug)]
+pub struct SpanBuilder {
+    t1_ns: i64,
+    cpus: Vec<Cpu>,
+    /// Place of each CPU in `cpus`, by CPU number.
+    places: Vec<Option<usize>>,
+    /// Frames of tasks that are off their CPU, by pid.
+    parked: HashMap<i32, Vec<Frame>>,
+    timers: Timers,
+    unnamed: LabelId,
+}
+
+impl SpanBuilder {
+    /// For the window from `t0_ns` to `t1_ns`.
+    pub fn new(t0_ns: i64, t1_ns: i64, measured: &[MeasuredCpu], known: KnownLabels) -> Self {
+        let cpus: Vec<Cpu> = measured.iter().map(|m| Cpu::new(m.cpu, m.tid, t0_ns)).collect();
+        let size = measured.iter().map(|m| m.cpu as usize + 1).max().unwrap_or(0);
+        let mut places = vec![None; size];
+        for (place, cpu) in cpus.iter().enumerate() {
+            places[cpu.cpu as usize] = Some(place);
+        }
+        let timers = Timers { armed: HashMap::new(), sleeper: known.sleeper };
+        Self { t1_ns, cpus, places, parked: HashMap::new(), timers, unnamed: known.unnamed }
+    }
+
+    fn place(&self, cpu: u32) -> Option<usize> {
+        self.places.get(cpu as usize).copied().flatten()
+    }
+
+    /// Takes the next event of the merged stream; those of CPUs that are not measured matter as causes. Spans come out when they
+    /// end, so nearly in order of their ends.
+    pub fn event(&mut self, event: &KernelEvent, sink: &mut impl FnMut(Span)) {
+        let KernelEvent { ts_ns, cpu, pid, .. } = *event;
+        match event.what {
+            What::Wake { pid: woken, target } => self.wake(event, woken, target, sink),
+            What::Armed { timer } => self.armed(event, timer),
+            What::Migrate { pid: moved, from, to, label } => {
+                self.migrate(ts_ns, moved, [from, to], label, sink);
+            }
+            _ => {}
+        }
+        let Some(place) = self.place(cpu) else { return };
+        let Self { cpus, timers, parked, unnamed, .. } = self;
+        let state = &mut cpus[place];
+        let before_ns = state.last_ns();
+        let who = if let What::Switch { prev, .. } = event.what { prev } else { pid };
+        state.arrive(ts_ns, who, *unnamed);
+        match event.what {
+            What::Enter { class, context, key, label } => {
+                state.enter(ts_ns, Start { event: event.event, key, class, context, label }, timers, sink);
+            }
+            What::Exit { of, key, class, label } => {
+                let context = crate::view::Context::Hard;
+                state.exit(ts_ns, Start { event: of, key, class, context, label }, timers, sink);
+            }
+            What::Instant { class: EventClass::Exception, .. } if pid != state.probe => {}
+            What::Instant { class, label, length_ns } => {
+                state.instant(before_ns, ts_ns, class, label, length_ns, sink);
+            }
+            What::Switch { prev, next, label } => {
+                let resumed = parked.remove(&next).unwrap_or_default();
+                let left = state.switch(ts_ns, next, label, resumed, timers, sink);
+                // Idle is a different task on every CPU, all with the same number.
+                if prev != 0 && !left.is_empty() {
+                    parked.insert(prev, left);
+                }
+            }
+            What::Called { label } => state.called(label),
+            What::Wake { .. } | What::Armed { .. } | What::Migrate { .. } | What::Other => {}
+        }
+    }
+
+    fn wake(&mut self, event: &KernelEvent, woken: i32, target: u32, sink: &mut impl FnMut(Span)) {
+        if let Some(place) = self.place(event.cpu) {
+            self.cpus[place].woke(woken);
+        }
+        if let Some(place) = self.place(target) {
+            self.cpus[place].wanted(woken, event.cpu == target, sink);
+        }
+    }
+
+    fn armed(&mut self, event: &KernelEvent, timer: u64) {
+        // In an interrupt, the current task is only who happened to be there.
+        if event.in_task && self.cpus.iter().any(|cpu| cpu.probe == event.pid) {
+            self.timers.armed.insert(timer, event.pid);
+        } else {
+            self.timers.armed.remove(&timer);
+        }
+    }
+
+    fn migrate(&self, ts_ns: i64, moved: i32, ends: [u32; 2], label: LabelId, sink: &mut impl FnMut(Span)) {
+        let touched = self.cpus.iter().filter(|cpu| ends[0] != ends[1] && ends.contains(&cpu.cpu));
+        for cpu in touched {
+            let class = if moved == cpu.probe { EventClass::SelfCaused } else { EventClass::Migrate };
+            sink(Span { cpu: cpu.cpu, class, t0_ns: ts_ns, t1_ns: ts_ns, net_ns: 0, label, counts: true });
+        }
+    }
+
+    /// Events of this CPU are missing here.
+    pub fn lost(&mut self, cpu: u32, sink: &mut impl FnMut(Span)) {
+        if let Some(place) = self.place(cpu) {
+            self.cpus[place].lost(&self.timers, sink);
+        }
+    }
+
+    /// Ends the window.
+    pub fn finish(mut self, sink: &mut impl FnMut(Span)) {
+        for cpu in &mut self.cpus {
+            cpu.finish(self.t1_ns, &self.timers, sink);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! A kernel event as the analysis sees it: no bytes, no formats, no names that differ between kernels.
+//!
+//! [`crate::decode`] makes these from a trace; tests make them by hand.
+
+use crate::labels::LabelId;
+use model::EventClass;
+
+/// One event on one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelEvent {
+    /// CLOCK_MONOTONIC, ns.
+    pub ts_ns: i64,
+    /// The CPU that recorded it.
+    pub cpu: u32,
+    /// The task that was current, also in interrupts; 0 is idle.
+    pub pid: i32,
+    /// Whether it was recorded outside every interrupt: only then `pid` is who did it.
+    pub in_task: bool,
+    /// Which event: its place in the catalogue.
+    pub event: u16,
+    /// What it says.
+    pub what: What,
+}
+
+/// Where in the kernel a span runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Context {
+    /// Hard interrupt: no switch can come between its ends.
+    Hard,
+    /// Task, or softirq of a kernel that runs those in tasks: a switch may take it off the CPU for a while.
+    Preemptible,
+}
+
+/// What a [`KernelEvent`] says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Something starts.
+    Enter {
+        /// Its class, unless what happens inside decides otherwise.
+        class: EventClass,
+        /// Where it runs.
+        context: Context,
+        /// What must agree between both ends: a pointer, an interrupt number; 0 where nothing must.
+        key: u64,
+        /// What runs.
+        label: LabelId,
+    },
+    /// Something ends.
+    Exit {
+        /// The event that started it.
+        of: u16,
+        /// As in [`What::Enter`].
+        key: u64,
+        /// The class of what ended, where its start was not recorded.
+        class: EventClass,
+        /// What ran, where its start was not recorded.
+        label: LabelId,
+    },
+    /// Something without an end of its own.
+    Instant {
+        /// Its class.
+        class: EventClass,
+        /// What ran.
+        label: LabelId,
+        /// How long it took until now, ns; 0 where the event does not tell.
+        length_ns: u64,
+    },
+    /// The scheduler hands the CPU over.
+    Switch {
+        /// Who ran.
+        prev: i32,
+        /// Who runs from here on.
+        next: i32,
+        /// Name of the next.
+        label: LabelId,
+    },
+    /// A task is being woken, or has been.
+    Wake {
+        /// Who.
+        pid: i32,
+        /// Where it will run.
+        target: u32,
+    },
+    /// A high-resolution timer was armed.
+    Armed {
+        /// Its address.
+        timer: u64,
+    },
+    /// A task moved between CPUs.
+    Migrate {
+        /// Who.
+        pid: i32,
+        /// From where.
+        from: u32,
+        /// To where.
+        to: u32,
+        /// Name of the task.
+        label: LabelId,
+    },
+    /// The function that a call-function IPI brought.
+    Called {
+        /// The function.
+        label: LabelId,
+    },
+    /// Nothing that spans are made of.
+    Other,
+}

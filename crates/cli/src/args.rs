@@ -1,0 +1,169 @@
+//! What can be typed: the verbs and their arguments, exactly as given.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use model::Cpus;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Is this core still: who disturbs it, at what cost, how to stop it, and what can then be guaranteed.
+#[derive(Debug, Parser)]
+#[command(name = "stillcore", version, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Audit, measure, disturb and judge this machine; write a run directory with a report.
+    Assess(AssessArgs),
+    /// Draw the conclusions of a run directory again and write its report.
+    Report(ReportArgs),
+    /// Look into a recorded trace.
+    #[command(subcommand)]
+    Trace(TraceVerb),
+    /// Run stillcore on other kernels, in QEMU.
+    #[command(subcommand)]
+    Lab(LabVerb),
+}
+
+impl Verb {
+    /// Whether answers and errors are to be JSON.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Assess(args) => args.json,
+            Self::Report(args) => args.json,
+            Self::Trace(TraceVerb::Counts(args)) => args.json,
+            Self::Lab(LabVerb::Run(args)) => args.json,
+        }
+    }
+}
+
+/// Arguments of `assess`.
+#[derive(Debug, Args)]
+pub(crate) struct AssessArgs {
+    /// CPUs to measure, as a list such as 2,3 or 4-7 [default: the isolated CPUs, else the highest one].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<Cpus>,
+    /// Length of each of the three phases; half of it measures wake-ups, half noise.
+    #[arg(long, default_value = "20s", value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// New or empty directory for the run [default: stillcore-TIME in the current directory].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON object instead of the summary.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Distance of the wake-up probe's releases.
+    #[arg(long, default_value = "200us", value_name = "TIME", value_parser = duration)]
+    pub(crate) period: Duration,
+    /// Shortest gap the noise probe stores [default: five turns of its loop, at least 500 ns].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) threshold: Option<Duration>,
+    /// SCHED_FIFO priority of the probes; 0 measures under SCHED_OTHER.
+    #[arg(long, default_value_t = 80, value_name = "0-98", value_parser = clap::value_parser!(u32).range(0..=98))]
+    pub(crate) priority: u32,
+    /// Stressors for the disturbed phase [default: all].
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub(crate) stressors: Vec<String>,
+    /// Whether to record the kernel's events: auto does so where it can and says so where it cannot.
+    #[arg(long, default_value = "auto")]
+    pub(crate) trace: TraceMode,
+    /// Read the mechanisms from this directory instead of the built-in catalogue.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) catalogue: Option<PathBuf>,
+    /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore in the home directory].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// Whether to record events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceMode {
+    /// Where it can be done.
+    Auto,
+    /// Fail where it cannot be done.
+    On,
+    /// Do not.
+    Off,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run directory.
+    pub(crate) run: PathBuf,
+    /// Where to write the page [default: report.html in the run directory].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print one JSON object instead of the summary.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Verbs under `trace`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceVerb {
+    /// Count the events of a trace.dat by name and CPU.
+    Counts(CountsArgs),
+}
+
+/// Arguments of `trace counts`.
+#[derive(Debug, Args)]
+pub(crate) struct CountsArgs {
+    /// A trace.dat, of stillcore or trace-cmd.
+    pub(crate) file: PathBuf,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Verbs under `lab`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabVerb {
+    /// Boot a kernel under QEMU, run a command there as root, bring its files back.
+    Run(Box<crate::lab_verb::RunArgs>),
+}
+
+/// A length of time such as 20s, 500ms, 200us or 2m.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || {
+        format!("{text:?} is no length of time; expected a number with a unit, such as 20s, 500ms or 200us")
+    };
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(digits);
+    let unit_ns: f64 = match unit.trim() {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => return Err(wrong()),
+    };
+    let ns = number.parse::<f64>().map_err(|_| wrong())? * unit_ns;
+    if ns.is_finite() && ns < 1e18 { Ok(Duration::from_nanos(ns.round() as u64)) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn lengths_of_time() {
+        assert_eq!(duration("20s").unwrap(), Duration::from_secs(20));
+        assert_eq!(duration("1.5ms").unwrap(), Duration::from_micros(1500));
+        assert_eq!(duration("2m").unwrap(), Duration::from_secs(120));
+        for text in ["", "20", "s", "-3s", "1e3s", "20 parsecs", "99999999999h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

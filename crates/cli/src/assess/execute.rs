@@ -1,0 +1,254 @@
+//! The run itself: machine, audit, recorder, three phases of two windows, recorder's end, machine again.
+//!
+//! Facts go into the run directory as they come, so that an interrupted run keeps what it has. Whatever happens, the session takes
+//! back every change before this returns.
+
+use super::output::RunOutput;
+use super::plan::Plan;
+use super::progress::Teller;
+use crate::args::TraceMode;
+use linux::disturb::{self, Disturbance, confine};
+use linux::isolate::undo::Transient;
+use linux::isolate::{audit, values};
+use linux::machine::{self, Root};
+use linux::record::cost;
+use linux::record::instance::Instance;
+use linux::record::recorder::Recorder;
+use linux::session::Session;
+use linux::sys::counter::Counter;
+use linux::sys::signals::EndSignals;
+use linux::sys::{clock, sched};
+use linux::window::{self, Go, Order};
+use model::machine::{SCHEMA, Snapshot};
+use model::run::{ObserverCost, Phase, ProbeRecord};
+use model::sample::ProbeKind;
+use model::store;
+use std::cell::Cell;
+use std::path::Path;
+use std::time::Duration;
+
+/// The user asked to stop.
+#[derive(Debug)]
+pub(crate) struct Interrupted(&'static str);
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "interrupted by {}", self.0)
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+const PHASES: [(&str, bool); 3] = [("idle-before", false), ("disturbed", true), ("idle-after", false)];
+/// How long stressors get to end before they are killed.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Does what the plan says and writes the facts down.
+pub(crate) fn execute(plan: &Plan, output: &mut RunOutput, signals: &EndSignals) -> anyhow::Result<()> {
+    sched::pin(&plan.housekeeping)?;
+    let teller = Teller::new();
+    let mut session = Session::open(&plan.program, &plan.state)?;
+    let result = measure(plan, output, signals, &teller, &mut session);
+    let failed = session.close();
+    for what in &failed {
+        teller.say(&format!("not restored: {what}"));
+        output.run.limits.push(format!("not restored: {what}"));
+    }
+    if result.is_ok() || result.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
+        write_snapshot(plan, &output.dir, store::MACHINE_AFTER)?;
+        output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
+    }
+    result
+}
+
+fn measure(
+    plan: &Plan,
+    output: &mut RunOutput,
+    signals: &EndSignals,
+    teller: &Teller,
+    session: &mut Session,
+) -> anyhow::Result<()> {
+    teller.say(&format!(
+        "measuring CPUs {}, housekeeping on {}; run directory {}",
+        plan.measured,
+        plan.housekeeping,
+        output.dir.display()
+    ));
+    write_snapshot(plan, &output.dir, store::MACHINE_BEFORE)?;
+    let findings = audit(&Root::live(), &plan.machine, &plan.mechanisms, &plan.measured);
+    store::write_json(&output.dir.join(store::FINDINGS), &findings)?;
+    output.run.observer = own_cost();
+    let recorder = recorder(plan, output, session)?;
+    let result = phases(plan, output, signals, teller, session, recorder.as_ref());
+    // An interrupted run keeps its trace; a failed one keeps what it can.
+    if let Some(recorder) = recorder {
+        let record = recorder.finish(session, &output.dir);
+        match record {
+            Ok(record) => output.run.trace = Some(record),
+            Err(error) if result.is_ok() => return Err(error.into()),
+            Err(error) => output.run.limits.push(format!("the trace is lost: {error}")),
+        }
+    }
+    add_probe_cost(&mut output.run.observer, &output.run.probes);
+    result
+}
+
+fn write_snapshot(plan: &Plan, dir: &Path, name: &str) -> anyhow::Result<()> {
+    let root = Root::live();
+    let values = values(&root, &plan.machine, &plan.mechanisms);
+    let snapshot = Snapshot {
+        schema: SCHEMA.to_owned(),
+        machine: plan.machine.clone(),
+        state: machine::state(&root, values),
+    };
+    Ok(store::write_json(&dir.join(name), &snapshot)?)
+}
+
+fn own_cost() -> ObserverCost {
+    ObserverCost {
+        clock_read_ns: Some(Counter::Monotonic.read_cost_ns()),
+        counter_read_ns: Some(Counter::Cpu.read_cost_ns()),
+        ..ObserverCost::default()
+    }
+}
+
+/// What the probes' own records say about their cost.
+fn add_probe_cost(cost: &mut ObserverCost, probes: &[ProbeRecord]) {
+    let of = |kind| probes.iter().filter(move |probe| probe.probe == kind);
+    let per = |ns: u64, n: u64| (n > 0).then(|| ns as f64 / n as f64);
+    let sum = |kind, field: fn(&ProbeRecord) -> u64| of(kind).map(field).sum::<u64>();
+    cost.wakeup_sample_ns =
+        per(sum(ProbeKind::Wakeup, |p| p.cpu_time_ns), sum(ProbeKind::Wakeup, |p| p.samples));
+    cost.noise_turn_ns = per(sum(ProbeKind::Noise, |p| p.spin_ns), sum(ProbeKind::Noise, |p| p.iterations));
+    cost.drain_rss_kib = Some(clock::peak_rss_kib());
+}
+
+/// The recorder, or the reason why there is none.
+fn recorder(plan: &Plan, output: &mut RunOutput, session: &mut Session) -> anyhow::Result<Option<Recorder>> {
+    if plan.trace == TraceMode::Off {
+        output.run.limits.push("no events were recorded because --trace off was given".to_owned());
+        return Ok(None);
+    }
+    match prepare_recorder(plan, output, session) {
+        Ok(recorder) => Ok(Some(recorder)),
+        Err(error) if plan.trace == TraceMode::Auto => {
+            let why = format!("no events were recorded ({error}): what interrupted the CPU is not known");
+            output.run.limits.push(why);
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn prepare_recorder(
+    plan: &Plan,
+    output: &mut RunOutput,
+    session: &mut Session,
+) -> Result<Recorder, linux::Error> {
+    let name = format!("stillcore-{}", std::process::id());
+    let tracefs = session.tracefs()?;
+    let calibration = Instance::path_of(&tracefs, &format!("{name}-cost"));
+    let target = calibration.display().to_string();
+    let event_ns = session.change(Transient::TraceInstance, &target, || {
+        cost::event_ns(calibration.clone(), &plan.housekeeping)
+    })?;
+    session.take_back(Transient::TraceInstance, &target)?;
+    output.run.observer.trace_event_ns = event_ns;
+    let scratch = output.dir.join("trace-pages");
+    std::fs::create_dir(&scratch).map_err(|source| linux::Error::os("create", scratch.display(), source))?;
+    Recorder::prepare(session, &plan.events, &name, &plan.measured, &scratch)
+        .inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
+}
+
+fn phases(
+    plan: &Plan,
+    output: &mut RunOutput,
+    signals: &EndSignals,
+    teller: &Teller,
+    session: &mut Session,
+    recorder: Option<&Recorder>,
+) -> anyhow::Result<()> {
+    for (name, disturbed) in PHASES {
+        let t0_ns = clock::now_ns();
+        let disturbance = if disturbed { Some(Disturbed::start(plan, session)?) } else { None };
+        let result = windows(plan, output, signals, teller, session, recorder, name);
+        if let Some(disturbance) = disturbance {
+            output.run.stressors = disturbance.stop(session)?;
+        }
+        output.run.phases.push(Phase { name: name.to_owned(), t0_ns, t1_ns: clock::now_ns(), disturbed });
+        output.save()?;
+        result?;
+    }
+    Ok(())
+}
+
+fn windows(
+    plan: &Plan,
+    output: &mut RunOutput,
+    signals: &EndSignals,
+    teller: &Teller,
+    session: &mut Session,
+    recorder: Option<&Recorder>,
+    phase: &str,
+) -> anyhow::Result<()> {
+    for kind in [ProbeKind::Wakeup, ProbeKind::Noise] {
+        let step = teller.step(&format!("{phase}: {}", kind.name()), plan.window);
+        let signal = Cell::new(None);
+        let mut watch = |progress| {
+            step.show(progress);
+            signal.set(signal.get().or_else(|| signals.arrived()));
+            if signal.get().is_some() { Go::Stop } else { Go::On }
+        };
+        let k = output.run.windows.len();
+        let order = Order { run: &output.dir, phase, k, probes: plan.probes(kind) };
+        let measured = window::measure(session, recorder, &order, &mut watch);
+        step.done();
+        let measured = measured?;
+        output.run.windows.push(measured.window);
+        output.run.probes.extend(measured.probes);
+        for limit in measured.limits {
+            if !output.run.limits.contains(&limit) {
+                teller.say(&format!("note: {limit}"));
+                output.run.limits.push(limit);
+            }
+        }
+        if let Some(name) = signal.get().or_else(|| signals.arrived()) {
+            return Err(Interrupted(name).into());
+        }
+    }
+    Ok(())
+}
+
+/// The stressors of the disturbed phase with the control groups they run in.
+struct Disturbed {
+    disturbance: Disturbance,
+    groups: Vec<String>,
+    children: Vec<String>,
+}
+
+impl Disturbed {
+    fn start(plan: &Plan, session: &mut Session) -> anyhow::Result<Self> {
+        let confinement = confine::plan(Path::new("/"), std::process::id(), &plan.housekeeping);
+        let groups: Vec<_> = confinement.directories().iter().map(|dir| dir.display().to_string()).collect();
+        // Written down as a whole before any is made: those that cannot be made are left out, and undoing them finds nothing.
+        groups.iter().try_for_each(|target| session.change(Transient::Cgroup, target, || Ok(())))?;
+        let confinement = confine::create(&confinement);
+        let options = disturb::Options {
+            duration: plan.window * 3 + Duration::from_secs(60),
+            groups: confinement.groups,
+            ..disturb::Options::default()
+        };
+        let disturbance = Disturbance::start(&plan.program, &plan.stressors, &plan.housekeeping, &options)?;
+        let pids = disturbance.status().into_iter().map(|child| child.pid as u32);
+        let children = pids.map(|pid| session.adopt(pid)).collect::<Result<_, _>>()?;
+        disturbance.wait_ready(Duration::from_secs(10));
+        Ok(Self { disturbance, groups, children })
+    }
+
+    fn stop(self, session: &mut Session) -> anyhow::Result<Vec<model::stressor::StressorRecord>> {
+        let records = self.disturbance.stop(PATIENCE);
+        self.children.iter().try_for_each(|target| session.forget(Transient::Process, target))?;
+        self.groups.iter().rev().try_for_each(|target| session.take_back(Transient::Cgroup, target))?;
+        Ok(records)
+    }
+}

@@ -1,0 +1,127 @@
+//! The run directory while it is being written. From its first moment it says that it is not complete, and it goes on saying so unless
+//! the very last step is reached.
+
+use super::plan::Plan;
+use anyhow::Context;
+use model::run::{Losses, ObserverCost, Run, SCHEMA};
+use model::{Error, store};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// A run in the making.
+pub(crate) struct RunOutput {
+    /// The directory.
+    pub(crate) dir: PathBuf,
+    /// What `run.json` will say.
+    pub(crate) run: Run,
+}
+
+impl RunOutput {
+    /// Makes the directory with its mark and a first `run.json`. Leaves nothing behind when that fails.
+    pub(crate) fn create(plan: &Plan) -> anyhow::Result<Self> {
+        let made = make_directory(&plan.out)?;
+        let output = Self { dir: plan.out.clone(), run: first_record(plan) };
+        if let Err(error) = output.begin() {
+            remove_beginnings(&output.dir, made);
+            return Err(error)
+                .with_context(|| format!("the run cannot be written to {}", output.dir.display()));
+        }
+        Ok(output)
+    }
+
+    fn begin(&self) -> Result<(), Error> {
+        store::write_whole(&self.dir.join(store::PARTIAL), b"this run has not come to its end\n")?;
+        let samples = self.dir.join(store::SAMPLES);
+        fs::create_dir(&samples).map_err(|source| Error::io("create", &samples, source))?;
+        self.save()
+    }
+
+    /// Writes `run.json` as it stands.
+    pub(crate) fn save(&self) -> Result<(), Error> {
+        store::write_json(&self.dir.join(store::RUN), &self.run)
+    }
+
+    /// Ends the writing of facts. Without a reason the run is complete, but its mark stays until the report is written.
+    pub(crate) fn close(mut self, reason: Option<String>) -> anyhow::Result<(Run, PathBuf)> {
+        self.run.complete = reason.is_none();
+        self.run.incomplete_reason.clone_from(&reason);
+        self.run.losses = losses(&self.run);
+        self.save()?;
+        if let Some(reason) = reason {
+            store::write_whole(&self.dir.join(store::PARTIAL), format!("{reason}\n").as_bytes())?;
+        }
+        Ok((self.run, self.dir))
+    }
+}
+
+/// Takes the mark away: the run and its report are whole.
+pub(crate) fn mark_complete(dir: &Path) -> Result<(), Error> {
+    let mark = dir.join(store::PARTIAL);
+    fs::remove_file(&mark).map_err(|source| Error::io("remove", &mark, source))
+}
+
+/// Whether the directory was made, or was there and empty.
+fn make_directory(dir: &Path) -> Result<bool, Error> {
+    match fs::create_dir_all(dir.parent().unwrap_or(Path::new(""))).and_then(|()| fs::create_dir(dir)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => check_empty(dir).map(|()| false),
+        Err(source) => Err(Error::io("create", dir, source)),
+    }
+}
+
+fn check_empty(dir: &Path) -> Result<(), Error> {
+    let mut entries = fs::read_dir(dir).map_err(|source| Error::io("read", dir, source))?;
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => {
+            Err(Error::invalid(dir.display(), "the directory is not empty", "a new or empty directory"))
+        }
+    }
+}
+
+fn remove_beginnings(dir: &Path, made: bool) {
+    for name in [store::PARTIAL, store::RUN] {
+        let _ = fs::remove_file(dir.join(name));
+    }
+    let _ = fs::remove_dir(dir.join(store::SAMPLES));
+    if made {
+        let _ = fs::remove_dir(dir);
+    }
+}
+
+fn first_record(plan: &Plan) -> Run {
+    Run {
+        schema: SCHEMA.to_owned(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: plan.command.clone(),
+        started_at: jiff::Timestamp::now().to_string(),
+        complete: false,
+        incomplete_reason: Some("the run has not come to its end, or was killed".to_owned()),
+        machine_before: store::MACHINE_BEFORE.to_owned(),
+        machine_after: None,
+        measured_cpus: plan.measured.clone(),
+        housekeeping_cpus: plan.housekeeping.clone(),
+        plan: Vec::new(),
+        phases: Vec::new(),
+        windows: Vec::new(),
+        probes: Vec::new(),
+        stressors: Vec::new(),
+        trace: None,
+        losses: Losses::default(),
+        observer: ObserverCost::default(),
+        seeds: BTreeMap::from([("analysis".to_owned(), 1)]),
+        limits: plan.limits.clone(),
+    }
+}
+
+fn losses(run: &Run) -> Losses {
+    let trace = run.trace.iter().flat_map(|trace| &trace.cpus);
+    Losses {
+        missed_releases: run.probes.iter().map(|probe| probe.missed).sum(),
+        ring_samples: run.probes.iter().map(|probe| probe.ring_lost).sum(),
+        trace_events: trace.map(|cpu| cpu.left + cpu.overrun + cpu.commit_overrun + cpu.dropped).sum(),
+        failed_operations: run.stressors.iter().flat_map(|stressor| stressor.ops_failed.values()).sum(),
+    }
+}

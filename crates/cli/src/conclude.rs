@@ -1,0 +1,41 @@
+//! From a run directory to its conclusions: what `assess` does at its end, and `report` at any time later, on any machine.
+
+use anyhow::Context;
+use model::events::EventCatalogue;
+use model::store;
+use report::Document;
+use std::path::Path;
+
+/// Reads a run and draws its conclusions.
+pub(crate) fn document(dir: &Path) -> anyhow::Result<Document> {
+    let run = store::read_run(dir)?;
+    let machine = store::read_json(&dir.join(&run.machine_before))?;
+    let findings = store::read_json(&dir.join(store::FINDINGS))?;
+    let analysis = analysis::analyse(dir).with_context(|| format!("{} cannot be analysed", dir.display()))?;
+    let catalogue = EventCatalogue::embedded()?;
+    Ok(Document::conclude(&dir.display().to_string(), run, machine, findings, analysis, &catalogue))
+}
+
+/// Writes `analysis.json` into the run, and the page where asked.
+pub(crate) fn write(document: &Document, dir: &Path, html: &Path) -> anyhow::Result<()> {
+    store::write_json(&dir.join(store::ANALYSIS), &document.analysis_json()?)?;
+    store::write_whole(html, report::page(document)?.as_bytes())?;
+    Ok(())
+}
+
+/// Prints the answer: the summary, or one JSON object.
+pub(crate) fn print(document: &Document, json: bool) -> anyhow::Result<()> {
+    use std::io::{IsTerminal, Write};
+    let text = if json {
+        report::assess_json(document)?
+    } else {
+        let color = std::io::stdout().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        report::summary(document, report::TextOptions { color, ..Default::default() })
+    };
+    // Whoever reads only the beginning of it has what they wanted.
+    match writeln!(std::io::stdout(), "{}", text.trim_end()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}

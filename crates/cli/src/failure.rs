@@ -1,0 +1,40 @@
+//! How the command says that something went wrong: one sentence on stderr, or one JSON object; exit 1.
+
+use model::Error;
+use std::process::ExitCode;
+
+/// Wrong usage is one sentence and exit 1, not clap's page and 2. Help and version are no failure.
+pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let rendered = error.render().to_string();
+    let told = rendered.split("\n\n").next().unwrap_or_default();
+    let words: Vec<_> = told.trim_start_matches("error: ").split_whitespace().collect();
+    show(&anyhow::anyhow!("{}; see --help", words.join(" ")), json)
+}
+
+/// Says what failed.
+pub(crate) fn show(error: &anyhow::Error, json: bool) -> ExitCode {
+    if json {
+        eprintln!("{}", serde_json::json!({ "error": parts(error) }));
+    } else {
+        eprintln!("stillcore: {error:#}");
+    }
+    ExitCode::from(1)
+}
+
+/// What, where and what was expected, as far as the error tells them apart.
+fn parts(error: &anyhow::Error) -> serde_json::Value {
+    let known = error.chain().find_map(|cause| cause.downcast_ref::<Error>());
+    match known {
+        Some(Error::Invalid { place, what, expected }) => {
+            serde_json::json!({ "what": what, "where": place, "expected": expected })
+        }
+        Some(Error::Io { action, path, source }) => {
+            serde_json::json!({ "what": format!("cannot {action}: {source}"), "where": path, "expected": null })
+        }
+        None => serde_json::json!({ "what": format!("{error:#}"), "where": null, "expected": null }),
+    }
+}

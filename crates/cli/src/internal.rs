@@ -1,0 +1,49 @@
+//! Hidden verbs: what stillcore's own children run. They bypass the command line's parser, so that a measuring process is small.
+
+use crate::lab_verb;
+use linux::measure::probe;
+use linux::{disturb, guardian};
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Runs a hidden verb, if the command line is one.
+pub(crate) fn run() -> Option<ExitCode> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if words.first()? == lab_verb::EXEC_BOUND {
+        return Some(finish(Err(lab_verb::exec_bound(&words[1..]))));
+    }
+    if words.first()? != "internal" {
+        return None;
+    }
+    let verb = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    let rest = words.get(2..).unwrap_or_default();
+    let text = rest.first().and_then(|word| word.to_str()).unwrap_or_default();
+    Some(finish(match verb {
+        "probe" => run_probe(text),
+        "stress" => run_stress(rest),
+        "guardian" => guardian::watch(Path::new(text)).map_err(anyhow::Error::from),
+        _ => Err(anyhow::anyhow!("`internal` is for this program's own use")),
+    }))
+}
+
+fn run_probe(order: &str) -> anyhow::Result<()> {
+    let report = probe::run(&serde_json::from_str(order)?)?;
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(())
+}
+
+fn run_stress(words: &[OsString]) -> anyhow::Result<()> {
+    let word = |index: usize| words.get(index).and_then(|word| word.to_str()).unwrap_or_default();
+    Ok(disturb::child::serve(word(0), word(1), &mut std::io::stdout())?)
+}
+
+fn finish(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::from(1)
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `stillcore lab run`: a command in a guest kernel, as if it were another machine.
+//!
+//! What the guest prints on its console goes to stderr while it runs; the command's own stdout goes to stdout at the
+//! end, and its exit code is ours. Relative paths of the command are under /root of the guest, and all of /root comes
+//! back, under `root/` of the result directory.
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use lab::spec::{DEFAULT_MEMORY_MIB, parse_duration};
+use lab::{Accel, Addition, Arch, Event, Outcome, Smp, Spec, Stop};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Hidden first argument: become the words after it, bound to the process whose id comes first.
+pub(crate) const EXEC_BOUND: &str = "__exec-bound";
+
+/// Verbs of `stillcore lab`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Boot a kernel under QEMU, run a command there as root, bring its files back.
+    Run(RunArgs),
+}
+
+/// Arguments of `stillcore lab run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Guest architecture [default: this machine's].
+    #[arg(long, value_name = "x86_64|aarch64")]
+    arch: Option<Arch>,
+    /// Kernel: 5.10, 5.10-rt, 6.1, 6.1-rt, 6.12, 6.12-rt, or the path of a kernel image.
+    #[arg(long, default_value = "6.1")]
+    kernel: String,
+    /// Cores, or cores and threads as in 4x2.
+    #[arg(long, default_value = "4")]
+    smp: Smp,
+    /// Guest memory, MiB.
+    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_MEMORY_MIB)]
+    memory: u32,
+    /// Words to add to the kernel command line; they come last.
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    append: String,
+    /// Kernel module to load before the command; may be given again.
+    #[arg(long = "module", value_name = "NAME")]
+    modules: Vec<String>,
+    /// Debian packages to have in the guest.
+    #[arg(long, value_delimiter = ',')]
+    packages: Vec<String>,
+    /// Static program that runs the command [default: this program].
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+    /// File or directory to have in the guest [default GUEST: /root/NAME]; may be given again.
+    #[arg(long, value_name = "HOST[:GUEST]")]
+    add: Vec<Addition>,
+    /// tcg emulates; kvm is faster where it works; auto tries kvm first.
+    #[arg(long, default_value = "tcg")]
+    accel: Accel,
+    /// When the guest is killed; its command is killed after three quarters of it.
+    #[arg(long, default_value = "600s", value_parser = parse_duration)]
+    timeout: Duration,
+    /// When the command alone is killed in the guest; what it made still comes back.
+    #[arg(long, value_parser = parse_duration)]
+    limit: Option<Duration>,
+    /// New or empty directory for the results [default: lab-TIME].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print what happened as one JSON object instead of the command's stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// What to run: a program of the guest if it begins with /, else arguments of --binary.
+    #[arg(last = true, required = true)]
+    command: Vec<String>,
+}
+
+/// Runs the guest; returns the exit code of its command. `stop` ends it early.
+pub(crate) fn run(args: RunArgs, stop: &Stop) -> anyhow::Result<u8> {
+    let json = args.json;
+    let spec = spec(args)?;
+    let outcome = lab::run(&spec, Path::new("/etc/apt"), stop, &mut |event| show(event))?;
+    warn(&outcome);
+    let mut stdout = io::stdout().lock();
+    if json {
+        serde_json::to_writer_pretty(&mut stdout, &outcome)?;
+        writeln!(stdout)?;
+    } else {
+        stdout.write_all(&std::fs::read(outcome.out.join("stdout")).unwrap_or_default())?;
+    }
+    stdout.flush()?;
+    Ok(u8::try_from(outcome.exit_code).unwrap_or(1))
+}
+
+/// The hidden verb; returns only on failure. `words` are the parent's process id and the program.
+pub(crate) fn exec_bound(words: &[OsString]) -> anyhow::Error {
+    let parent = words.first().and_then(|word| word.to_str()).and_then(|word| word.parse().ok());
+    match parent {
+        Some(parent) => anyhow::Error::new(linux::guest::exec_bound(parent, &words[1..])),
+        None => anyhow::anyhow!("{EXEC_BOUND} is for this program's own use"),
+    }
+}
+
+fn spec(args: RunArgs) -> anyhow::Result<Spec> {
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    let arch =
+        args.arch.or_else(Arch::host).context("no guests for this machine's architecture: give --arch")?;
+    // A guest of another architecture needs another build of us; --binary is then both.
+    let init = if Arch::host() == Some(arch) {
+        own.clone()
+    } else {
+        args.binary.clone().unwrap_or_else(|| own.clone())
+    };
+    let binary = args.binary.filter(|binary| *binary != init);
+    Ok(Spec {
+        arch,
+        kernel: args.kernel,
+        smp: args.smp,
+        memory_mib: args.memory,
+        append: args.append,
+        modules: args.modules,
+        packages: args.packages,
+        init,
+        binary,
+        add: args.add,
+        accel: args.accel,
+        timeout: args.timeout,
+        limit: args.limit,
+        out: args.out.unwrap_or_else(default_out),
+        cache: lab::cache::dir(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))?,
+        launcher: vec![own.into(), EXEC_BOUND.into(), std::process::id().to_string().into()],
+        command: args.command,
+    })
+}
+
+fn default_out() -> PathBuf {
+    format!("lab-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ")).into()
+}
+
+/// A closed stderr is no reason to stop a guest.
+fn show(event: Event<'_>) {
+    let mut stderr = io::stderr().lock();
+    let _ = match event {
+        Event::Note(text) => writeln!(stderr, "lab: {text}"),
+        Event::Console(bytes) => stderr.write_all(bytes),
+    };
+}
+
+fn warn(outcome: &Outcome) {
+    if outcome.timed_out {
+        show(Event::Note("the command was killed in the guest because its time was over"));
+    }
+    for skipped in &outcome.skipped {
+        show(Event::Note(&format!("not brought back: {skipped}")));
+    }
+    let accel = outcome.accel;
+    let text = format!(
+        "kernel {} under {accel}, exit code {}, {:.1} s, results in {}",
+        outcome.release,
+        outcome.exit_code,
+        outcome.wall_s,
+        outcome.out.display()
+    );
+    show(Event::Note(&text));
+}

@@ -1,0 +1,61 @@
+//! The `stillcore` command: one match, one file a verb. All printing lives here and in `report`.
+//!
+//! Exit status: 0 pass, 1 error (wrong usage included), 2 a finding or a threshold that failed.
+#![forbid(unsafe_code)]
+
+mod args;
+mod assess;
+mod conclude;
+mod failure;
+mod guest_init;
+mod internal;
+mod lab_verb;
+mod report_verb;
+mod trace_verb;
+
+use args::{Cli, LabVerb, TraceVerb, Verb};
+use clap::Parser;
+use linux::sys::signals::EndSignals;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(first) = guest_init::claim() {
+        guest_init::run(first);
+    }
+    if let Some(code) = internal::run() {
+        return code;
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return failure::usage(&error, std::env::args().any(|word| word == "--json")),
+    };
+    let json = cli.verb.json();
+    match dispatch(cli.verb) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => failure::show(&error, json),
+    }
+}
+
+/// Turns a signal into the lab's request to stop; the thread ends with the process.
+fn stop_on(signals: EndSignals) -> lab::Stop {
+    let stop = lab::Stop::default();
+    let asked = stop.clone();
+    std::thread::spawn(move || {
+        while signals.arrived().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        asked.stop();
+    });
+    stop
+}
+
+fn dispatch(verb: Verb) -> anyhow::Result<u8> {
+    // Signals are blocked before any thread exists, so that every thread inherits it.
+    let signals = EndSignals::block()?;
+    match verb {
+        Verb::Assess(args) => assess::run(&args, &signals),
+        Verb::Report(args) => report_verb::run(&args),
+        Verb::Trace(TraceVerb::Counts(args)) => trace_verb::counts(&args),
+        Verb::Lab(LabVerb::Run(args)) => lab_verb::run(*args, &stop_on(signals)),
+    }
+}

@@ -1,0 +1,48 @@
+//! `stillcore trace counts`: how many events of each name a trace holds, and what it lost.
+
+use crate::args::CountsArgs;
+use ftrace::{Counts, TraceFile};
+use serde_json::json;
+
+/// Counts a trace.
+pub(crate) fn counts(args: &CountsArgs) -> anyhow::Result<u8> {
+    let file = TraceFile::open(&args.file)?;
+    let counts = Counts::of(file.formats(), &mut file.stream()?)?;
+    if args.json {
+        let per_cpu: serde_json::Map<_, _> =
+            counts.per_cpu.iter().map(|(cpu, events)| (cpu.to_string(), json!(events))).collect();
+        let lost: serde_json::Map<_, _> = counts
+            .lost
+            .iter()
+            .map(|(cpu, lost)| {
+                (cpu.to_string(), json!({ "events": lost.events, "unknown_pages": lost.unknown_pages }))
+            })
+            .collect();
+        let answer = json!({
+            "schema": "stillcore.trace-counts/1",
+            "total": counts.total,
+            "events": counts.events,
+            "per_cpu": per_cpu,
+            "lost": lost,
+        });
+        println!("{answer}");
+    } else {
+        print!("{}", table(&counts));
+    }
+    Ok(0)
+}
+
+fn table(counts: &Counts) -> String {
+    let mut text = String::new();
+    for (name, count) in &counts.events {
+        text += &format!("{count:>12}  {name}\n");
+    }
+    text += &format!("{:>12}  in all\n", counts.total);
+    for (cpu, lost) in &counts.lost {
+        text += &format!(
+            "CPU {cpu} lost {} events, and an unknown number on {} pages\n",
+            lost.events, lost.unknown_pages
+        );
+    }
+    text
+}

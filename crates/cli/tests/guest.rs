@@ -1,0 +1,160 @@
+//! `assess` on real kernels, one boot each: cores 2 and 3 isolated, so that what reaches core 2 can be counted exactly.
+#![cfg(feature = "guest-tests")]
+
+mod support;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{read_json, stillcore, text};
+
+/// Boots a kernel, runs `guest.sh` in it, and gives the directory of what came back.
+fn boot(kernel: &str) -> (tempfile::TempDir, PathBuf) {
+    let place = tempfile::tempdir().unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guest.sh");
+    let out = place.path().join("lab");
+    let mut command =
+        stillcore(&["lab", "run", "--kernel", kernel, "--packages", "busybox-static", "--timeout", "900s"]);
+    command.arg("--add").arg(format!("{}:/root/guest.sh", script.display())).arg("--out").arg(&out);
+    command.args(["--", "/bin/busybox", "sh", "/root/guest.sh", "8s"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let root = out.join("root");
+    let release = fs::read_to_string(root.join("release")).unwrap();
+    let boots = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/guest-boots");
+    fs::create_dir_all(&boots).unwrap();
+    fs::write(boots.join(kernel), release).unwrap();
+    (place, root)
+}
+
+fn check(kernel: &str) {
+    let (_place, root) = boot(kernel);
+    let run = root.join("run");
+    let told = fs::read_to_string(root.join("assess.log")).unwrap();
+    let code = fs::read_to_string(root.join("assess.code")).unwrap();
+    assert!(matches!(code.trim(), "0" | "2"), "{code}: {told}");
+    let record = read_json(&run.join("run.json"));
+    let analysis = read_json(&run.join("analysis.json"));
+    assert_eq!(record["complete"], true);
+    nothing_is_left(&root);
+    the_machine_is_as_before(&run);
+    the_accounts_balance(&record, &analysis);
+    trace_cmd_counts_the_same(&run);
+    the_counters_agree(&analysis);
+    the_idle_core_is_still(&analysis);
+    the_probe_is_counted_apart(&analysis);
+    the_stressors_worked(&record);
+}
+
+fn nothing_is_left(root: &Path) {
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    assert_eq!(read("left-at-start"), "");
+    assert_eq!(read("left-after-run"), "");
+    assert!(read("held-when-killed").contains("internal"), "there was something to clean up");
+    assert_eq!(read("left-after-kill"), "");
+    let killed = read_json(&root.join("killed/run.json"));
+    assert_eq!(killed["complete"], false);
+    assert!(root.join("killed/PARTIAL").exists());
+}
+
+fn the_machine_is_as_before(run: &Path) {
+    let state = |name: &str| read_json(&run.join(name))["state"].clone();
+    assert_eq!(state("machine-before.json"), state("machine-after.json"));
+}
+
+fn the_accounts_balance(record: &Value, analysis: &Value) {
+    assert_eq!(analysis["losses"]["reconciled"], true, "{}", analysis["losses"]);
+    assert_eq!(record["losses"]["trace_events"], 0);
+    for probe in record["probes"].as_array().unwrap().iter().filter(|probe| probe["probe"] == "wakeup") {
+        let number = |name: &str| probe[name].as_u64().unwrap();
+        assert_eq!(number("released"), number("samples") + number("missed") + number("ring_lost"));
+    }
+}
+
+/// trace-cmd reads the run's trace and counts every event as stillcore does.
+fn trace_cmd_counts_the_same(run: &Path) {
+    let file = run.join("trace.dat");
+    let ours = stillcore(&["trace", "counts", "--json", file.to_str().unwrap()]).output().unwrap();
+    let ours: Value = serde_json::from_slice(&ours.stdout).unwrap();
+    let ours: BTreeMap<String, u64> = serde_json::from_value(ours["events"].clone()).unwrap();
+    let theirs = match Command::new("trace-cmd").args(["report", "-t", "-i"]).arg(&file).output() {
+        Ok(output) => output,
+        Err(error) => panic!("trace-cmd: {error} (package trace-cmd)"),
+    };
+    assert!(theirs.status.success(), "{}", text(&theirs.stderr));
+    let mut counted = BTreeMap::<String, u64>::new();
+    for line in text(&theirs.stdout).lines().filter(|line| line.contains("] ")) {
+        // "comm-pid [cpu] seconds: event: fields"
+        let after = line.split_once("] ").map_or("", |(_, rest)| rest);
+        if let Some((_, rest)) = after.split_once(": ") {
+            let name = rest.trim_start().split(':').next().unwrap_or_default();
+            *counted.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    assert!(ours.values().sum::<u64>() > 1000, "{ours:?}");
+    assert_eq!(ours, counted);
+}
+
+fn windows(analysis: &Value) -> &Vec<Value> {
+    analysis["events"].as_array().unwrap()
+}
+
+/// `/proc/interrupts` and `/proc/softirqs` count what the trace counts.
+fn the_counters_agree(analysis: &Value) {
+    let checks: Vec<_> =
+        windows(analysis).iter().flat_map(|window| window["cross_checks"].as_array().unwrap()).collect();
+    assert!(!checks.is_empty());
+    assert!(checks.iter().all(|check| check["agrees"] == true), "{checks:?}");
+}
+
+fn class<'a>(window: &'a Value, name: &str) -> &'a Value {
+    window["classes"].as_array().unwrap().iter().find(|class| class["class"] == name).unwrap()
+}
+
+/// In the noise window of the idle control no tick and no IPI reaches core 2, or the analysis names what came.
+fn the_idle_core_is_still(analysis: &Value) {
+    let idle = windows(analysis)
+        .iter()
+        .find(|window| window["phase"] == "idle-before" && window["probe"] == "noise");
+    for name in ["timer.tick", "ipi.resched", "ipi.call", "ipi.irqwork"] {
+        let class = class(idle.unwrap(), name);
+        assert_eq!(class["observable"], true, "{name}");
+        println!("{name}: {}", class["count"]);
+        assert!(class["count"] == 0 || !class["labels"].as_array().unwrap().is_empty(), "unnamed: {class}");
+    }
+}
+
+/// Every wake-up of the probe is its own timer and its own switches, and none of that counts as interference.
+fn the_probe_is_counted_apart(analysis: &Value) {
+    for window in windows(analysis).iter().filter(|window| window["probe"] == "wakeup") {
+        let own = class(window, "self")["count"].as_u64().unwrap();
+        let samples = analysis["distributions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|d| d["probe"] == "wakeup" && d["phase"] == window["phase"])
+            .map(|d| d["n"].as_u64().unwrap())
+            .unwrap();
+        assert!(own >= samples, "{own} own events for {samples} samples in {}", window["phase"]);
+    }
+}
+
+fn the_stressors_worked(record: &Value) {
+    let stressors = record["stressors"].as_array().unwrap();
+    assert_eq!(stressors.len(), 6);
+    for stressor in stressors {
+        assert_eq!(stressor["state"], "ok", "{stressor}");
+    }
+}
+
+#[test]
+fn linux_6_1() {
+    check("6.1");
+}
+
+#[test]
+fn linux_6_1_rt() {
+    check("6.1-rt");
+}

@@ -1,0 +1,33 @@
+# What a lab guest is put through, once a boot. Runs under busybox sh as root in /root; leaves its evidence there for guest.rs.
+# Facts only: nothing is judged here.
+
+stillcore=/usr/bin/stillcore
+duration=$1
+
+# What is on the machine that stillcore could have left: mounts, tracing instances, control groups, its processes.
+leftovers() {
+    grep stillcore /proc/mounts
+    ls -d /sys/fs/cgroup/stillcore-* /root/*/tracefs-*/instances/stillcore-* /var/lib/stillcore/journal/* 2>/dev/null
+    for process in /proc/[0-9]*; do
+        tr '\0' ' ' <$process/cmdline 2>/dev/null | grep -E 'stillcore (assess|internal)'
+    done
+}
+
+uname -r >release
+leftovers >left-at-start
+
+$stillcore assess --cpus 2 --duration $duration --period 1ms --trace on --out run --json >assess.json 2>assess.log
+echo $? >assess.code
+leftovers >left-after-run
+
+# Killed in its disturbed phase: the guardian cleans up.
+$stillcore assess --cpus 2,3 --duration 4s --period 1ms --trace on --out killed >/dev/null 2>killed.log &
+victim=$!
+while ! grep -q '"idle-before"' killed/run.json 2>/dev/null; do sleep 0.2; done
+sleep 1
+leftovers >held-when-killed
+kill -9 $victim
+wait $victim
+tries=0
+while [ $tries -lt 100 ] && [ -n "$(leftovers)" ]; do sleep 0.1; tries=$((tries + 1)); done
+leftovers >left-after-kill

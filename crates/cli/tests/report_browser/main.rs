@@ -1,0 +1,125 @@
+//! Opens the report in a real browser, with scripts on and off, and looks at it: headings, sections, charts with a
+//! size, numbers, no line on the console, no request. Pictures are left in `target/report-screens/`.
+#![cfg(feature = "browser-tests")]
+#![forbid(unsafe_code)]
+
+mod page;
+mod webdriver;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use page::{Page, picture};
+use webdriver::Browser;
+
+const WIDTH: u32 = 1280;
+const HEIGHT: u32 = 900;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
+}
+
+/// The report of the stored run, made by the command that users call, from a copy: the command writes into its run.
+fn report(folder: &Path) -> PathBuf {
+    let run = folder.join("run");
+    copy(&root().join("fixtures/runs/small"), &run);
+    let file = folder.join("report.html");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stillcore"));
+    let made = command.arg("report").arg(&run).arg("--html").arg(&file).output().unwrap();
+    // 2 is a finding about the machine that was measured; 1 is an error.
+    let code = made.status.code();
+    assert!(matches!(code, Some(0 | 2)), "{code:?}: {}", String::from_utf8_lossy(&made.stderr));
+    file
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap_or_else(|error| panic!("{}: {error}", from.display())) {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Looks at one page and stores its picture.
+fn look(file: &Path, scripts: bool, picture_name: &str) -> Page {
+    let browser = Browser::start(scripts, WIDTH, HEIGHT);
+    let page = Page::read(&browser, file);
+    let folder = root().join("target/report-screens");
+    fs::create_dir_all(&folder).unwrap();
+    let png = picture(&browser);
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"), "not a picture");
+    fs::write(folder.join(picture_name), png).unwrap();
+    page
+}
+
+#[test]
+fn the_report_reads_well_with_scripts_and_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = report(folder.path());
+    let with = look(&file, true, "report-scripts-on.png");
+    assert_eq!(with.complaints(), [] as [&str; 0]);
+    let without = look(&file, false, "report-scripts-off.png");
+    assert_eq!(without.complaints(), [] as [&str; 0]);
+
+    assert!(with.headings.iter().filter(|(level, _)| *level == 2).count() >= 3, "{:?}", with.headings);
+    assert_eq!(with.headings, without.headings, "scripts add or remove a heading");
+    assert_eq!(with.charts.len(), without.charts.len(), "scripts add or remove a chart");
+    assert_eq!(with.sections.len(), without.sections.len(), "scripts add or remove a section");
+}
+
+/// A page that has all a report needs; `more` goes into its section.
+fn written(folder: &Path, more: &str) -> PathBuf {
+    let file = folder.join("page.html");
+    let text = format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><title>off</title><script>document.title='on'</script>\
+         <h1>Title</h1><section><h2>Numbers</h2><p>42 ns</p>\
+         <svg width=60 height=30><rect width=60 height=30 /></svg>{more}</section></html>"
+    );
+    fs::write(&file, text).unwrap();
+    file
+}
+
+fn complaints(scripts: bool, more: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let browser = Browser::start(scripts, WIDTH, HEIGHT);
+    Page::read(&browser, &written(folder.path(), more)).complaints()
+}
+
+#[test]
+fn scripts_are_really_on_and_really_off() {
+    for (scripts, title) in [(true, "on"), (false, "off")] {
+        let folder = tempfile::tempdir().unwrap();
+        let browser = Browser::start(scripts, WIDTH, HEIGHT);
+        let page = Page::read(&browser, &written(folder.path(), ""));
+        assert_eq!(page.complaints(), [] as [&str; 0]);
+        let targets = browser.devtools("Target.getTargets", &serde_json::json!({}));
+        let pages = targets["targetInfos"].as_array().unwrap();
+        let titles: Vec<_> = pages.iter().filter(|t| t["type"] == "page").map(|t| &t["title"]).collect();
+        assert_eq!(titles, [title]);
+    }
+}
+
+#[test]
+fn each_fault_of_a_page_is_seen() {
+    for (fault, complaint) in [
+        ("<script>console.error('broken')</script>", "console: "),
+        ("<script>no_such_function()</script>", "console: "),
+        ("<img src=\"http://example.invalid/x.png\">", "request: http://example.invalid/x.png"),
+        ("<svg width=0 height=0></svg>", "a chart of 0 x 0"),
+        ("<section style=\"display:none\"></section>", "a section 0 high"),
+        ("<h1>Second</h1>", "2 first-level headings; expected one"),
+        ("<h3> </h3>", "a heading of level 3 without text"),
+        ("<p>median NaN ns</p>", "the text \"NaN\""),
+        ("<p>{{ median }}</p>", "the text \"{{\""),
+        ("<div style=\"width:3000px\">.</div>", "content "),
+    ] {
+        let found = complaints(true, fault);
+        assert!(found.iter().any(|line| line.starts_with(complaint)), "{fault}: {found:?}");
+    }
+}

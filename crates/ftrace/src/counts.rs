@@ -1,0 +1,101 @@
+//! How many events of each name on each CPU, and how many are missing: the data behind `trace counts`.
+
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+use crate::formats::Formats;
+use crate::stream::{EventStream, Item};
+
+/// Counts of a whole stream. Names are without their system; equal names of two systems are counted together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All events.
+    pub total: u64,
+    /// Events by name.
+    pub events: BTreeMap<String, u64>,
+    /// Events by CPU and name, for each CPU with data.
+    pub per_cpu: BTreeMap<u32, BTreeMap<String, u64>>,
+    /// What is missing, for each CPU with data.
+    pub lost: BTreeMap<u32, LostCounts>,
+}
+
+/// What is missing from one CPU's data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostCounts {
+    /// Events the kernel said it overwrote.
+    pub events: u64,
+    /// Places where an unknown number is missing: then all totals are lower bounds.
+    pub unknown_pages: u64,
+}
+
+/// Counts by number while the stream runs, so that no name is looked up per event.
+#[derive(Default)]
+struct PerCpu {
+    by_id: Vec<u64>,
+    lost: LostCounts,
+}
+
+impl Counts {
+    /// Runs `stream` to its end.
+    pub fn of(formats: &Formats, stream: &mut EventStream) -> Result<Self, Error> {
+        let mut tallies: BTreeMap<u32, PerCpu> = stream.cpus().map(|cpu| (cpu, PerCpu::default())).collect();
+        // Events come in runs from one CPU: the last tally is kept out of the map.
+        let mut current = (u32::MAX, PerCpu::default());
+        while let Some(item) = stream.next()? {
+            let cpu = match item {
+                Item::Event(event) => event.cpu,
+                Item::Lost { cpu, .. } => cpu,
+            };
+            if cpu != current.0 {
+                let next = (cpu, tallies.remove(&cpu).unwrap_or_default());
+                let (old_cpu, old) = std::mem::replace(&mut current, next);
+                tallies.insert(old_cpu, old);
+            }
+            current.1.add(&item);
+        }
+        tallies.insert(current.0, current.1);
+        tallies.remove(&u32::MAX);
+        Ok(Self::named(formats, &tallies))
+    }
+
+    fn named(formats: &Formats, tallies: &BTreeMap<u32, PerCpu>) -> Self {
+        let mut counts = Self::default();
+        for (cpu, tally) in tallies {
+            let named = counts.per_cpu.entry(*cpu).or_default();
+            for (id, n) in tally.by_id.iter().enumerate().filter(|(_, n)| **n > 0) {
+                let name = event_name(formats, id as u16);
+                counts.total += n;
+                *counts.events.entry(name.clone()).or_default() += n;
+                *named.entry(name).or_default() += n;
+            }
+            counts.lost.insert(*cpu, tally.lost);
+        }
+        counts
+    }
+
+    /// Whether nothing is missing.
+    pub fn is_complete(&self) -> bool {
+        self.lost.values().all(|l| *l == LostCounts::default())
+    }
+}
+
+impl PerCpu {
+    fn add(&mut self, item: &Item) {
+        match item {
+            Item::Event(event) => {
+                let id = usize::from(event.id);
+                if id >= self.by_id.len() {
+                    self.by_id.resize(id + 1, 0);
+                }
+                self.by_id[id] += 1;
+            }
+            Item::Lost { count: Some(n), .. } => self.lost.events = self.lost.events.saturating_add(*n),
+            Item::Lost { count: None, .. } => self.lost.unknown_pages += 1,
+        }
+    }
+}
+
+/// The name of an event, or "#number" where the trace has no format for it.
+pub fn event_name(formats: &Formats, id: u16) -> String {
+    formats.by_id(id).map_or_else(|| format!("#{id}"), |f| f.name.clone())
+}

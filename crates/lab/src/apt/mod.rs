@@ -1,0 +1,14 @@
+//! Fetching packages of any Debian suite with a private apt configuration, beside the machine's own.
+//!
+//! - `sources`: reads the machine's sources and turns them to another suite;
+//! - `client`: lists, versions and downloads through `apt-get` and `apt-cache`.
+//!
+//! Nothing of the machine's package state is touched: lists, archives and status live in the user's cache directory,
+//! while proxies, certificates and credentials stay where the machine's administrator put them, because apt reads its
+//! usual configuration before ours.
+
+mod client;
+mod sources;
+
+pub use client::Apt;
+pub use sources::{Source, parse_deb822, parse_one_line, retarget};

@@ -1,0 +1,61 @@
+//! Where fetched kernels live, and the lock that keeps two runs from writing there at once.
+
+use crate::error::{Error, IoContext, Result};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// `$XDG_CACHE_HOME/stillcore`, else `$HOME/.cache/stillcore` (XDG base directory specification: a relative or empty
+/// value counts as unset).
+pub fn dir(xdg_cache_home: Option<OsString>, home: Option<OsString>) -> Result<PathBuf> {
+    let absolute = |value: Option<OsString>| value.map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute(xdg_cache_home)
+        .or_else(|| absolute(home).map(|home| home.join(".cache")))
+        .map(|base| base.join("stillcore"))
+        .ok_or_else(|| Error::Argument {
+            what: "cache directory",
+            value: String::new(),
+            expected: "HOME or XDG_CACHE_HOME to hold an absolute path".into(),
+        })
+}
+
+/// The exclusive lock on a cache directory. The kernel drops it when the file closes, so that a killed run leaves none.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the lock; makes the directory if need be.
+    pub fn acquire(cache: &Path) -> Result<Self> {
+        fs::create_dir_all(cache).context("create", cache)?;
+        let path = cache.join("lock");
+        let file = File::options().create(true).append(true).open(&path).context("open", &path)?;
+        file.lock().context("lock", &path)?;
+        Ok(Self { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn follows_the_base_directory_specification() {
+        let some = |text: &str| Some(OsString::from(text));
+        assert_eq!(dir(some("/x"), some("/h")).unwrap(), Path::new("/x/stillcore"));
+        assert_eq!(dir(some("relative"), some("/h")).unwrap(), Path::new("/h/.cache/stillcore"));
+        assert_eq!(dir(None, some("/h")).unwrap(), Path::new("/h/.cache/stillcore"));
+        assert!(dir(None, some("")).is_err());
+    }
+
+    #[test]
+    fn lock_excludes_until_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::acquire(dir.path()).unwrap();
+        let second = File::open(dir.path().join("lock")).unwrap();
+        assert!(second.try_lock().is_err());
+        drop(lock);
+        assert!(second.try_lock().is_ok());
+    }
+}

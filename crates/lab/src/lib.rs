@@ -1,0 +1,38 @@
+//! The lab: kernels from distribution packages, booted in QEMU as if they were machines.
+//!
+//! The way of one run: a [`Spec`] names a kernel; `kernels` fetches its package with a private `apt` and keeps it,
+//! checked, in the cache; `modules` finds which modules the guest needs; `initramfs` packs them with our own static
+//! program; `qemu` words the command line, `vm` runs it; the guest sends a tar in a `frame`, which `results` unpacks.
+//! [`run`] does all of it. `guest_config` is what both sides of the boot agree on.
+//!
+//! Event *counts* in such a guest are exact; times are not, because the machine below is shared.
+
+#![forbid(unsafe_code)]
+
+pub mod apt;
+pub mod arch;
+pub mod cache;
+pub mod cpio;
+pub mod elf;
+pub mod error;
+pub mod frame;
+pub mod guest_config;
+pub mod initramfs;
+pub mod kernels;
+pub mod modinfo;
+pub mod modules;
+mod packages;
+mod program;
+pub mod qemu;
+pub mod results;
+mod run;
+pub mod spec;
+pub mod version;
+pub mod vm;
+mod workdir;
+
+pub use arch::Arch;
+pub use error::{Error, Result};
+pub use run::{Event, Outcome, run};
+pub use spec::{Accel, Addition, Smp, Spec};
+pub use vm::Stop;

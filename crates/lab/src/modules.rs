@@ -1,0 +1,277 @@
+//! Which modules a guest needs, in loading order.
+//!
+//! Debian's packages carry no `modules.dep` (depmod writes it at installation), so the order is found from the modules
+//! themselves: depth first through `depends`, soft dependencies included where they exist. Names are compared with `-`
+//! and `_` the same, as the kernel does.
+
+use crate::error::{Error, IoContext, Result};
+use crate::kernels::Kernel;
+use crate::modinfo::{self, Modinfo};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A module ready to be loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Module {
+    /// Name with underscores.
+    pub name: String,
+    /// Decompressed ELF file.
+    pub elf: Vec<u8>,
+}
+
+/// Resolves module (or alias) names to modules in loading order. Names that are built into the kernel need nothing.
+pub fn resolve(kernel: &Kernel, names: &[&str]) -> Result<Vec<Module>> {
+    let Some(dir) = &kernel.modules else {
+        return match names.first() {
+            None => Ok(Vec::new()),
+            Some(name) => Err(missing(kernel, name, None)),
+        };
+    };
+    let mut resolver = Resolver {
+        kernel,
+        files: module_files(dir)?,
+        built_in: built_in(kernel, dir)?,
+        started: BTreeSet::new(),
+        order: Vec::new(),
+        aliases: None,
+    };
+    for name in names {
+        resolver.visit(name, None)?;
+    }
+    Ok(resolver.order)
+}
+
+/// The name as the kernel writes it.
+pub fn normalise(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+struct Resolver<'a> {
+    kernel: &'a Kernel,
+    files: BTreeMap<String, PathBuf>,
+    built_in: BTreeSet<String>,
+    started: BTreeSet<String>,
+    order: Vec<Module>,
+    /// Alias → module, read only when a name is not a module's: it takes reading every module.
+    aliases: Option<Vec<(String, String)>>,
+}
+
+impl Resolver<'_> {
+    fn visit(&mut self, name: &str, wanted_by: Option<&str>) -> Result<()> {
+        let name = normalise(name);
+        if self.built_in.contains(&name) {
+            return Ok(());
+        }
+        let name = if self.files.contains_key(&name) { name } else { self.by_alias(&name, wanted_by)? };
+        // A name already begun is either done or a cycle of soft dependencies, which modprobe breaks the same way.
+        if !self.started.insert(name.clone()) {
+            return Ok(());
+        }
+        let (elf, info) = self.read(&self.files[&name])?;
+        for soft in &info.soft_pre {
+            self.visit_soft(soft)?;
+        }
+        for dependency in &info.depends {
+            self.visit(dependency, Some(&name))?;
+        }
+        self.order.push(Module { name, elf });
+        for soft in &info.soft_post {
+            self.visit_soft(soft)?;
+        }
+        Ok(())
+    }
+
+    fn visit_soft(&mut self, name: &str) -> Result<()> {
+        // Only module names: looking soft aliases up would read every module for something optional.
+        if self.files.contains_key(&normalise(name)) { self.visit(name, None) } else { Ok(()) }
+    }
+
+    fn read(&self, path: &Path) -> Result<(Vec<u8>, Modinfo)> {
+        let bad = |reason| Error::Format { path: path.into(), format: "kernel module", reason };
+        let elf = modinfo::decompress(path, self.kernel.read(path)?).map_err(bad)?;
+        let info = modinfo::of_module(&elf).map_err(bad)?;
+        Ok((elf, info))
+    }
+
+    fn by_alias(&mut self, name: &str, wanted_by: Option<&str>) -> Result<String> {
+        if self.aliases.is_none() {
+            let mut aliases = Vec::new();
+            for (module, path) in &self.files {
+                let (_, info) = self.read(path)?;
+                aliases.extend(info.aliases.into_iter().map(|alias| (normalise(&alias), module.clone())));
+            }
+            self.aliases = Some(aliases);
+        }
+        let aliases = self.aliases.as_deref().unwrap_or_default();
+        aliases
+            .iter()
+            .find(|(alias, _)| wildcard_matches(alias.as_bytes(), name.as_bytes()))
+            .map(|(_, module)| module.clone())
+            .ok_or_else(|| missing(self.kernel, name, wanted_by))
+    }
+}
+
+fn missing(kernel: &Kernel, name: &str, wanted_by: Option<&str>) -> Error {
+    Error::NoModule {
+        name: name.into(),
+        release: kernel.release.clone(),
+        wanted_by: wanted_by.map(str::to_owned),
+    }
+}
+
+/// Module name → file, for everything below `kernel/`.
+fn module_files(dir: &Path) -> Result<BTreeMap<String, PathBuf>> {
+    let mut files = BTreeMap::new();
+    let mut todo = vec![dir.join("kernel")];
+    while let Some(dir) = todo.pop() {
+        for entry in fs::read_dir(&dir).context("read", &dir)? {
+            let entry = entry.context("read", &dir)?;
+            if entry.file_type().context("read", &dir)?.is_dir() {
+                todo.push(entry.path());
+            } else if let Some(name) = module_name(&entry.file_name().to_string_lossy()) {
+                files.insert(name, entry.path());
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// `virtio_ring` of `virtio-ring.ko.xz`.
+fn module_name(file: &str) -> Option<String> {
+    let (name, rest) = file.split_once(".ko")?;
+    (rest.is_empty() || rest.starts_with('.')).then(|| normalise(name))
+}
+
+fn built_in(kernel: &Kernel, dir: &Path) -> Result<BTreeSet<String>> {
+    let path = dir.join("modules.builtin");
+    if !path.exists() {
+        return Ok(BTreeSet::new());
+    }
+    let bytes = kernel.read(&path)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.lines().filter_map(|line| module_name(line.rsplit('/').next()?)).collect())
+}
+
+/// Shell wildcards `*` and `?`, which is all that module aliases use besides the `[…]` of a few device tables.
+fn wildcard_matches(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut retry = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                retry = Some((p + 1, t + 1));
+                p += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == text[t] => {
+                p += 1;
+                t += 1;
+            }
+            _ => match retry {
+                Some((after_star, next)) => {
+                    (p, t) = (after_star, next);
+                    retry = Some((after_star, next + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elf::tests::with_section;
+    use proptest::prelude::*;
+
+    fn kernel(dir: &Path, modules: &[(&str, &str)], built_in: &str) -> Kernel {
+        let root = dir.join("modules");
+        fs::create_dir_all(root.join("kernel/drivers")).unwrap();
+        for (file, info) in modules {
+            let section = info.replace(';', "\0");
+            fs::write(root.join("kernel/drivers").join(file), with_section(".modinfo", section.as_bytes()))
+                .unwrap();
+        }
+        fs::write(root.join("modules.builtin"), built_in).unwrap();
+        Kernel { release: "6.1-test".into(), image: dir.join("vmlinuz"), modules: Some(root), stored: None }
+    }
+
+    fn names(modules: &[Module]) -> Vec<&str> {
+        modules.iter().map(|module| module.name.as_str()).collect()
+    }
+
+    #[test]
+    fn dependencies_come_first_and_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let kernel = kernel(
+            dir.path(),
+            &[
+                ("top.ko", "depends=left,right;softdep=pre: early nowhere post: late;"),
+                ("left.ko", "depends=base-mod;"),
+                ("right.ko", "depends=base_mod,builtin_one;"),
+                ("base-mod.ko", "depends=;"),
+                ("early.ko", "depends=;"),
+                ("late.ko", "depends=top;"),
+                ("other.ko", "depends=;"),
+            ],
+            "kernel/lib/builtin-one.ko\n",
+        );
+        let order = resolve(&kernel, &["top", "builtin-one"]).unwrap();
+        assert_eq!(names(&order), ["early", "base_mod", "left", "right", "top", "late"]);
+    }
+
+    #[test]
+    fn aliases_are_found_and_unknown_names_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let kernel = kernel(
+            dir.path(),
+            &[("aes_x86.ko", "alias=crypto-aes*;depends=;"), ("bad.ko", "depends=gone;")],
+            "",
+        );
+        assert_eq!(names(&resolve(&kernel, &["crypto-aes-generic"]).unwrap()), ["aes_x86"]);
+        let error = resolve(&kernel, &["bad"]).unwrap_err().to_string();
+        assert_eq!(error, "no module \"gone\" for kernel 6.1-test (needed by bad)");
+    }
+
+    #[test]
+    fn without_modules_only_an_empty_wish_is_granted() {
+        let kernel = Kernel { release: "x".into(), image: "vmlinuz".into(), modules: None, stored: None };
+        assert!(resolve(&kernel, &[]).unwrap().is_empty());
+        assert!(resolve(&kernel, &["virtio"]).is_err());
+    }
+
+    #[test]
+    fn wildcards() {
+        for (pattern, text, expected) in [
+            ("a*c", "abbc", true),
+            ("a*c", "abcb", false),
+            ("*", "", true),
+            ("a?c", "abc", true),
+            ("a?", "a", false),
+            ("a*b*c", "a1b2b3c", true),
+        ] {
+            assert_eq!(wildcard_matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_order_of_a_random_graph_is_loadable(edges in prop::collection::vec((0usize..8, 0usize..8), 0..20)) {
+            let dir = tempfile::tempdir().unwrap();
+            // Only edges to a smaller number: a graph of modules has no hard cycles.
+            let needs = |i: usize| edges.iter().filter(|(a, b)| *a == i && *b < i).map(|(_, b)| format!("m{b}")).collect::<Vec<_>>();
+            let files: Vec<(String, String)> = (0..8).map(|i| (format!("m{i}.ko"), format!("depends={};", needs(i).join(",")))).collect();
+            let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+            let kernel = kernel(dir.path(), &files, "");
+            let order = resolve(&kernel, &["m7", "m3"]).unwrap();
+            let order = names(&order);
+            for (at, name) in order.iter().enumerate() {
+                for need in needs(name[1..].parse().unwrap()) {
+                    prop_assert!(order[..at].contains(&need.as_str()), "{name} before {need} in {order:?}");
+                }
+            }
+            prop_assert!(order.contains(&"m7") && order.contains(&"m3"));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What a lab run is asked to do: plain data, and the parsing of its small textual forms.
+
+use crate::arch::Arch;
+use crate::error::{Error, Result};
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// One lab run.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// Guest architecture.
+    pub arch: Arch,
+    /// A known name ("6.1-rt") or the path of a kernel image.
+    pub kernel: String,
+    /// Guest CPUs.
+    pub smp: Smp,
+    /// Guest memory, MiB; what packages need comes on top.
+    pub memory_mib: u32,
+    /// Added to the kernel command line, after (so it wins over) what the lab puts there.
+    pub append: String,
+    /// Modules (or aliases) to load before the command runs.
+    pub modules: Vec<String>,
+    /// Debian packages to have in the guest, with what they depend on.
+    pub packages: Vec<String>,
+    /// The guest's first program: static, of the guest's architecture.
+    pub init: PathBuf,
+    /// The program that runs the command; the first program itself where there is none.
+    pub binary: Option<PathBuf>,
+    /// Files and directories to have in the guest.
+    pub add: Vec<Addition>,
+    /// Emulation or virtualisation.
+    pub accel: Accel,
+    /// When the guest is killed.
+    pub timeout: Duration,
+    /// When the command alone is killed in the guest, counted from its start, so that what it made still comes back.
+    /// Whatever is given, it is killed when three quarters of `timeout` have passed since the kernel's start.
+    pub limit: Option<Duration>,
+    /// Where the results go: a new or empty directory.
+    pub out: PathBuf,
+    /// The lab's cache directory ([`crate::cache::dir`]).
+    pub cache: PathBuf,
+    /// Put before the QEMU command line: a program that makes QEMU die when this process is killed. May be empty.
+    pub launcher: Vec<OsString>,
+    /// The command: run as it is if it begins with `/`, else given to `binary` as arguments.
+    pub command: Vec<String>,
+}
+
+/// Guest memory where nothing else is asked for, MiB.
+pub const DEFAULT_MEMORY_MIB: u32 = 1024;
+
+/// Guest CPUs: cores, and hardware threads of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Smp {
+    /// Cores, in one socket.
+    pub cores: u32,
+    /// Threads a core: 1 or 2.
+    pub threads: u32,
+}
+
+impl Smp {
+    /// CPUs as the kernel numbers them.
+    pub const fn cpus(self) -> u32 {
+        self.cores * self.threads
+    }
+}
+
+impl fmt::Display for Smp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.threads == 1 {
+            write!(f, "{}", self.cores)
+        } else {
+            write!(f, "{}x{}", self.cores, self.threads)
+        }
+    }
+}
+
+impl FromStr for Smp {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (cores, threads) = text.split_once('x').unwrap_or((text, "1"));
+        match (cores.parse(), threads.parse()) {
+            (Ok(cores @ 1..=64), Ok(threads @ 1..=2)) => Ok(Self { cores, threads }),
+            _ => Err(Error::Argument {
+                what: "smp",
+                value: text.into(),
+                expected: "cores (1 to 64), or cores and threads as in 4x2".into(),
+            }),
+        }
+    }
+}
+
+/// How the guest's instructions are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accel {
+    /// Emulated: slow, the same everywhere.
+    Tcg,
+    /// On the machine's own processor.
+    Kvm,
+    /// KVM if a guest shows signs of life within ten seconds, else TCG.
+    Auto,
+}
+
+impl FromStr for Accel {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "tcg" => Ok(Self::Tcg),
+            "kvm" => Ok(Self::Kvm),
+            "auto" => Ok(Self::Auto),
+            _ => Err(Error::Argument {
+                what: "accel",
+                value: text.into(),
+                expected: "tcg, kvm or auto".into(),
+            }),
+        }
+    }
+}
+
+/// A file or directory of the host to have in the guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addition {
+    /// On the host.
+    pub host: PathBuf,
+    /// In the guest, absolute; where it is a file, its directories are made.
+    pub guest: String,
+}
+
+impl FromStr for Addition {
+    type Err = Error;
+
+    /// `HOST[:GUEST]`; without GUEST the file goes to `/root`, where relative paths of the command begin.
+    fn from_str(text: &str) -> Result<Self> {
+        let bad = || Error::Argument {
+            what: "add",
+            value: text.into(),
+            expected: "HOST or HOST:GUEST, with GUEST an absolute path without \"..\"".into(),
+        };
+        if let Some((host, guest)) = text.rsplit_once(':') {
+            let plain =
+                guest.starts_with('/') && guest.len() > 1 && guest.split('/').all(|part| part != "..");
+            return if plain { Ok(Self { host: host.into(), guest: guest.into() }) } else { Err(bad()) };
+        }
+        let host = PathBuf::from(text);
+        let name = host.file_name().and_then(|name| name.to_str()).ok_or_else(bad)?;
+        Ok(Self { guest: format!("/root/{name}"), host })
+    }
+}
+
+/// Parses `90`, `90s`, `10m` or `1h`, never zero.
+pub fn parse_duration(text: &str) -> Result<Duration> {
+    let (number, unit_s) = match text.char_indices().next_back() {
+        Some((at, 's')) => (&text[..at], 1),
+        Some((at, 'm')) => (&text[..at], 60),
+        Some((at, 'h')) => (&text[..at], 3600),
+        _ => (text, 1),
+    };
+    number
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(unit_s))
+        .filter(|s| (1..=86_400 * 7).contains(s))
+        .map(Duration::from_secs)
+        .ok_or_else(|| Error::Argument {
+            what: "duration",
+            value: text.into(),
+            expected: "whole seconds, as in 90s, 10m or 1h".into(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smp_forms() {
+        for text in ["1", "4", "4x2"] {
+            assert_eq!(text.parse::<Smp>().unwrap().to_string(), text);
+        }
+        assert_eq!("4x2".parse::<Smp>().unwrap().cpus(), 8);
+        for text in ["", "0", "4x3", "x2", "4x", "-1", "4x2x2", "65"] {
+            assert!(text.parse::<Smp>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn additions() {
+        let add: Addition = "sets/a.toml".parse().unwrap();
+        assert_eq!(add, Addition { host: "sets/a.toml".into(), guest: "/root/a.toml".into() });
+        let add: Addition = "a:b:/opt/x".parse().unwrap();
+        assert_eq!(add, Addition { host: "a:b".into(), guest: "/opt/x".into() });
+        for text in ["a:relative", "a:/../etc", "a:/", "..", "/"] {
+            assert!(text.parse::<Addition>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        for (text, s) in [("90", 90), ("90s", 90), ("10m", 600), ("1h", 3600)] {
+            assert_eq!(parse_duration(text).unwrap(), Duration::from_secs(s));
+        }
+        for text in
+            ["", "0", "0s", "s", "1.5s", "-1", "10d", "99999999999999999999h", "18446744073709551615h", "1µ"]
+        {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Control groups for disturbances: planned first, so that they can be journalled, then created, and removed with all they hold.
+//!
+//! Version 1 and 2 are used as they are mounted; nothing is mounted, no controller is enabled and no partition is made, because each
+//! of these changes the machine under measurement. Creating the first cpuset patches kernel text on every CPU, so groups are made
+//! before the first window and removed after the last.
+//! Kernel documents: `admin-guide/cgroup-v2.rst`, `admin-guide/cgroup-v1/{cpusets,memory,pids}.rst`; proc(5), `mountinfo`.
+
+use super::Error;
+use super::child::Group;
+use model::Cpus;
+use rustix::fs::{Access, access};
+use rustix::process::{Pid, Signal, getpid, kill_process};
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Memory of all disturbances together, bytes.
+const MEMORY_BYTES: u64 = 256 << 20;
+/// Processes and threads of all disturbances together.
+const PIDS: u64 = 256;
+/// What confines a disturbance, in the order of records.
+const CONTROLLERS: [&str; 3] = ["cpuset", "memory", "pids"];
+const PREFIX: &str = "stillcore-";
+/// How long killed members may take to go.
+const DEATH: Duration = Duration::from_secs(2);
+
+/// The groups to be created, and what will be missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// One directory each, none of which exists yet.
+    pub groups: Vec<Planned>,
+    /// Controllers that will not confine, with the reason.
+    pub lacking: Vec<String>,
+}
+
+/// One group to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// Its directory, named `stillcore-PID`.
+    pub dir: PathBuf,
+    /// What it confines.
+    pub controllers: Vec<String>,
+    /// File and value, in the order in which they must be written.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Plan {
+    /// The directories that [`create`] will make.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        self.groups.iter().map(|group| group.dir.clone()).collect()
+    }
+}
+
+/// Plans the groups of the process `pid` for stressors on `cpus`, from what is mounted under `root` and writable by the caller.
+pub fn plan(root: &Path, pid: u32, cpus: &Cpus) -> Plan {
+    let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+    let (mounts, own) = (text("proc/self/mountinfo"), text("proc/self/cgroup"));
+    let name = format!("{PREFIX}{pid}");
+    let mut plan = Plan::default();
+    for mount in mounts.lines().filter_map(parse_mount) {
+        let Some(parent) = parent_of(root, &mount, &own) else { continue };
+        let controllers = controllers_in(&mount, &parent);
+        let taken =
+            |name: &str| plan.groups.iter().any(|group| group.controllers.iter().any(|one| one == name));
+        let controllers: Vec<String> = controllers.into_iter().filter(|name| !taken(name)).collect();
+        // A version 2 group without controllers is still worth having: it holds the members together, for cgroup.kill.
+        let useful = mount.version == 2 || !controllers.is_empty();
+        if useful && access(&parent, Access::WRITE_OK | Access::EXEC_OK).is_ok() {
+            let settings = settings(&mount, &parent, &controllers, cpus);
+            plan.groups.push(Planned { dir: parent.join(&name), controllers, settings });
+        }
+    }
+    let has = |name: &&str| plan.groups.iter().any(|group| group.controllers.iter().any(|one| one == name));
+    plan.lacking = CONTROLLERS
+        .iter()
+        .filter(|name| !has(name))
+        .map(|name| format!("{name}: no writable group"))
+        .collect();
+    plan
+}
+
+/// One mounted hierarchy.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    version: u8,
+    /// The part of the hierarchy that is visible here.
+    visible: String,
+    target: String,
+    /// Version 1: its controllers.
+    options: Vec<String>,
+}
+
+/// A line of mountinfo: id, parent, device, visible root, target, options, any number of fields, `-`, type, source, super options.
+fn parse_mount(line: &str) -> Option<Mount> {
+    let (place, kind) = line.split_once(" - ")?;
+    let mut kind = kind.split_whitespace();
+    let version = match kind.next()? {
+        "cgroup" => 1,
+        "cgroup2" => 2,
+        _ => return None,
+    };
+    let options = kind.nth(1)?.split(',').map(str::to_owned).collect();
+    let mut place = place.split_whitespace().skip(3).map(str::to_owned);
+    Some(Mount { version, visible: place.next()?, target: place.next()?, options })
+}
+
+/// The directory in which a group may be made: our own group in version 1, and in version 2 its parent, because there a group that
+/// has processes may not have groups with controllers below it. Limits that we are under stay in force.
+fn parent_of(root: &Path, mount: &Mount, own: &str) -> Option<PathBuf> {
+    let mine = own.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        let ours = match mount.version {
+            2 => controllers.is_empty(),
+            _ => controllers
+                .split(',')
+                .any(|name| !name.is_empty() && mount.options.iter().any(|option| option == name)),
+        };
+        ours.then_some(path)
+    })?;
+    let below = Path::new(mine).strip_prefix(&mount.visible).ok()?;
+    // A path that climbs out of the cgroup namespace is not to be seen from here.
+    if below.components().any(|part| matches!(part, std::path::Component::ParentDir)) {
+        return None;
+    }
+    let below = if mount.version == 2 { below.parent().unwrap_or(below) } else { below };
+    Some(root.join(mount.target.trim_start_matches('/')).join(below))
+}
+
+fn controllers_in(mount: &Mount, parent: &Path) -> Vec<String> {
+    let enabled = fs::read_to_string(parent.join("cgroup.subtree_control")).unwrap_or_default();
+    let usable = |name: &str| match mount.version {
+        2 => enabled.split_whitespace().any(|word| word == name),
+        _ => mount.options.iter().any(|option| option == name),
+    };
+    CONTROLLERS.iter().filter(|name| usable(name)).map(|name| (*name).to_owned()).collect()
+}
+
+fn settings(mount: &Mount, parent: &Path, controllers: &[String], cpus: &Cpus) -> Vec<(String, String)> {
+    let set = |file: &str, value: String| (file.to_owned(), value);
+    let mut settings = Vec::new();
+    for controller in controllers {
+        match (controller.as_str(), mount.version) {
+            ("cpuset", 1) => {
+                let mems = fs::read_to_string(parent.join("cpuset.mems")).unwrap_or_default();
+                // Balancing is left to the parent, and switched off while the set is empty: the other order rebuilds the
+                // scheduling domains of the whole machine.
+                settings.push(set("cpuset.sched_load_balance", "0".to_owned()));
+                settings.push(set("cpuset.mems", mems.trim().to_owned()));
+                settings.push(set("cpuset.cpus", cpus.to_string()));
+            }
+            ("cpuset", _) => settings.push(set("cpuset.cpus", cpus.to_string())),
+            ("memory", 1) => settings.push(set("memory.limit_in_bytes", MEMORY_BYTES.to_string())),
+            ("memory", _) => settings.push(set("memory.max", MEMORY_BYTES.to_string())),
+            _ => settings.push(set("pids.max", PIDS.to_string())),
+        }
+    }
+    settings
+}
+
+/// The groups that were created.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Confinement {
+    /// To be passed on to the stressors, which enter them.
+    pub groups: Vec<Group>,
+    /// What does not confine, with the reason.
+    pub lacking: Vec<String>,
+}
+
+impl Confinement {
+    /// Removes all groups and whatever they still hold; returns what could not be removed.
+    pub fn remove(&self) -> Vec<Error> {
+        self.groups.iter().filter_map(|group| remove(&group.dir).err()).collect()
+    }
+}
+
+/// Creates all that was planned, [one by one](create_one). A group that cannot be made or set is left out, with the reason:
+/// stressors are confined by their affinity and limits in any case.
+pub fn create(plan: &Plan) -> Confinement {
+    let mut made = Confinement { groups: Vec::new(), lacking: plan.lacking.clone() };
+    for planned in &plan.groups {
+        match create_one(planned) {
+            Ok(group) => made.groups.push(group),
+            Err(error) => made.lacking.push(format!("{}: {error}", planned.controllers.join(","))),
+        }
+    }
+    made
+}
+
+/// Creates one planned group. When this is an error, nothing was left behind.
+pub fn create_one(planned: &Planned) -> Result<Group, Error> {
+    match fs::create_dir(&planned.dir) {
+        Ok(()) => {}
+        // Left by a process that had this id before.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && members(&planned.dir).is_empty() => {}
+        Err(error) => return Err(Error::io("create", &planned.dir, error)),
+    }
+    let write = |(file, value): &(String, String)| {
+        let path = planned.dir.join(file);
+        fs::write(&path, value).map_err(|error| Error::io("write", &path, error))
+    };
+    let set = planned.settings.iter().try_for_each(write).inspect_err(|_| {
+        let _ = fs::remove_dir(&planned.dir);
+    });
+    set.map(|()| Group { dir: planned.dir.clone(), controllers: planned.controllers.clone() })
+}
+
+/// Kills what a group still holds and removes it. A group that is gone is a success; a directory with any other name than
+/// `stillcore-PID` is never touched.
+pub fn remove(dir: &Path) -> Result<(), Error> {
+    let not_ours = || Error::NotOurs { path: dir.to_owned() };
+    if !is_our_name(dir) {
+        return Err(not_ours());
+    }
+    match fs::symlink_metadata(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io("look at", dir, error)),
+        Ok(found) if !found.is_dir() => return Err(not_ours()),
+        Ok(_) => {}
+    }
+    let deadline = Instant::now() + DEATH;
+    loop {
+        kill_members(dir);
+        match fs::remove_dir(dir) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            // Members that are dying still count.
+            Err(error) if error.kind() == ErrorKind::ResourceBusy && Instant::now() < deadline => {}
+            Err(error) if error.kind() == ErrorKind::ResourceBusy => {
+                let left = members(dir).len();
+                return Err(if left > 0 {
+                    Error::Survivors { path: dir.to_owned(), left }
+                } else {
+                    Error::io("remove", dir, error)
+                });
+            }
+            Err(error) => return Err(Error::io("remove", dir, error)),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn is_our_name(dir: &Path) -> bool {
+    let name = dir.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(PREFIX));
+    name.is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn members(dir: &Path) -> Vec<i32> {
+    let text = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// At once by `cgroup.kill` (version 2 since 5.14), else one by one; the caller repeats this until all are gone.
+fn kill_members(dir: &Path) {
+    let kill_all = || -> io::Result<()> {
+        OpenOptions::new().write(true).open(dir.join("cgroup.kill"))?.write_all(b"1")
+    };
+    let me = getpid();
+    let members = members(dir);
+    // Nobody kills themselves by tidying up.
+    if !members.contains(&me.as_raw_nonzero().get()) && kill_all().is_ok() {
+        return;
+    }
+    // A member of another pid namespace is listed as 0.
+    for pid in members.into_iter().filter(|pid| *pid > 0).filter_map(Pid::from_raw).filter(|pid| *pid != me) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V2: &str = "30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+    const V1: &str = "33 22 0:29 / /cg/cpuset rw - cgroup cgroup rw,cpuset\n\
+        34 22 0:30 /box /cg/memory rw - cgroup cgroup rw,memory\n\
+        35 22 0:31 / /cg/unified rw - cgroup2 cgroup2 rw\n\
+        36 22 0:32 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n";
+
+    fn tree(mounts: &str, own: &str, files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let all = [("proc/self/mountinfo", mounts), ("proc/self/cgroup", own)];
+        for (path, text) in all.iter().chain(files) {
+            fs::create_dir_all(root.path().join(path).parent().unwrap()).unwrap();
+            fs::write(root.path().join(path), text).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn version_2_makes_a_sibling_with_what_its_parent_has_enabled() {
+        let control = ("sys/fs/cgroup/user.slice/cgroup.subtree_control", "memory pids\n");
+        let root = tree(V2, "0::/user.slice/session-1.scope\n", &[control]);
+        let plan = plan(root.path(), 42, &Cpus::from_iter([0, 1]));
+        assert_eq!(plan.directories(), [root.path().join("sys/fs/cgroup/user.slice/stillcore-42")]);
+        assert_eq!(plan.groups[0].controllers, ["memory", "pids"]);
+        assert_eq!(plan.groups[0].settings[0], ("memory.max".into(), MEMORY_BYTES.to_string()));
+        assert_eq!(plan.lacking, ["cpuset: no writable group"]);
+    }
+
+    #[test]
+    fn version_1_makes_one_below_our_own_in_each_hierarchy_that_confines() {
+        let own = "5:memory:/box/inner\n4:cpuset:/\n3:cpu,cpuacct:/\n0::/\n";
+        let files = [
+            ("cg/memory/inner/x", ""),
+            ("cg/cpuset/cpuset.mems", "0-1\n"),
+            ("cg/unified/x", ""),
+            ("cg/cpu/x", ""),
+        ];
+        let root = tree(V1, own, &files);
+        let plan = plan(root.path(), 42, &Cpus::from_iter([0, 1, 2]));
+        let dirs = ["cg/cpuset/stillcore-42", "cg/memory/inner/stillcore-42", "cg/unified/stillcore-42"];
+        assert_eq!(plan.directories(), dirs.map(|dir| root.path().join(dir)));
+        let cpuset: Vec<_> =
+            plan.groups[0].settings.iter().map(|(file, value)| format!("{file}={value}")).collect();
+        assert_eq!(cpuset, ["cpuset.sched_load_balance=0", "cpuset.mems=0-1", "cpuset.cpus=0-2"]);
+        assert_eq!(plan.lacking, ["pids: no writable group"]);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_or_is_not_mounted_confines_nothing() {
+        for (mounts, own) in [(V2, "0::/../other\n"), ("", ""), ("1 2 garbage\n- - -\n", "0\n::\n")] {
+            let root = tree(mounts, own, &[("sys/fs/cgroup/cgroup.subtree_control", "cpuset memory pids")]);
+            let plan = plan(root.path(), 42, &Cpus::one(0));
+            assert!(plan.groups.is_empty(), "{plan:?}");
+            assert_eq!(plan.lacking.len(), CONTROLLERS.len());
+        }
+    }
+
+    #[test]
+    fn only_our_names_are_removed_and_removing_twice_is_fine() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["system.slice", "stillcore-", "stillcore-4x", "stillcore", ".."] {
+            let dir = root.path().join(name);
+            let _ = fs::create_dir(&dir);
+            assert!(matches!(remove(&dir), Err(Error::NotOurs { .. })), "{name}");
+            assert!(dir.exists());
+        }
+        let ours = root.path().join("stillcore-42");
+        fs::create_dir(&ours).unwrap();
+        remove(&ours).unwrap();
+        assert!(!ours.exists());
+        remove(&ours).unwrap();
+        std::os::unix::fs::symlink("/", &ours).unwrap();
+        assert!(matches!(remove(&ours), Err(Error::NotOurs { .. })));
+    }
+
+    #[test]
+    fn a_group_that_cannot_be_set_is_left_out_and_taken_away_again() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("stillcore-42");
+        let planned = Planned {
+            dir: dir.clone(),
+            controllers: vec!["pids".into()],
+            settings: vec![("no/such/file".into(), "1".into())],
+        };
+        let made = create(&Plan { groups: vec![planned], lacking: vec![] });
+        assert!(
+            made.groups.is_empty() && made.lacking[0].contains("no/such/file") && !dir.exists(),
+            "{made:?}"
+        );
+    }
+}

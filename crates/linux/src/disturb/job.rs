@@ -1,0 +1,149 @@
+//! What a stressor's loop works with: its CPUs, its pace, its end, and the line that says it has begun.
+//!
+//! Pace is a token bucket that holds 20 ms of the rate: short bursts, no catching up after a stall, so that a starved stressor does
+//! not turn into a storm later.
+
+use super::Error;
+use super::child::Line;
+use crate::sys::clock::{SECOND_NS, now_ns, sleep_until};
+use crate::sys::signals::EndSignals;
+use model::Cpus;
+use std::io::Write;
+
+/// How often a loop that never waits looks for a signal; in between it only reads the clock, which costs no system call.
+const LOOK_NS: i64 = 5_000_000;
+/// The longest sleep between two looks.
+const NAP_NS: i64 = 20_000_000;
+/// What the bucket holds, as a part of a second.
+const BURST_S: f64 = 0.02;
+
+/// One stressor's run.
+pub(super) struct Job<'a> {
+    /// Where it may run.
+    pub(super) cpus: Cpus,
+    /// Operations per second; `None` is as fast as it goes.
+    pub(super) rate: Option<f64>,
+    /// CLOCK_MONOTONIC, ns: when to end if nobody says so earlier.
+    pub(super) end_ns: i64,
+    /// How the process is confined so far; a stressor adds what it does itself.
+    pub(super) confined_by: Vec<String>,
+    pub(super) end: EndSignals,
+    pub(super) out: &'a mut dyn Write,
+}
+
+impl Job<'_> {
+    /// Tells the supervisor that everything is prepared and operations begin now.
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
+        Line::Ready { confined_by: self.confined_by.clone() }.write(self.out)
+    }
+
+    /// A pace for one of `shares` equal loops.
+    pub(super) fn pace(&self, shares: u32) -> Pace<'_> {
+        Pace::new(&self.end, self.rate.map(|rate| rate / f64::from(shares.max(1))), self.end_ns)
+    }
+}
+
+/// Decides when the next operation may begin, and when the last one was.
+#[derive(Debug)]
+pub(super) struct Pace<'a> {
+    end: &'a EndSignals,
+    end_ns: i64,
+    looked_ns: i64,
+    ended: bool,
+    bucket: Option<Bucket>,
+}
+
+impl<'a> Pace<'a> {
+    pub(super) fn new(end: &'a EndSignals, rate: Option<f64>, end_ns: i64) -> Self {
+        let now = now_ns();
+        Self { end, end_ns, looked_ns: now, ended: false, bucket: rate.map(|rate| Bucket::new(rate, now)) }
+    }
+
+    /// Waits until `operations` may begin; false when the loop must end instead.
+    pub(super) fn proceed(&mut self, operations: u32) -> bool {
+        loop {
+            let now = now_ns();
+            if now - self.looked_ns >= LOOK_NS {
+                self.looked_ns = now;
+                self.ended |= self.end.arrived().is_some();
+            }
+            if self.ended || now >= self.end_ns {
+                return false;
+            }
+            let wait_ns = self.bucket.as_mut().map_or(0, |bucket| bucket.take(f64::from(operations), now));
+            if wait_ns == 0 {
+                return true;
+            }
+            sleep_until((now + wait_ns.min(NAP_NS)).min(self.end_ns));
+        }
+    }
+}
+
+/// Lets a resource recover after a failed operation, so that failing does not become the load.
+pub(super) fn recover() {
+    sleep_until(now_ns() + 1_000_000);
+}
+
+/// A token bucket.
+#[derive(Debug, Clone)]
+struct Bucket {
+    rate: f64,
+    tokens: f64,
+    filled_ns: i64,
+}
+
+impl Bucket {
+    fn new(rate: f64, now_ns: i64) -> Self {
+        Self { rate, tokens: 0.0, filled_ns: now_ns }
+    }
+
+    /// Takes `wanted` tokens and returns 0, or returns the ns until there are enough. A bucket holds at least what is wanted at
+    /// once, or nobody would ever get it.
+    fn take(&mut self, wanted: f64, now_ns: i64) -> i64 {
+        let elapsed_s = (now_ns - self.filled_ns).max(0) as f64 / SECOND_NS as f64;
+        self.filled_ns = now_ns;
+        self.tokens = (self.tokens + elapsed_s * self.rate).min((self.rate * BURST_S).max(wanted));
+        // Less than a millionth is rounding; without this the last wait could be for 0 ns, for ever.
+        if self.tokens + 1e-6 >= wanted {
+            self.tokens -= wanted;
+            return 0;
+        }
+        ((wanted - self.tokens) / self.rate * SECOND_NS as f64).ceil() as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_bucket_never_gives_more_than_its_rate_and_a_burst(
+            rate in 0.5f64..100_000.0,
+            wanted in 1u32..20,
+            gaps_ns in proptest::collection::vec(0i64..50_000_000, 1..200),
+        ) {
+            let wanted = f64::from(wanted);
+            let mut bucket = Bucket::new(rate, 0);
+            let (mut now, mut given) = (0, 0.0);
+            for gap_ns in gaps_ns {
+                now += gap_ns;
+                if bucket.take(wanted, now) == 0 {
+                    given += wanted;
+                }
+                let allowed = now as f64 / 1e9 * rate + (rate * BURST_S).max(wanted);
+                prop_assert!(given <= allowed + 1e-3, "{given} given of {allowed}");
+            }
+        }
+
+        #[test]
+        fn the_wait_it_names_is_enough_and_not_much_too_long(rate in 0.5f64..100_000.0, wanted in 1u32..20) {
+            let mut bucket = Bucket::new(rate, 0);
+            let wait_ns = bucket.take(f64::from(wanted), 0);
+            prop_assert!(wait_ns > 0);
+            prop_assert!(bucket.clone().take(f64::from(wanted), wait_ns / 2) > 0 || wait_ns < 10);
+            prop_assert_eq!(bucket.take(f64::from(wanted), wait_ns), 0);
+        }
+    }
+}

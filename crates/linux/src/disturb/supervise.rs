@@ -1,0 +1,407 @@
+//! The parent's side of a disturbance: one child a stressor, watched, ended in time, and accounted for.
+//!
+//! All children are started, watched and reaped by one thread that lives as long as the disturbance, because the kernel ties a
+//! child's death signal to the thread that started it. That thread runs on the housekeeping CPUs only, so that neither it nor a
+//! child that has not confined itself yet ever touches a measured CPU. A child leads a process group; its tree ends with it.
+
+use super::child::{Group, Line, StressArgs, proc_dir};
+use super::watch::Sightings;
+use super::{Error, catalogue};
+use crate::sys::clock::now_ns;
+use crate::sys::{sched, spawn};
+use model::Cpus;
+use model::stressor::{StressorRecord, StressorState, Witness};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often the threads of a disturbance are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often children are asked after while something is expected of them.
+const TURN: Duration = Duration::from_millis(5);
+/// How long a process may take to die of SIGKILL before it is left behind, in an uninterruptible sleep.
+const DEATH: Duration = Duration::from_secs(2);
+
+/// How a disturbance is made.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Arguments that lead the program to [`child::serve`](super::child::serve); name and JSON arguments follow.
+    pub verb: Vec<String>,
+    /// How long the stressors run unless stopped earlier.
+    pub duration: Duration,
+    /// Operations per second of each stressor; `None` is each one's own default, 0 as fast as it goes.
+    pub rate: Option<f64>,
+    /// Control groups to enter, from [`Confinement::groups`](super::confine::Confinement::groups).
+    pub groups: Vec<Group>,
+    /// Nice value of the stressors: at 10 they get a tenth of what the tool's own housekeeping gets on a shared CPU.
+    pub nice: i32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let verb = ["internal", "stress"].map(str::to_owned).to_vec();
+        Self { verb, duration: Duration::from_secs(20), rate: None, groups: Vec::new(), nice: 10 }
+    }
+}
+
+/// Running stressors. Dropping it kills them at once; [`stop`](Self::stop) ends them in order and returns what they did.
+#[derive(Debug)]
+pub struct Disturbance {
+    status: Arc<Mutex<Vec<Status>>>,
+    control: Option<Sender<Duration>>,
+    thread: Option<JoinHandle<Vec<StressorRecord>>>,
+}
+
+/// One stressor as of now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: i32,
+    /// Whether its operations have begun.
+    pub ready: bool,
+    /// Whether it has ended.
+    pub ended: bool,
+}
+
+impl Disturbance {
+    /// Starts one child for each name, as `exe VERB… NAME JSON`. Returns once all are started, not yet once they disturb: see
+    /// [`wait_ready`](Self::wait_ready). What a started child then fails at is said in its record.
+    pub fn start(exe: &Path, names: &[&str], cpus: &Cpus, options: &Options) -> Result<Self, Error> {
+        names.iter().try_for_each(|name| catalogue::find(name).map(|_| ()))?;
+        Self::start_unlisted(exe, names, cpus, options)
+    }
+
+    /// [`start`](Self::start) for programs that know stressors of their own.
+    pub fn start_unlisted(exe: &Path, names: &[&str], cpus: &Cpus, options: &Options) -> Result<Self, Error> {
+        if cpus.is_empty() {
+            return Err(Error::NoCpu { what: "the disturbances".to_owned() });
+        }
+        let status = Arc::new(Mutex::new(Vec::new()));
+        let (control, orders) = channel();
+        let (started, outcome) = channel();
+        let plan = Plan {
+            exe: exe.to_owned(),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            cpus: cpus.clone(),
+            options: options.clone(),
+        };
+        let shared = Arc::clone(&status);
+        let thread = std::thread::Builder::new()
+            .name("disturb".to_owned())
+            .spawn(move || supervise(&plan, &shared, &started, &orders))
+            .map_err(Error::refused("start a thread"))?;
+        let disturbance = Self { status, control: Some(control), thread: Some(thread) };
+        let gone = || Error::refused("start the disturbances")(std::io::Error::other("their thread ended"));
+        outcome.recv().map_err(|_| gone())?.map(|()| disturbance)
+    }
+
+    /// Waits until every stressor has begun or ended; false if some had not by the timeout.
+    pub fn wait_ready(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if self.status().iter().all(|child| child.ready || child.ended) {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(TURN);
+        }
+    }
+
+    /// Each stressor as of the last look, at most 100 ms ago.
+    pub fn status(&self) -> Vec<Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The names of the stressors that have begun and not ended.
+    pub fn running(&self) -> Vec<String> {
+        self.status()
+            .into_iter()
+            .filter(|child| child.ready && !child.ended)
+            .map(|child| child.name)
+            .collect()
+    }
+
+    /// Asks all to end, kills after `patience` those that have not (`stuck`), and returns one record for each, in the order asked for.
+    pub fn stop(mut self, patience: Duration) -> Vec<StressorRecord> {
+        // A thread that has panicked has no receiver; joining then yields no records.
+        let _ = self.control.as_ref().map(|control| control.send(patience));
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Disturbance {
+    fn drop(&mut self) {
+        // A closed channel means: kill.
+        self.control = None;
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+struct Plan {
+    exe: PathBuf,
+    names: Vec<String>,
+    cpus: Cpus,
+    options: Options,
+}
+
+/// The supervising thread, from the first spawn to the last record.
+fn supervise(
+    plan: &Plan,
+    status: &Mutex<Vec<Status>>,
+    started: &Sender<Result<(), Error>>,
+    orders: &Receiver<Duration>,
+) -> Vec<StressorRecord> {
+    let mut children = match start_all(plan) {
+        Ok(children) => children,
+        Err(error) => {
+            let _ = started.send(Err(error));
+            return Vec::new();
+        }
+    };
+    publish(&children, status);
+    let _ = started.send(Ok(()));
+    let patience = watch_until_told(&mut children, plan, status, orders);
+    end_all(&mut children, patience);
+    publish(&children, status);
+    children.into_iter().map(|child| child.into_record(&plan.cpus)).collect()
+}
+
+fn start_all(plan: &Plan) -> Result<Vec<Stressor>, Error> {
+    sched::pin(&plan.cpus).map_err(Error::refused("run on the housekeeping CPUs"))?;
+    // The caller may be a real-time thread, whose policy this one has inherited. Where that cannot be shed it is ordinary already.
+    let _ = sched::set_other();
+    let mut children = Vec::new();
+    for name in &plan.names {
+        match Stressor::start(name, plan) {
+            Ok(child) => children.push(child),
+            Err(error) => {
+                end_all(&mut children, Duration::ZERO);
+                return Err(error);
+            }
+        }
+    }
+    Ok(children)
+}
+
+/// Watches the children until an order to stop arrives; returns the patience to stop with.
+fn watch_until_told(
+    children: &mut [Stressor],
+    plan: &Plan,
+    status: &Mutex<Vec<Status>>,
+    orders: &Receiver<Duration>,
+) -> Duration {
+    let mut next_look = Instant::now();
+    loop {
+        children.iter_mut().for_each(Stressor::attend);
+        if Instant::now() >= next_look {
+            next_look = Instant::now() + LOOK;
+            for child in children.iter_mut() {
+                child.look(&plan.cpus);
+            }
+        }
+        publish(children, status);
+        let expecting = children.iter().any(|child| !child.ready && !child.ended);
+        let pause = if expecting { TURN } else { next_look.saturating_duration_since(Instant::now()) };
+        match orders.recv_timeout(pause) {
+            Ok(patience) => return patience,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Duration::ZERO,
+        }
+    }
+}
+
+fn publish(children: &[Stressor], status: &Mutex<Vec<Status>>) {
+    let now = children.iter().map(|child| Status {
+        name: child.name.clone(),
+        pid: child.pid.as_raw_nonzero().get(),
+        ready: child.ready,
+        ended: child.ended,
+    });
+    *status.lock().unwrap_or_else(PoisonError::into_inner) = now.collect();
+}
+
+/// SIGTERM, patience, SIGKILL, and a last wait.
+fn end_all(children: &mut [Stressor], patience: Duration) {
+    for child in children.iter_mut().filter(|child| !child.ended) {
+        child.told_to_end = true;
+        let _ = kill_process_group(child.pid, Signal::TERM);
+    }
+    attend_until(children, Instant::now() + patience);
+    for child in children.iter_mut().filter(|child| !child.ended) {
+        child.stuck = true;
+        let _ = kill_process_group(child.pid, Signal::KILL);
+    }
+    attend_until(children, Instant::now() + DEATH);
+}
+
+fn attend_until(children: &mut [Stressor], deadline: Instant) {
+    loop {
+        children.iter_mut().for_each(Stressor::attend);
+        if children.iter().all(|child| child.ended) || Instant::now() >= deadline {
+            return;
+        }
+        std::thread::sleep(TURN);
+    }
+}
+
+/// One child.
+struct Stressor {
+    name: String,
+    child: Child,
+    pid: Pid,
+    pipe: ChildStdout,
+    text: Vec<u8>,
+    started_ns: i64,
+    ready: bool,
+    confined_by: Vec<String>,
+    outcome: Option<Line>,
+    ended: bool,
+    /// How it ended, where that could be learned.
+    status: Option<ExitStatus>,
+    told_to_end: bool,
+    stuck: bool,
+    sightings: Sightings,
+}
+
+impl Stressor {
+    fn start(name: &str, plan: &Plan) -> Result<Self, Error> {
+        let options = &plan.options;
+        let args = StressArgs {
+            cpus: plan.cpus.clone(),
+            duration_ns: i64::try_from(options.duration.as_nanos()).unwrap_or(i64::MAX),
+            rate: options.rate,
+            supervisor: rustix::process::getpid().as_raw_nonzero().get(),
+            groups: options.groups.clone(),
+            nice: options.nice,
+        };
+        let json = serde_json::to_string(&args)
+            .map_err(|error| Error::refused("pass arguments")(std::io::Error::from(error)))?;
+        let mut command = Command::new(&plan.exe);
+        command.args(&options.verb).arg(name).arg(json);
+        // What a child has to say about a failure comes as a line; nothing of it may reach a terminal.
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        spawn::die_with_parent(&mut command);
+        let failed = |source| Error::Spawn { exe: plan.exe.clone(), source };
+        let mut child = command.spawn().map_err(failed)?;
+        let pid = Pid::from_child(&child);
+        let pipe = child.stdout.take().ok_or_else(|| failed(std::io::Error::other("it has no output")))?;
+        let stressor = Self {
+            name: name.to_owned(),
+            child,
+            pid,
+            pipe,
+            text: Vec::new(),
+            started_ns: now_ns(),
+            ready: false,
+            confined_by: Vec::new(),
+            outcome: None,
+            ended: false,
+            status: None,
+            told_to_end: false,
+            stuck: false,
+            sightings: Sightings::default(),
+        };
+        let flags = fcntl_getfl(&stressor.pipe)
+            .and_then(|flags| fcntl_setfl(&stressor.pipe, flags | OFlags::NONBLOCK));
+        flags.map_err(Error::refused("read from a child without waiting")).map(|()| stressor)
+    }
+
+    /// Reads what the child has written and notices its end, without waiting.
+    fn attend(&mut self) {
+        if self.ended {
+            return;
+        }
+        // Looked at before the pipe: a child that has ended writes no more, so that what is read afterwards is all there is.
+        // A caller that ignores SIGCHLD has the kernel reap its children: then it is an error, not a status, that tells the end.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let over = !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None));
+        self.read_lines();
+        if over {
+            // The dead child still holds its process group's number, so this reaches its own descendants and nobody else.
+            let _ = kill_process_group(self.pid, Signal::KILL);
+            self.status = self.child.wait().ok();
+            self.ended = true;
+        }
+    }
+
+    fn read_lines(&mut self) {
+        let mut buffer = [0; 4096];
+        while let Ok(bytes @ 1..) = self.pipe.read(&mut buffer) {
+            self.text.extend_from_slice(&buffer[..bytes]);
+        }
+        while let Some(end) = self.text.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.text.drain(..=end).collect();
+            match serde_json::from_slice(&line) {
+                Ok(Line::Ready { confined_by }) => (self.ready, self.confined_by) = (true, confined_by),
+                Ok(outcome) => self.outcome = Some(outcome),
+                Err(_) => {
+                    let reason =
+                        format!("its output was not understood: {:?}", String::from_utf8_lossy(&line));
+                    self.outcome = Some(Line::Failed { reason });
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, cpus: &Cpus) {
+        if !self.ended {
+            self.sightings.look(proc_dir(), self.pid.as_raw_nonzero().get(), cpus);
+        }
+    }
+
+    /// The record of a child that has ended, or that was left behind.
+    fn into_record(mut self, cpus: &Cpus) -> StressorRecord {
+        let why = self.why_no_record();
+        let mut record = match self.outcome.take() {
+            Some(Line::Record(record)) => record,
+            _ => self.empty_record(cpus, why),
+        };
+        if self.stuck {
+            record.state = StressorState::Stuck;
+            let end = if self.ended { "was killed" } else { "survived SIGKILL" };
+            record.reason = Some(format!("it did not end when told to and {end}"));
+        }
+        if let Some(leak) = self.sightings.complaint() {
+            record.state = if record.state == StressorState::Ok { StressorState::Void } else { record.state };
+            record.reason = Some(record.reason.map_or(leak.clone(), |reason| format!("{reason}; {leak}")));
+        }
+        record
+    }
+
+    fn why_no_record(&self) -> String {
+        let when = if self.ready { "before it told what it did" } else { "before it began" };
+        match (&self.outcome, self.status) {
+            (Some(Line::Failed { reason }), _) => reason.clone(),
+            _ if !self.ended => "it is still there".to_owned(),
+            _ if self.told_to_end && !self.ready => "stopped before it began".to_owned(),
+            (_, Some(status)) => format!("it ended {when}: {status}"),
+            (_, None) => format!("it ended {when}"),
+        }
+    }
+
+    fn empty_record(&self, cpus: &Cpus, reason: String) -> StressorRecord {
+        let witness = catalogue::find(&self.name).map_or("", |spec| spec.witness);
+        StressorRecord {
+            name: self.name.clone(),
+            cpus: cpus.clone(),
+            ops_ok: 0,
+            ops_failed: [].into(),
+            t0_ns: self.started_ns,
+            t1_ns: now_ns(),
+            witness: Witness { name: witness.to_owned(), expected: 0, seen: 0 },
+            state: StressorState::Void,
+            reason: Some(reason),
+            confined_by: self.confined_by.clone(),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Kernel counters that grow with a stressor's work whatever its own loop believes.
+//!
+//! Some are shared with the whole machine (`/proc/stat`), and several stressors run at once: growth is then a lower bound, and
+//! "seen ≥ expected" can only refute a stressor, never flatter it.
+//! Formats: Linux `Documentation/filesystems/proc.rst` (`/proc/stat`, `/proc/interrupts`, `/proc/net/snmp`).
+
+use super::Error;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Reads a counter with `find`; a file that lacks it is an error, because a witness that says nothing must not look like a no.
+fn counter(path: &Path, find: impl Fn(&str) -> Option<u64>) -> Result<u64, Error> {
+    let text = fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+    let absent = || Error::io("find the witness counter in", path, ErrorKind::InvalidData.into());
+    find(&text).ok_or_else(absent)
+}
+
+/// Processes and threads made since boot: `processes` of `/proc/stat` counts both.
+pub(super) fn forks(proc_dir: &Path) -> Result<u64, Error> {
+    counter(&proc_dir.join("stat"), |text| stat_field(text, "processes"))
+}
+
+/// TCP connections accepted in this network namespace: `PassiveOpens`.
+pub(super) fn passive_opens(proc_dir: &Path) -> Result<u64, Error> {
+    counter(&proc_dir.join("self/net/snmp"), |text| snmp_field(text, "Tcp", "PassiveOpens"))
+}
+
+/// Timer interrupts since boot, with the name of the row; all interrupts where no row is known to be the timer's.
+pub(super) fn timer_interrupts(proc_dir: &Path) -> Result<(&'static str, u64), Error> {
+    if let Ok(sum) = counter(&proc_dir.join("interrupts"), timer_rows) {
+        return Ok(("/proc/interrupts timer rows", sum));
+    }
+    let all = counter(&proc_dir.join("stat"), |text| stat_field(text, "intr"))?;
+    Ok(("/proc/stat intr", all))
+}
+
+fn stat_field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// `/proc/net/snmp` has, for each protocol, a line of names and a line of values.
+fn snmp_field(text: &str, protocol: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(protocol)?.strip_prefix(": "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let index = names.split_whitespace().position(|word| word == name)?;
+    values.split_whitespace().nth(index)?.parse().ok()
+}
+
+/// Sums the per-CPU columns of the rows of local timers: `LOC` (x86), `HVS` (Hyper-V), `arch_timer` (arm64), `riscv-timer`.
+fn timer_rows(text: &str) -> Option<u64> {
+    let is_timer = |row: &str, rest: &str| {
+        matches!(row, "LOC" | "HVS")
+            || rest.split_whitespace().any(|word| matches!(word, "arch_timer" | "riscv-timer"))
+    };
+    let rows =
+        text.lines().filter_map(|line| line.split_once(':')).filter(|(row, rest)| is_timer(row.trim(), rest));
+    let sums =
+        rows.map(|(_, rest)| rest.split_whitespace().map_while(|word| word.parse::<u64>().ok()).sum::<u64>());
+    sums.reduce(|left, right| left + right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_name() {
+        let stat = "cpu  1 2\nintr 900 1 2\nctxt 5\nprocesses 27855\nprocs_running 3\n";
+        assert_eq!(stat_field(stat, "processes"), Some(27855));
+        assert_eq!(stat_field(stat, "intr"), Some(900));
+        assert_eq!(stat_field(stat, "proc"), None);
+        let snmp =
+            "Ip: Forwarding\nIp: 1\nTcp: RtoAlgorithm ActiveOpens PassiveOpens\nTcp: 1 20 21\nTcpExt: A\n";
+        assert_eq!(snmp_field(snmp, "Tcp", "PassiveOpens"), Some(21));
+        assert_eq!(snmp_field(snmp, "Tcp", "NoSuch"), None);
+        assert_eq!(snmp_field("Tcp: A\n", "Tcp", "A"), None);
+    }
+
+    #[test]
+    fn timer_rows_of_both_architectures_are_summed() {
+        let x86 = "      CPU0 CPU1\n  0:   9   0  IO-APIC 2-edge timer\nLOC:  100  50  Local timer interrupts\nRES: 1 1 x\n";
+        assert_eq!(timer_rows(x86), Some(150));
+        let arm =
+            "      CPU0 CPU1\n 11:  70  30  GICv3  27 Level  arch_timer\nIPI0: 5 5 Rescheduling interrupts\n";
+        assert_eq!(timer_rows(arm), Some(100));
+        assert_eq!(timer_rows("   CPU0\n 4: 7 x serial\n"), None);
+    }
+
+    #[test]
+    fn this_machine_has_every_counter() {
+        let proc_dir = Path::new("/proc");
+        assert!(forks(proc_dir).unwrap() > 0);
+        assert!(timer_interrupts(proc_dir).unwrap().1 > 0);
+        assert!(passive_opens(proc_dir).is_ok());
+    }
+
+    #[test]
+    fn a_kernel_without_the_counter_is_an_error_that_names_the_file() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("stat"), "cpu 1\nintr 77 1\n").unwrap();
+        let error = forks(root.path()).unwrap_err().to_string();
+        assert!(error.contains("find the witness counter in") && error.contains("stat"), "{error}");
+        assert!(passive_opens(root.path()).is_err());
+        assert_eq!(timer_interrupts(root.path()).unwrap(), ("/proc/stat intr", 77));
+    }
+}

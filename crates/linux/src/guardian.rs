@@ -1,0 +1,51 @@
+//! The guardian: a small process in a session of its own that restores the machine when stillcore is killed.
+//!
+//! It holds the reading end of a pipe whose writing end only stillcore has. The pipe ends when stillcore does, however it does.
+
+use crate::error::Error;
+use crate::isolate::undo;
+use crate::sys::signals;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// A guardian that watches this process.
+#[derive(Debug)]
+pub struct Guardian {
+    child: Child,
+    lifeline: Option<ChildStdin>,
+}
+
+impl Guardian {
+    /// Starts a guardian over a journal.
+    pub fn start(program: &Path, journal: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::os("start the guardian from", program.display(), source);
+        let mut command = Command::new(program);
+        command.args(["internal", "guardian"]).arg(journal).current_dir("/");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(failed)?;
+        let lifeline = child.stdin.take();
+        Ok(Self { child, lifeline })
+    }
+
+    /// Lets the guardian go; whatever the journal still has open, it takes back first.
+    pub fn release(mut self) {
+        drop(self.lifeline.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// What the guardian does: wait for the end of the pipe on standard input, then take back what is open. The hidden verb calls it.
+pub fn watch(journal: &Path) -> Result<(), Error> {
+    signals::ignore_end();
+    // Fails only for a leader of a process group; then Ctrl-C reaches us, and is ignored.
+    let _ = rustix::process::setsid();
+    let mut end = [0u8; 1];
+    while matches!(std::io::stdin().read(&mut end), Err(error) if error.kind() == std::io::ErrorKind::Interrupted)
+    {
+    }
+    if journal.exists() {
+        undo::undo_journal(journal)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! What a lab guest's first program (pid 1) does to its machine. Each step is a function; the order is the caller's.
+//!
+//! - `first`: the right to do what follows;
+//! - `mounts`: the kernel's own file systems;
+//! - `start`: modules, host name, loopback;
+//! - `command`: runs the command, reaps orphans, ends everything;
+//! - `channel`: finds the way out for the results;
+//! - `kmsg`: the kernel's log;
+//! - `power`: the end;
+//! - `bound`: the host's side: an emulator that dies with us.
+//!
+//! Nothing is undone, because the machine is thrown away. Steps that fail are reported, not fatal: a guest without a
+//! loopback interface is still worth its results.
+
+mod bound;
+mod channel;
+mod command;
+mod first;
+mod kmsg;
+mod mounts;
+mod power;
+mod start;
+
+pub use bound::exec_bound;
+pub use channel::open_result_channel;
+pub use command::{Ended, Orders, run_command};
+pub use first::FirstProgram;
+pub use kmsg::kernel_log;
+pub use mounts::mount_all;
+pub use power::power_off;
+pub use start::{kernel_release, load_module, loopback_up, set_hostname, uptime};
+
+/// A step that failed, in words: what, and what the system said.
+pub(crate) fn problem(what: impl std::fmt::Display, error: impl std::fmt::Display) -> String {
+    format!("{what}: {error}")
+}

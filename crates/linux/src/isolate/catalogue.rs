@@ -1,0 +1,426 @@
+//! The catalogue: one TOML file a mechanism, in `catalogue/mechanisms/`, embedded in the program or read from a directory.
+//!
+//! A mechanism says where its value is read (`probe`), what isolation wants of it (`want`), where the truth can differ from the
+//! setting (`effective`), and how to change it (`change`). CPU sets are never spelled: `{isolated}` and `{housekeeping}` are
+//! lists, `{isolated:hex}` and `{housekeeping:hex}` masks.
+
+use super::catalogue_check::check;
+use model::{Error, EventClass};
+use serde::Deserialize;
+use std::fs;
+use std::path::Path;
+
+/// The files that ship with stillcore, name and text.
+const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/mechanisms.rs"));
+
+/// Where in the system a mechanism lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// The kernel's build options.
+    Build,
+    /// The kernel command line.
+    Boot,
+    /// A file under `/sys`.
+    Sysfs,
+    /// A file under `/proc`.
+    Procfs,
+    /// Interrupts.
+    Irq,
+    /// Control groups.
+    Cgroup,
+    /// Tasks and kernel threads.
+    Process,
+    /// A daemon.
+    Service,
+    /// Firmware.
+    Firmware,
+}
+
+/// How a value is spelled; CPU sets have two spellings, and many a text is valid in both with different meanings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValueType {
+    /// Hex words without `0x`.
+    Hexmask,
+    /// Numbers and ranges.
+    Cpulist,
+    /// One word of a fixed choice.
+    Word,
+    /// A number.
+    Integer,
+    /// The affinity of tasks.
+    PidAffinity,
+    /// A file that must stay open.
+    HeldFd,
+}
+
+/// Where the value is read: a closed list, one file under `isolate/probe/` a kind.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Probe {
+    /// A build option.
+    Kconfig {
+        /// Its name, with `CONFIG_`.
+        option: String,
+        /// Options that do as well.
+        #[serde(default)]
+        or: Vec<String>,
+        /// A file that exists only where the option is set, for kernels that do not tell their options.
+        evidence: Option<String>,
+        /// Whether its absence shows that the option is not set.
+        #[serde(default)]
+        exact: bool,
+    },
+    /// A parameter of the kernel command line.
+    Cmdline {
+        /// Its name.
+        parameter: String,
+        /// The build option without which the kernel ignores it.
+        option: Option<String>,
+        /// A file that exists exactly where the option is set, for kernels that do not tell their options.
+        evidence: Option<String>,
+    },
+    /// Files that hold one word.
+    FileWord {
+        /// Those that the machine has are read, and all must hold what is wanted; `*` stands for any part of a name.
+        paths: Vec<String>,
+    },
+    /// Files that hold a choice of words, the one in force in brackets.
+    FileBracketedWord {
+        /// As for `file-word`.
+        paths: Vec<String>,
+    },
+    /// Files that hold one number.
+    FileInteger {
+        /// As for `file-word`.
+        paths: Vec<String>,
+    },
+    /// Files that hold a CPU list.
+    CpulistFile {
+        /// As for `file-word`.
+        paths: Vec<String>,
+    },
+    /// Files that hold a hex mask.
+    HexmaskFile {
+        /// As for `file-word`.
+        paths: Vec<String>,
+    },
+    /// Every interrupt that has a handler.
+    IrqAffinity {},
+    /// Kernel threads by name.
+    KthreadAffinity {
+        /// Their name; `*` stands for any part.
+        name: String,
+    },
+    /// `/proc/swaps`.
+    Swaps {},
+    /// A daemon.
+    Daemon {
+        /// Its systemd unit.
+        unit: String,
+        /// Its process name.
+        process: String,
+        /// The environment variable by which it is told, as a CPU list, which CPUs to leave alone.
+        spare_list: Option<String>,
+        /// The same as a hex mask.
+        spare_hex: Option<String>,
+    },
+    /// The cpufreq governor of each measured CPU.
+    Governor {},
+    /// Active-state power management of each PCI Express link.
+    Aspm {},
+    /// Isolated cpuset partitions.
+    CpusetPartition {},
+}
+
+/// Where the truth is read, for mechanisms whose setting and effect differ.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Effective {
+    /// The CPUs outside the scheduler's domains, as the kernel reports them.
+    IsolatedCpus {},
+    /// The CPUs with full dynticks, as the kernel reports them.
+    NohzFullCpus {},
+    /// The CPUs whose RCU callbacks have threads.
+    RcuOffload {},
+    /// A file that holds a hex mask.
+    HexmaskFile {
+        /// Its path.
+        path: String,
+    },
+    /// The fair server's runtime on the measured CPUs.
+    FairServer {},
+}
+
+/// What isolation wants.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Want {
+    /// This value.
+    Literal {
+        /// As the file spells it.
+        value: String,
+    },
+    /// A set that has every isolated CPU.
+    Covers {},
+    /// A set that has no isolated CPU: the housekeeping CPUs.
+    Avoids {},
+    /// None of them: no swap, no such daemon.
+    None {},
+    /// Nothing: every value will do.
+    Any {
+        /// Why, as a sentence.
+        note: String,
+    },
+    /// One of several; the field does not agree on which.
+    Contested {
+        /// The values argued for.
+        values: Vec<String>,
+        /// What speaks for each, as a sentence.
+        note: String,
+    },
+}
+
+/// One way to reach the wanted state; the first that the machine allows is proposed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Change {
+    /// Build the kernel with an option.
+    Option {
+        /// As in `.config`.
+        value: String,
+    },
+    /// Boot with a parameter.
+    Parameter {
+        /// As on the command line, with CPU sets by name.
+        value: String,
+    },
+    /// Write a file now.
+    Write {
+        /// Which; without it the probe's files that hold another value.
+        path: Option<String>,
+        /// What, with CPU sets by name.
+        value: String,
+    },
+    /// Move the kernel threads of the probe to the housekeeping CPUs now.
+    Affinity {},
+    /// Move interrupts to the housekeeping CPUs now.
+    Irqs {},
+    /// Stop the daemon of the probe now.
+    Stop {},
+    /// Give all swap back now.
+    Swapoff {},
+    /// Set the governor of the measured CPUs now.
+    Governor {
+        /// Which.
+        value: String,
+    },
+    /// Make an isolated partition of the measured CPUs now.
+    Partition {},
+}
+
+/// When a change takes effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum When {
+    /// At once.
+    Now,
+    /// At the next boot.
+    Boot,
+    /// With another kernel.
+    Build,
+}
+
+impl Change {
+    /// When it takes effect.
+    pub fn when(&self) -> When {
+        match self {
+            Self::Option { .. } => When::Build,
+            Self::Parameter { .. } => When::Boot,
+            _ => When::Now,
+        }
+    }
+}
+
+/// A state in which the value does not matter.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moot {
+    /// A file…
+    pub path: String,
+    /// …that holds this value.
+    pub value: String,
+    /// Why the mechanism then does not matter, as a sentence.
+    pub note: String,
+}
+
+/// The mechanism's row in Table III of the RTSS 2024 paper.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableRow {
+    /// Its place in the table, from 1.
+    pub row: u32,
+    /// What the row advises, in our words.
+    pub advice: String,
+    /// Whether it is right, and what is wrong with it.
+    pub verdict: String,
+}
+
+/// One way in which Linux isolates a core.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mechanism {
+    /// The name of its file.
+    pub id: String,
+    /// A line for lists.
+    pub title: String,
+    /// Where it lives.
+    pub layer: Layer,
+    /// How its value is spelled.
+    pub value: ValueType,
+    /// First kernel that has it, for the reader; never judged by.
+    pub since: Option<String>,
+    /// Event classes it removes.
+    pub removes: Vec<EventClass>,
+    /// What an isolated CPU suffers without it: a clause that ends a sentence.
+    pub harm: String,
+    /// How it works and what to know, one paragraph.
+    pub why: String,
+    /// What it costs, one sentence.
+    pub cost: String,
+    /// Why a machine may not have it: a sentence.
+    pub absent: String,
+    /// Kernel documents, papers, commits.
+    pub sources: Vec<String>,
+    /// Mechanisms without which it does nothing.
+    #[serde(default)]
+    pub requires: Vec<String>,
+    /// Mechanisms it fights with.
+    #[serde(default)]
+    pub conflicts: Vec<String>,
+    /// Where the value is read.
+    pub probe: Probe,
+    /// What isolation wants of it.
+    pub want: Want,
+    /// Where the truth is read.
+    pub effective: Option<Effective>,
+    /// When it does not matter.
+    pub moot: Option<Moot>,
+    /// How to change it, best first; none where nothing is to be changed.
+    #[serde(default)]
+    pub change: Vec<Change>,
+    /// Its row in Table III.
+    pub table3: Option<TableRow>,
+}
+
+/// All mechanisms, by id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Catalogue {
+    /// In the order of their ids.
+    pub mechanisms: Vec<Mechanism>,
+}
+
+impl Catalogue {
+    /// The catalogue that ships with stillcore.
+    pub fn embedded() -> Result<Self, Error> {
+        let files =
+            EMBEDDED.iter().map(|(name, text)| (format!("catalogue/mechanisms/{name}"), (*text).to_owned()));
+        Self::from_files(files)
+    }
+
+    /// The `.toml` files of a directory.
+    pub fn load(directory: &Path) -> Result<Self, Error> {
+        let entries = fs::read_dir(directory).map_err(|source| Error::io("read", directory, source))?;
+        let mut files = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(|source| Error::io("read", directory, source))?.path();
+            if path.extension().is_some_and(|extension| extension == "toml") {
+                let text = fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
+                files.push((path.display().to_string(), text));
+            }
+        }
+        if files.is_empty() {
+            return Err(Error::invalid(
+                directory.display(),
+                "no .toml file in it",
+                "a catalogue, one file a mechanism",
+            ));
+        }
+        files.sort();
+        Self::from_files(files.into_iter())
+    }
+
+    fn from_files(files: impl Iterator<Item = (String, String)>) -> Result<Self, Error> {
+        let mut mechanisms = Vec::new();
+        let mut texts = Vec::new();
+        for (place, text) in files {
+            mechanisms.push(parse(&place, &text)?);
+            texts.push((place, text));
+        }
+        check(&mechanisms, &texts)?;
+        mechanisms.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(Self { mechanisms })
+    }
+
+    /// A mechanism by its id.
+    pub fn get(&self, id: &str) -> Option<&Mechanism> {
+        self.mechanisms.iter().find(|mechanism| mechanism.id == id)
+    }
+}
+
+fn parse(place: &str, text: &str) -> Result<Mechanism, Error> {
+    toml::from_str(text).map_err(|error| {
+        let line =
+            error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let what = error.message().lines().collect::<Vec<_>>().join(" ");
+        Error::invalid(format!("{place}:{line}"), what, "a mechanism of the catalogue")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A catalogue of one changed copy of `swap`.
+    fn with(change: impl Fn(&str) -> String) -> Result<Catalogue, Error> {
+        let swap = EMBEDDED.iter().find(|(name, _)| *name == "swap.toml").unwrap().1;
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("swap.toml"), change(swap)).unwrap();
+        fs::write(dir.path().join("README.md"), "not a mechanism").unwrap();
+        Catalogue::load(dir.path())
+    }
+
+    #[test]
+    fn the_shipped_catalogue_is_sound_and_reads_the_same_from_a_directory() {
+        let embedded = Catalogue::embedded().unwrap();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalogue/mechanisms");
+        assert_eq!(Catalogue::load(&folder).unwrap(), embedded);
+        assert!(embedded.get("nohz_full").is_some() && embedded.get("nohz-full").is_none());
+    }
+
+    #[test]
+    fn a_corrupt_entry_is_named_with_file_and_line() {
+        assert!(with(str::to_owned).is_ok());
+        for (from, to, line, what) in [
+            ("layer = ", "layers = ", 3, "unknown field `layers`"),
+            ("kind = \"swaps\"", "kind = \"swabs\"", 0, "unknown variant `swabs`"),
+            ("kind = \"swaps\"", "kind = \"swaps\"\npath = \"x\"", 0, "unknown field `path`"),
+            ("removes = [", "removes = [\"ticks\", ", 0, "unknown variant `ticks`"),
+            ("id = \"swap\"", "id = \"swop\"", 1, "id \"swop\""),
+            ("title = \"", "title = \"\" # ", 2, "title"),
+        ] {
+            let error = with(|text| text.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(what), "{from}: {error}");
+            let place = if line == 0 { "swap.toml:".to_owned() } else { format!("swap.toml:{line}:") };
+            assert!(error.contains(&place), "{from}: {error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_folder_without_mechanisms_is_no_catalogue() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Catalogue::load(dir.path()).unwrap_err().to_string().contains("no .toml file"));
+        assert!(Catalogue::load(&dir.path().join("none")).is_err());
+    }
+}

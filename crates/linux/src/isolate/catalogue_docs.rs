@@ -1,0 +1,158 @@
+//! The catalogue as a page to read: `docs/mechanisms.md`, with Table III of the RTSS 2024 paper row by row.
+
+use super::catalogue::{Catalogue, Change, Effective, Layer, Mechanism, Probe, Want};
+use std::fmt::Write;
+
+const HEAD: &str = "# Isolation mechanisms
+
+What `stillcore audit` knows: every mechanism of the catalogue (`catalogue/mechanisms/`, one file each), what it wants, how it is
+read, what it costs. `{isolated}` and `{housekeeping}` stand for CPU lists, with `:hex` for hex masks without `0x`: the two are
+never interchangeable.
+
+This page is generated: `cargo run -p stillcore-linux --example mechanisms > docs/mechanisms.md`.
+";
+
+const TABLE: &str = "
+## Table III of the RTSS 2024 paper, row by row
+
+What the paper's list of existing mechanisms advises, and whether it holds.
+
+| Row | Mechanism | The table advises | Verdict |
+| --- | --- | --- | --- |
+";
+
+const LAYERS: [(Layer, &str); 9] = [
+    (Layer::Build, "Kernel build"),
+    (Layer::Boot, "Kernel command line"),
+    (Layer::Firmware, "Firmware"),
+    (Layer::Sysfs, "Files under /sys"),
+    (Layer::Procfs, "Files under /proc"),
+    (Layer::Irq, "Interrupts"),
+    (Layer::Cgroup, "Control groups"),
+    (Layer::Process, "Tasks and kernel threads"),
+    (Layer::Service, "Services"),
+];
+
+/// Renders the page.
+pub fn mechanisms_page(catalogue: &Catalogue) -> String {
+    let mut page = HEAD.to_owned() + TABLE;
+    let mut rows: Vec<_> =
+        catalogue.mechanisms.iter().filter_map(|m| Some((m.table3.as_ref()?, &m.id))).collect();
+    rows.sort_by_key(|(row, _)| row.row);
+    for (row, id) in rows {
+        let _ = writeln!(
+            page,
+            "| {} | [{id}](#{id}) | {} | {} |",
+            row.row,
+            cell(&row.advice),
+            cell(&row.verdict)
+        );
+    }
+    for (layer, title) in LAYERS {
+        let mut of_layer =
+            catalogue.mechanisms.iter().filter(|mechanism| mechanism.layer == layer).peekable();
+        if of_layer.peek().is_some() {
+            let _ = write!(page, "\n## {title}\n");
+        }
+        of_layer.for_each(|mechanism| section(&mut page, mechanism));
+    }
+    page
+}
+
+fn section(page: &mut String, mechanism: &Mechanism) {
+    let paragraph = mechanism.why.split_whitespace().collect::<Vec<_>>().join(" ");
+    let _ = write!(page, "\n### {}\n\n**{}.** {paragraph}\n\n", mechanism.id, mechanism.title);
+    let removes: Vec<_> = mechanism.removes.iter().map(|class| format!("`{class}`")).collect();
+    let since = mechanism.since.as_ref().map(|since| format!("kernel {since}"));
+    let changes: Vec<_> = mechanism.change.iter().map(change).collect();
+    let lines = [
+        ("Read", Some(read(mechanism))),
+        ("Wanted", Some(want(&mechanism.want))),
+        ("Without it", Some(mechanism.harm.clone()).filter(|_| !changes.is_empty())),
+        ("Change", Some(changes.join("; else ")).filter(|text| !text.is_empty())),
+        ("Removes", Some(removes.join(", ")).filter(|text| !text.is_empty())),
+        ("Cost", Some(mechanism.cost.clone())),
+        ("Since", since),
+        ("Needs", Some(mechanism.requires.join(", ")).filter(|text| !text.is_empty())),
+        ("Clashes with", Some(mechanism.conflicts.join(", ")).filter(|text| !text.is_empty())),
+        ("Sources", Some(mechanism.sources.join("; "))),
+    ];
+    for (name, text) in lines.iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
+        let _ = writeln!(page, "- {name}: {text}");
+    }
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}
+
+fn read(mechanism: &Mechanism) -> String {
+    let asked = match &mechanism.probe {
+        Probe::Kconfig { option, .. } => format!("{} in the kernel's build options", code(option)),
+        Probe::Cmdline { parameter, .. } => {
+            format!("{} on the kernel command line", code(&format!("{parameter}=")))
+        }
+        Probe::FileWord { paths }
+        | Probe::FileBracketedWord { paths }
+        | Probe::FileInteger { paths }
+        | Probe::CpulistFile { paths }
+        | Probe::HexmaskFile { paths } => {
+            paths.iter().map(|path| code(&format!("/{path}"))).collect::<Vec<_>>().join(", ")
+        }
+        Probe::IrqAffinity {} => "`/proc/irq/*/smp_affinity_list` and `effective_affinity_list`".to_owned(),
+        Probe::KthreadAffinity { name } => format!("affinity of the kernel threads named {}", code(name)),
+        Probe::Swaps {} => "`/proc/swaps`".to_owned(),
+        Probe::Daemon { process, .. } => format!("whether {} runs, and its environment", code(process)),
+        Probe::Governor {} => "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`".to_owned(),
+        Probe::Aspm {} => "the Link Control register of every PCI Express device".to_owned(),
+        Probe::CpusetPartition {} => "`cpuset.cpus.partition` of the control groups".to_owned(),
+    };
+    match &mechanism.effective {
+        Some(effective) => format!("{asked}; in force: {}", in_force(effective)),
+        None => asked,
+    }
+}
+
+fn in_force(effective: &Effective) -> String {
+    match effective {
+        Effective::IsolatedCpus {} => {
+            "`/sys/devices/system/cpu/isolated` and `cpuset.cpus.isolated`".to_owned()
+        }
+        Effective::NohzFullCpus {} => "`/sys/devices/system/cpu/nohz_full`".to_owned(),
+        Effective::RcuOffload {} => "the threads `rcuop/N` that exist".to_owned(),
+        Effective::HexmaskFile { path } => code(&format!("/{path}")),
+        Effective::FairServer {} => "`fair_server/cpu*/runtime` in debugfs as well".to_owned(),
+    }
+}
+
+fn want(want: &Want) -> String {
+    match want {
+        Want::Literal { value } => code(value),
+        Want::Covers {} => "every isolated CPU".to_owned(),
+        Want::Avoids {} => "no isolated CPU".to_owned(),
+        Want::None {} => "none".to_owned(),
+        Want::Any { note } => note.clone(),
+        Want::Contested { values, note } => format!("{} ({note})", values.join(" or ")),
+    }
+}
+
+fn change(change: &Change) -> String {
+    match change {
+        Change::Option { value } => format!("build with {}", code(value)),
+        Change::Parameter { value } => format!("boot with {}", code(value)),
+        Change::Write { path: Some(path), value } => {
+            format!("write {} to {}", code(value), code(&format!("/{path}")))
+        }
+        Change::Write { path: None, value } => format!("write {}", code(value)),
+        Change::Affinity {} => "move the threads (sched_setaffinity)".to_owned(),
+        Change::Irqs {} => "write `{housekeeping}` to the `smp_affinity_list` of each".to_owned(),
+        Change::Stop {} => "stop and disable it".to_owned(),
+        Change::Swapoff {} => "`swapoff -a`".to_owned(),
+        Change::Governor { value } => format!("write {} to each `scaling_governor`", code(value)),
+        Change::Partition {} => "make a group with `{isolated}` and the word `isolated`".to_owned(),
+    }
+}

@@ -1,0 +1,141 @@
+//! Boot parameters: asked on the kernel command line, judged by what the kernel made of it.
+
+use super::super::catalogue::{Effective, Mechanism, Want};
+use super::boot_list::why_not;
+use super::effective::{self, InForce};
+use super::remedy::{Wrong, at_boot, propose};
+use super::{Outcome, Scene, named};
+use model::Cpus;
+
+pub(super) fn value<'a>(scene: &'a Scene, name: &str) -> Option<&'a str> {
+    parameter(&scene.machine.cmdline, name)
+}
+
+/// The last value of a parameter; empty for one without. What follows `--` is for init.
+pub(super) fn parameter<'a>(cmdline: &'a str, name: &str) -> Option<&'a str> {
+    let words = cmdline.split_whitespace().take_while(|word| *word != "--");
+    let named = words.filter_map(|word| match word.split_once('=') {
+        Some((key, value)) => (key == name).then(|| value.trim_matches('"')),
+        None => (word == name).then_some(""),
+    });
+    named.last()
+}
+
+/// What must be built into the kernel for it to know the parameter.
+pub(super) struct Built<'a> {
+    pub(super) option: Option<&'a str>,
+    /// A file that exists exactly where the option is set.
+    pub(super) evidence: Option<&'a str>,
+}
+
+pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: &str, built: &Built) -> Outcome {
+    let have = value(scene, name);
+    let outcome = match in_force(scene, mechanism) {
+        InForce::Set(set) => {
+            judge_set(scene, mechanism, name, built, have, &set).in_effect(spelled(mechanism, &set))
+        }
+        InForce::Absent => match lacking(scene, built) {
+            Some(option) => unbuilt(scene, mechanism, name, option),
+            None => Outcome::absent(mechanism),
+        },
+        InForce::Unknown(reason) => Outcome::unknown(reason),
+    };
+    match have {
+        Some(value) => {
+            outcome.having(if value.is_empty() { name.to_owned() } else { format!("{name}={value}") })
+        }
+        None => outcome,
+    }
+}
+
+fn in_force(scene: &Scene, mechanism: &Mechanism) -> InForce {
+    match &mechanism.effective {
+        Some(effective) => effective::set(scene, effective),
+        None => InForce::Unknown("nothing shows what the kernel made of it".to_owned()),
+    }
+}
+
+fn judge_set(
+    scene: &Scene,
+    mechanism: &Mechanism,
+    name: &str,
+    built: &Built,
+    have: Option<&str>,
+    set: &Cpus,
+) -> Outcome {
+    if matches!(mechanism.want, Want::Avoids {}) {
+        return avoids(scene, mechanism, set);
+    }
+    let missing = scene.cpus.minus(set);
+    if missing.is_empty() {
+        return Outcome::ok(match have {
+            Some(_) => format!("in force for {}", named(scene.cpus)),
+            None => format!("in force for {} without {name}= on the command line", named(scene.cpus)),
+        });
+    }
+    if let Some(option) = lacking(scene, built) {
+        return unbuilt(scene, mechanism, name, option);
+    }
+    let reason = match have {
+        None => format!("not in force for {}: {}", named(&missing), mechanism.harm),
+        Some(value) => {
+            let why = why_not(scene.machine, &possible(scene), name, value, scene.cpus);
+            format!("{name}={value} is not in force for {}: {why}", named(&missing))
+        }
+    };
+    at_boot(scene, mechanism, reason)
+}
+
+fn avoids(scene: &Scene, mechanism: &Mechanism, set: &Cpus) -> Outcome {
+    let hit = set.and(scene.cpus);
+    if hit.is_empty() {
+        return Outcome::ok(format!("it leaves out {}", named(scene.cpus)));
+    }
+    let reason = format!("it includes {}: {}", named(&hit), mechanism.harm);
+    propose(scene, mechanism, &Wrong::default(), reason)
+}
+
+/// The option without which the parameter does nothing, if this kernel is known to lack it.
+fn lacking<'a>(scene: &Scene, built: &Built<'a>) -> Option<&'a str> {
+    let kernel = &scene.machine.kernel;
+    built.option.filter(|option| match &kernel.config_source {
+        Some(_) => !kernel.config.contains_key(*option),
+        None => built.evidence.is_some_and(|path| !scene.root.has(path)),
+    })
+}
+
+fn unbuilt(scene: &Scene, mechanism: &Mechanism, name: &str, option: &str) -> Outcome {
+    let reason = format!("this kernel is built without {option} and ignores {name}=: {}", mechanism.harm);
+    let outcome = at_boot(scene, mechanism, reason);
+    let then = outcome.remedy.clone().map_or(String::new(), |boot| format!(", then {boot}"));
+    outcome.cured_by(format!("use a kernel with {option}=y{then}"))
+}
+
+/// The CPUs that the kernel counts when it reads lists.
+fn possible(scene: &Scene) -> Cpus {
+    let topology = &scene.machine.topology;
+    let possible = scene.root.cpus("sys/devices/system/cpu/possible");
+    possible.unwrap_or_else(|| topology.present.or(&topology.online))
+}
+
+fn spelled(mechanism: &Mechanism, set: &Cpus) -> String {
+    match &mechanism.effective {
+        Some(Effective::HexmaskFile { .. }) => set.to_hex(),
+        _ if set.is_empty() => "none".to_owned(),
+        _ => set.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_before_the_dashes_counts() {
+        let line = "quiet isolcpus=1 nohz_full=\"2-3\" isolcpus=2-3 rcu_nocbs -- isolcpus=0";
+        assert_eq!(parameter(line, "isolcpus"), Some("2-3"));
+        assert_eq!(parameter(line, "nohz_full"), Some("2-3"));
+        assert_eq!(parameter(line, "rcu_nocbs"), Some(""));
+        assert_eq!(parameter(line, "isol"), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! The cpufreq governor of the measured CPUs.
+//!
+//! Source: Linux `Documentation/admin-guide/pm/cpufreq.rst`.
+
+use super::super::catalogue::{Mechanism, Want};
+use super::remedy::{Wrong, at_boot, propose};
+use super::{Outcome, Scene, are, named};
+use model::Cpus;
+
+pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
+    let Want::Literal { value: wanted } = &mechanism.want else { return Outcome::absent(mechanism) };
+    let governors: Vec<_> =
+        governors(scene).into_iter().filter(|(cpu, _)| scene.cpus.contains(*cpu)).collect();
+    if governors.is_empty() {
+        return Outcome::absent(mechanism);
+    }
+    let wrong: Vec<_> =
+        governors.iter().filter(|(_, governor)| governor != wanted).map(|(cpu, _)| *cpu).collect();
+    let have = spelled(&governors);
+    if wrong.is_empty() {
+        return Outcome::ok(format!("{wanted} on {}", named(scene.cpus))).having(have);
+    }
+    let offered = |cpu: &u32| {
+        let file = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_available_governors");
+        scene
+            .root
+            .maybe(&file)
+            .is_none_or(|offered| offered.split_whitespace().any(|governor| governor == wanted))
+    };
+    let reason =
+        format!("{} not set to {wanted}: {}", are(&wrong.iter().copied().collect::<Cpus>()), mechanism.harm);
+    if wrong.iter().all(offered) {
+        propose(scene, mechanism, &Wrong { numbers: &wrong, ..Wrong::default() }, reason)
+    } else {
+        at_boot(scene, mechanism, format!("{reason}; this kernel offers no such governor"))
+    }
+    .having(have)
+}
+
+/// The governor of every CPU that has one.
+pub(super) fn value(scene: &Scene) -> Option<String> {
+    Some(spelled(&governors(scene))).filter(|text| !text.is_empty())
+}
+
+fn governors(scene: &Scene) -> Vec<(u32, String)> {
+    let cpus = &scene.machine.topology.cpus;
+    cpus.iter().filter_map(|cpu| Some((cpu.cpu, cpu.governor.clone()?))).collect()
+}
+
+fn spelled(governors: &[(u32, String)]) -> String {
+    governors.iter().map(|(cpu, governor)| format!("{cpu}={governor}")).collect::<Vec<_>>().join(" ")
+}

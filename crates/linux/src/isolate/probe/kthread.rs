@@ -1,0 +1,67 @@
+//! Kernel threads that may run on the measured CPUs.
+//!
+//! Some cannot be moved (`PF_NO_SETAFFINITY`): those of one CPU belong there and sleep unless their CPU gives them work; rescuers of
+//! workqueues may run anywhere, but only under memory pressure. Interrupt threads follow their interrupt, and unbound kworkers the
+//! mask of their workqueue: both have mechanisms of their own.
+
+use super::super::catalogue::Mechanism;
+use super::remedy::{Wrong, propose};
+use super::{Outcome, Scene, named, some_of};
+use crate::machine::{KernelThread, wildcard};
+use model::FindingState;
+
+pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, pattern: &str) -> Outcome {
+    let threads = &scene.processes().kernel;
+    if threads.is_empty() {
+        return Outcome::unknown("no kernel threads could be read");
+    }
+    let ours: Vec<_> =
+        threads.iter().filter(|thread| wildcard(pattern, &thread.name) && !elsewhere(thread)).collect();
+    if ours.is_empty() {
+        return Outcome::absent(mechanism);
+    }
+    let here: Vec<_> =
+        ours.iter().copied().filter(|thread| !thread.allowed.and(scene.cpus).is_empty()).collect();
+    let (movable, fixed): (Vec<_>, Vec<_>) = here.into_iter().partition(|thread| thread.movable);
+    let (own, stuck): (Vec<_>, Vec<_>) = fixed.into_iter().partition(|thread| thread.allowed.len() == 1);
+    outcome(scene, mechanism, &movable, &own, &stuck).having(allowed(&ours, &movable))
+}
+
+fn elsewhere(thread: &KernelThread) -> bool {
+    thread.name.starts_with("irq/") || thread.name.starts_with("kworker/u")
+}
+
+fn outcome(
+    scene: &Scene,
+    mechanism: &Mechanism,
+    movable: &[&KernelThread],
+    own: &[&KernelThread],
+    stuck: &[&KernelThread],
+) -> Outcome {
+    let cpus = named(scene.cpus);
+    if !movable.is_empty() {
+        let reason = format!("{} may run on {cpus}: {}", names(movable), mechanism.harm);
+        let numbers: Vec<_> = movable.iter().map(|thread| thread.pid).collect();
+        return propose(scene, mechanism, &Wrong { numbers: &numbers, ..Wrong::default() }, reason);
+    }
+    if !stuck.is_empty() {
+        let reason = format!("{} may run on {cpus}, and the kernel lets nobody move them", names(stuck));
+        return Outcome::new(FindingState::Immovable, reason);
+    }
+    Outcome::ok(match own.len() {
+        0 => format!("none may run on {cpus}"),
+        count => {
+            format!("only the {count} threads that belong to {cpus} may run there, and they cannot be moved")
+        }
+    })
+}
+
+/// The masks of the offenders, or of all if there are none.
+fn allowed(ours: &[&KernelThread], movable: &[&KernelThread]) -> String {
+    let shown = if movable.is_empty() { ours } else { movable };
+    some_of(&shown.iter().map(|thread| format!("{} {}", thread.name, thread.allowed)).collect::<Vec<_>>())
+}
+
+fn names(threads: &[&KernelThread]) -> String {
+    some_of(&threads.iter().map(|thread| thread.name.clone()).collect::<Vec<_>>())
+}

@@ -1,0 +1,162 @@
+//! One probe kind a file: each reads its part of the machine and judges it.
+
+mod aspm;
+mod boot_list;
+mod cmdline;
+mod daemon;
+mod effective;
+mod file;
+mod governor;
+mod irq;
+mod kconfig;
+mod kthread;
+mod partition;
+mod remedy;
+mod swaps;
+
+use super::catalogue::{Mechanism, Probe, Want};
+use crate::machine::{self, Processes, Root};
+use model::{Cpus, FindingState, Machine};
+use std::cell::OnceCell;
+
+/// What a probe may look at.
+pub(super) struct Scene<'a> {
+    pub(super) root: &'a Root,
+    pub(super) machine: &'a Machine,
+    /// The CPUs that are to be still.
+    pub(super) cpus: &'a Cpus,
+    /// The same and their SMT siblings, which would disturb them: what to isolate.
+    isolated: Cpus,
+    /// Those for everything else.
+    pub(super) housekeeping: Cpus,
+    processes: OnceCell<Processes>,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(root: &'a Root, machine: &'a Machine, cpus: &'a Cpus) -> Self {
+        // Where siblings leave nobody to keep house they must, noisy or not.
+        let online = &machine.topology.online;
+        let housekeeping = machine::housekeeping(machine, cpus).unwrap_or_else(|_| online.minus(cpus));
+        let isolated = online.minus(&housekeeping).or(cpus);
+        Self { root, machine, cpus, isolated, housekeeping, processes: OnceCell::new() }
+    }
+
+    /// What runs; read once an audit.
+    fn processes(&self) -> &Processes {
+        self.processes.get_or_init(|| machine::processes(self.root))
+    }
+}
+
+/// What a probe concludes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) state: FindingState,
+    pub(super) have: Option<String>,
+    pub(super) effective: Option<String>,
+    /// One sentence, without a full stop.
+    pub(super) reason: String,
+    pub(super) remedy: Option<String>,
+}
+
+impl Outcome {
+    fn new(state: FindingState, reason: impl Into<String>) -> Self {
+        Self { state, have: None, effective: None, reason: reason.into(), remedy: None }
+    }
+
+    fn ok(reason: impl Into<String>) -> Self {
+        Self::new(FindingState::Ok, reason)
+    }
+
+    fn absent(mechanism: &Mechanism) -> Self {
+        Self::new(FindingState::NotApplicable, mechanism.absent.clone())
+    }
+
+    fn unknown(reason: impl Into<String>) -> Self {
+        Self::new(FindingState::Unknown, reason)
+    }
+
+    fn having(self, have: impl Into<String>) -> Self {
+        Self { have: Some(have.into()), ..self }
+    }
+
+    fn in_effect(self, effective: impl Into<String>) -> Self {
+        Self { effective: Some(effective.into()), ..self }
+    }
+
+    fn cured_by(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+}
+
+/// Reads and judges one mechanism.
+pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
+    match &mechanism.probe {
+        Probe::Kconfig { option, or, evidence, exact } => {
+            let evidence = kconfig::Evidence { path: evidence.as_deref(), exact: *exact };
+            kconfig::judge(scene, mechanism, option, or, &evidence)
+        }
+        Probe::Cmdline { parameter, option, evidence } => {
+            let built = cmdline::Built { option: option.as_deref(), evidence: evidence.as_deref() };
+            cmdline::judge(scene, mechanism, parameter, &built)
+        }
+        Probe::FileWord { paths }
+        | Probe::FileBracketedWord { paths }
+        | Probe::FileInteger { paths }
+        | Probe::CpulistFile { paths }
+        | Probe::HexmaskFile { paths } => file::judge(scene, mechanism, paths),
+        Probe::IrqAffinity {} => irq::judge(scene, mechanism),
+        Probe::KthreadAffinity { name } => kthread::judge(scene, mechanism, name),
+        Probe::Swaps {} => swaps::judge(scene, mechanism),
+        Probe::Daemon { unit, process, spare_list, spare_hex } => {
+            let spared = daemon::Spared { list: spare_list.as_deref(), hex: spare_hex.as_deref() };
+            daemon::judge(scene, mechanism, unit, process, &spared)
+        }
+        Probe::Governor {} => governor::judge(scene, mechanism),
+        Probe::Aspm {} => aspm::judge(scene, mechanism),
+        Probe::CpusetPartition {} => partition::judge(scene, mechanism),
+    }
+}
+
+/// The value as read; `None` where there is none, or where the machine's state has a table for it.
+pub(super) fn value(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
+    match &mechanism.probe {
+        Probe::Kconfig { option, .. } => scene.machine.kernel.config.get(option).cloned(),
+        Probe::Cmdline { parameter, .. } => cmdline::value(scene, parameter).map(str::to_owned),
+        Probe::FileWord { paths }
+        | Probe::FileBracketedWord { paths }
+        | Probe::FileInteger { paths }
+        | Probe::CpulistFile { paths }
+        | Probe::HexmaskFile { paths } => file::value(scene, mechanism, paths),
+        Probe::IrqAffinity {} | Probe::KthreadAffinity { .. } => None,
+        Probe::Swaps {} => Some(swaps::value(scene)?),
+        Probe::Daemon { process, .. } => Some(daemon::value(scene, process)),
+        Probe::Governor {} => governor::value(scene),
+        Probe::Aspm {} => aspm::value(scene),
+        Probe::CpusetPartition {} => partition::value(scene),
+    }
+}
+
+/// "CPU 2", "CPUs 2,3".
+fn named(cpus: &Cpus) -> String {
+    format!("CPU{} {cpus}", if cpus.len() == 1 { "" } else { "s" })
+}
+
+/// "CPU 2 is", "CPUs 2,3 are".
+fn are(cpus: &Cpus) -> String {
+    format!("{} {}", named(cpus), if cpus.len() == 1 { "is" } else { "are" })
+}
+
+/// The first few of a list, and how many more.
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}
+
+/// The sentence for wants that no value can miss.
+fn always(mechanism: &Mechanism) -> Option<&str> {
+    match &mechanism.want {
+        Want::Any { note } => Some(note),
+        _ => None,
+    }
+}

@@ -1,0 +1,98 @@
+//! Isolated cpuset partitions: isolation from the scheduler at run time.
+//!
+//! Source: Linux `Documentation/admin-guide/cgroup-v2.rst` (Cpuset). The kernel takes the word and may still hold the partition
+//! invalid: only what reads back counts.
+
+use super::super::catalogue::Mechanism;
+use super::remedy::{Wrong, propose};
+use super::{Outcome, Scene, are, named};
+use crate::machine::{Root, mounts};
+use model::{Cpus, FindingState};
+
+/// How deep partitions are looked for; a valid one is a child of a valid one, so they lie near the root.
+const DEPTH: usize = 2;
+
+/// One partition.
+struct Partition {
+    group: String,
+    cpus: Cpus,
+    /// `isolated`, or `isolated invalid (why)`.
+    state: String,
+}
+
+pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
+    let isolated = &scene.machine.topology.isolated;
+    let partitions = partitions(scene.root);
+    let valid = partitions.iter().filter(|partition| partition.state == "isolated");
+    let held = valid.fold(Cpus::default(), |all, partition| all.or(&partition.cpus));
+    if scene.cpus.is_subset(&held) {
+        return Outcome::ok(format!("{} in an isolated partition", are(scene.cpus))).having("isolated");
+    }
+    if scene.cpus.is_subset(isolated) {
+        let reason =
+            format!("the kernel already holds {} isolated; a partition would add nothing", named(scene.cpus));
+        return Outcome::ok(reason).in_effect(isolated.to_string());
+    }
+    if let Some(broken) =
+        partitions.iter().find(|p| p.state.contains("invalid") && !p.cpus.and(scene.cpus).is_empty())
+    {
+        let reason = format!("{} reads back {:?}: {}", broken.group, broken.state, mechanism.harm);
+        let remedy = format!(
+            "remove what the brackets name, then echo isolated > {}/cpuset.cpus.partition",
+            broken.group
+        );
+        return Outcome::new(FindingState::Fixable, reason).having(&broken.state).cured_by(remedy);
+    }
+    if mounted(scene.root).is_some() {
+        let reason =
+            format!("{} in no isolated partition: {}", are(&scene.cpus.minus(&held)), mechanism.harm);
+        return propose(scene, mechanism, &Wrong::default(), reason).having("none");
+    }
+    let v1 = mounts(scene.root)
+        .into_iter()
+        .find(|m| m.kind == "cgroup" && m.options.split(',').any(|o| o == "cpuset"));
+    match v1 {
+        Some(mount) => Outcome::new(
+            FindingState::NotApplicable,
+            format!(
+                "the cpuset controller is mounted as version 1 at {}, which has no partitions",
+                mount.target
+            ),
+        ),
+        None => Outcome::absent(mechanism),
+    }
+}
+
+/// The partitions there are, with their state.
+pub(super) fn value(scene: &Scene) -> Option<String> {
+    mounted(scene.root)?;
+    let all = partitions(scene.root);
+    Some(all.iter().map(|p| format!("{} {} {}", p.group, p.cpus, p.state)).collect::<Vec<_>>().join("; "))
+}
+
+/// Where version 2 is mounted with the cpuset controller.
+pub(super) fn mounted(root: &Root) -> Option<String> {
+    let mut places =
+        mounts(root).into_iter().filter(|mount| mount.kind == "cgroup2").map(|mount| mount.target);
+    places.find(|place| {
+        let controllers = root.maybe(&format!("{place}/cgroup.controllers")).unwrap_or_default();
+        controllers.split_whitespace().any(|controller| controller == "cpuset")
+    })
+}
+
+fn partitions(root: &Root) -> Vec<Partition> {
+    let Some(place) = mounted(root) else { return Vec::new() };
+    let below = (1..=DEPTH)
+        .flat_map(|depth| root.glob(&format!("{place}{}/cpuset.cpus.partition", "/*".repeat(depth))));
+    let read = |file: String| {
+        let state = root.maybe(&file)?;
+        let group = file.strip_suffix("/cpuset.cpus.partition")?;
+        let cpus = root.cpus(&format!("{group}/cpuset.cpus"))?;
+        state.starts_with("isolated").then(|| Partition {
+            group: format!("/{}", group.trim_start_matches('/')),
+            cpus,
+            state,
+        })
+    };
+    below.filter_map(read).collect()
+}

@@ -1,0 +1,34 @@
+//! Swap areas in use: `/proc/swaps`.
+
+use super::super::catalogue::Mechanism;
+use super::remedy::{Wrong, propose};
+use super::{Outcome, Scene, some_of};
+
+pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
+    let text = match scene.root.text("proc/swaps") {
+        Ok(Some(text)) => text,
+        Ok(None) => return Outcome::absent(mechanism),
+        Err(error) => return Outcome::unknown(error.to_string()),
+    };
+    let areas: Vec<_> = areas(&text).map(|area| area[0].to_owned()).collect();
+    if areas.is_empty() {
+        return Outcome::ok("no swap is in use").having("none");
+    }
+    let reason = format!("swap is on: {}", mechanism.harm);
+    propose(scene, mechanism, &Wrong::default(), reason).having(some_of(&areas))
+}
+
+/// Name, type, size and priority of each area; never how much is used, which is a counter.
+pub(super) fn value(scene: &Scene) -> Option<String> {
+    let text = scene.root.maybe("proc/swaps")?;
+    let setting = |area: Vec<&str>| [area[0], area[1], area[2], area[4]].join(" ");
+    let areas: Vec<_> = areas(&text).map(setting).collect();
+    Some(if areas.is_empty() { "none".to_owned() } else { areas.join("; ") })
+}
+
+fn areas(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    text.lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(|area| area.len() == 5)
+}

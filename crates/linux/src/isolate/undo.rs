@@ -1,0 +1,199 @@
+//! Taking changes back: by the process that made them, by its guardian, or by the next stillcore call.
+//!
+//! Every undo may run twice and may find the change already gone.
+
+use super::journal::{self, Entry, Phase};
+use crate::error::Error;
+use crate::record::instance;
+use crate::sys::clock;
+use crate::sys::process::Owner;
+use rustix::mount::{UnmountFlags, unmount};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Changes that last only as long as a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transient {
+    /// A directory of stillcore's own; target: its path.
+    Directory,
+    /// A mount of tracefs; target: the mount point.
+    TracefsMount,
+    /// A tracing instance; target: its directory.
+    TraceInstance,
+    /// A control group; target: its directory.
+    Cgroup,
+    /// A child process; target: [`Owner`].
+    Process,
+}
+
+impl Transient {
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::Directory, "directory"),
+        (Self::TracefsMount, "tracefs-mount"),
+        (Self::TraceInstance, "trace-instance"),
+        (Self::Cgroup, "cgroup"),
+        (Self::Process, "process"),
+    ];
+
+    /// The id that the journal uses.
+    pub fn id(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, id)| id)
+    }
+
+    fn from_id(id: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == id).map(|(kind, _)| *kind)
+    }
+}
+
+/// Takes one change back. Tries for up to a second where something may still hold on to the target.
+pub fn undo(id: &str, target: &str) -> Result<(), Error> {
+    let Some(kind) = Transient::from_id(id) else {
+        return Err(Error::failed(
+            format!("undoing {id} of {target}"),
+            "this version of stillcore does not know such a change",
+        ));
+    };
+    let path = Path::new(target);
+    match kind {
+        Transient::Process => {
+            if let Ok(owner) = target.parse::<Owner>() {
+                owner.kill();
+            }
+            Ok(())
+        }
+        Transient::TraceInstance => patiently(|| instance::remove(path)),
+        Transient::Cgroup => patiently(|| Ok(crate::disturb::confine::remove(path)?)),
+        Transient::TracefsMount => patiently(|| unmount_at(path)),
+        Transient::Directory => remove_directory(path),
+    }
+}
+
+fn patiently(mut action: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
+    let give_up = clock::now_ns() + clock::SECOND_NS;
+    loop {
+        match action() {
+            Err(_) if clock::now_ns() < give_up => clock::sleep_until(clock::now_ns() + 20_000_000),
+            result => return result,
+        }
+    }
+}
+
+/// Unmounts; a place where nothing is mounted is fine.
+fn unmount_at(path: &Path) -> Result<(), Error> {
+    match unmount(path, UnmountFlags::NOFOLLOW) {
+        Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => Ok(()),
+        Err(error) => Err(Error::os("unmount", path.display(), error)),
+    }
+}
+
+fn remove_directory(path: &Path) -> Result<(), Error> {
+    match fs::remove_dir(path) {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(Error::os("remove", path.display(), source))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What undoing a journal came to.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// Changes taken back, `id target`.
+    pub undone: Vec<String>,
+    /// Changes that could not be taken back, with the reason.
+    pub failed: Vec<String>,
+}
+
+/// Takes back every open change of a journal, newest first, and removes the journal when none is left.
+pub fn undo_journal(path: &Path) -> Result<Restored, Error> {
+    let mut restored = Restored::default();
+    let boot_id = journal::boot_id()?;
+    for entry in journal::read_open(path)?.iter().rev() {
+        undo_entry(path, entry, &boot_id, &mut restored)?;
+    }
+    if restored.failed.is_empty() {
+        journal::remove(path)?;
+    }
+    Ok(restored)
+}
+
+fn undo_entry(path: &Path, entry: &Entry, boot_id: &str, restored: &mut Restored) -> Result<(), Error> {
+    // Whatever lasts only as long as a boot is gone with it, and its target may by now be somebody else's. Directories last longer.
+    let outlived = entry.boot_id != boot_id && Transient::from_id(&entry.id) != Some(Transient::Directory);
+    let result = if outlived { Ok(()) } else { undo(&entry.id, &entry.target) };
+    match result {
+        Ok(()) => {
+            restored.undone.push(format!("{} {}", entry.id, entry.target));
+            journal::append_to(path, entry, Phase::Undone)
+        }
+        Err(error) => {
+            restored.failed.push(error.to_string());
+            Ok(())
+        }
+    }
+}
+
+/// Takes back what dead stillcore processes left under a state directory.
+pub fn recover(state: &Path) -> Result<Restored, Error> {
+    let mut restored = Restored::default();
+    for path in abandoned(state)? {
+        let one = undo_journal(&path)?;
+        restored.undone.extend(one.undone);
+        restored.failed.extend(one.failed);
+    }
+    Ok(restored)
+}
+
+/// Journals whose process is gone.
+fn abandoned(state: &Path) -> Result<Vec<PathBuf>, Error> {
+    let dir = journal::directory(state);
+    let entries = match fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(Error::os("read", dir.display(), source)),
+    };
+    let boot_id = journal::boot_id()?;
+    let is_abandoned = |path: &PathBuf| {
+        let owner =
+            path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse::<Owner>().ok());
+        let other_boot =
+            || journal::read_open(path).is_ok_and(|open| open.iter().any(|entry| entry.boot_id != boot_id));
+        owner.is_some_and(|owner| !owner.alive() || other_boot())
+    };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).filter(is_abandoned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isolate::journal::Journal;
+
+    #[test]
+    fn what_a_dead_process_left_is_taken_back_newest_first() {
+        let state = tempfile::tempdir().unwrap();
+        let (outer, inner) = (state.path().join("outer"), state.path().join("outer/inner"));
+        let mut journal = Journal::create(state.path()).unwrap();
+        for dir in [&outer, &inner] {
+            let seq =
+                journal.intent(Transient::Directory.id(), &dir.display().to_string(), None, None).unwrap();
+            fs::create_dir(dir).unwrap();
+            journal.done(seq).unwrap();
+        }
+        assert!(recover(state.path()).unwrap().undone.is_empty(), "its process still lives");
+        // A process id that is beyond every kernel's limit stands for a dead process.
+        let dead = journal.path().with_file_name("99999999-1.jsonl");
+        fs::rename(journal.path(), &dead).unwrap();
+        let restored = recover(state.path()).unwrap();
+        assert_eq!((restored.undone.len(), restored.failed.len()), (2, 0));
+        assert!(!outer.exists() && !dead.exists());
+    }
+
+    #[test]
+    fn an_intent_that_led_to_nothing_is_no_failure() {
+        for kind in [Transient::Directory, Transient::TraceInstance, Transient::TracefsMount] {
+            undo(kind.id(), "/proc/self/no-such-thing").unwrap();
+        }
+    }
+}

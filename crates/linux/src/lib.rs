@@ -1,0 +1,19 @@
+//! The only crate that touches a machine, and the only one with `unsafe`.
+//!
+//! `machine` reads, `isolate` judges (and will change) isolation, `disturb` provokes interference, `measure` takes samples, `record`
+//! keeps the kernel's trace. `session` makes sure that every change is taken back; `window` puts a measurement together; `guest` is
+//! what runs as pid 1 in a lab guest.
+
+pub mod disturb;
+pub mod error;
+pub mod guardian;
+pub mod guest;
+pub mod isolate;
+pub mod machine;
+pub mod measure;
+pub mod record;
+pub mod session;
+pub mod sys;
+pub mod window;
+
+pub use error::Error;

@@ -1,0 +1,243 @@
+//! Copies what the readers read of a machine into a directory, so that the machine can be audited elsewhere.
+//!
+//! No secrets: only the files named here are taken. Of a process only its name and flags, of a kernel thread also its affinity, of
+//! a named daemon only the environment variables asked for. The kernel command line is taken whole.
+
+use super::root::MODES;
+use super::{Root, mounts};
+use model::Error;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// What `machine::read` and `machine::state` read, with `*` for any part of a name.
+const FILES: &[&str] = &[
+    "boot/config-*",
+    "proc/cmdline",
+    "proc/config.gz",
+    "proc/filesystems",
+    "proc/irq/*/effective_affinity_list",
+    "proc/irq/*/smp_affinity_list",
+    "proc/irq/default_smp_affinity",
+    "proc/mounts",
+    "proc/swaps",
+    "proc/sys/kernel/osrelease",
+    "proc/sys/kernel/sched_rt_period_us",
+    "proc/sys/kernel/sched_rt_runtime_us",
+    "proc/sys/kernel/tainted",
+    "proc/sys/kernel/version",
+    "sys/bus/pci/devices/*/config",
+    "sys/class/dmi/id/product_name",
+    "sys/class/dmi/id/sys_vendor",
+    "sys/devices/system/clocksource/clocksource0/available_clocksource",
+    "sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "sys/devices/system/cpu/cpu*/cache/index*/level",
+    "sys/devices/system/cpu/cpu*/cache/index*/shared_cpu_list",
+    "sys/devices/system/cpu/cpu*/cache/index*/type",
+    "sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_max_freq",
+    "sys/devices/system/cpu/cpu*/cpufreq/scaling_available_governors",
+    "sys/devices/system/cpu/cpu*/cpufreq/scaling_driver",
+    "sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+    "sys/devices/system/cpu/cpu*/topology/core_id",
+    "sys/devices/system/cpu/cpu*/topology/physical_package_id",
+    "sys/devices/system/cpu/cpu*/topology/thread_siblings_list",
+    "sys/devices/system/cpu/isolated",
+    "sys/devices/system/cpu/nohz_full",
+    "sys/devices/system/cpu/online",
+    "sys/devices/system/cpu/possible",
+    "sys/devices/system/cpu/present",
+    "sys/devices/system/cpu/smt/active",
+    "sys/devices/system/cpu/smt/control",
+    "sys/hypervisor/type",
+    "sys/kernel/irq/*/actions",
+    "sys/kernel/realtime",
+    "sys/kernel/security/lockdown",
+];
+
+/// Lines of `/proc/cpuinfo` and `/proc/meminfo` that are read; the rest is length and counters.
+const CPUINFO: &[&str] = &["processor", "model name", "flags", "CPU implementer", "CPU part"];
+const MEMINFO: &[&str] = &["MemTotal"];
+
+/// What a catalogue reads beyond the machine's own readers.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Files, with `*` for any part of a name.
+    pub files: Vec<String>,
+    /// Names of daemons.
+    pub daemons: Vec<String>,
+    /// Environment variables that are taken of these daemons.
+    pub variables: Vec<String>,
+}
+
+/// Copies the machine under `root` into `destination`, which must not exist or be empty. What cannot be read is left out, as
+/// it would be for an audit in place.
+pub fn capture(root: &Root, destination: &Path, selection: &Selection) -> Result<(), Error> {
+    let used = fs::read_dir(destination).is_ok_and(|mut entries| entries.next().is_some());
+    if used || destination.is_file() {
+        return Err(Error::invalid(destination.display(), "it exists", "a new or empty directory"));
+    }
+    let out = Out { destination };
+    let mut modes = String::new();
+    for file in files(root, selection) {
+        if let Ok(Some(bytes)) = root.bytes(&file) {
+            out.write(&file, &bytes)?;
+            if root.writable(&file) == Some(false) && !read_only_by_nature(&file) {
+                let _ = writeln!(modes, "444 {file}");
+            }
+        }
+    }
+    for (file, wanted) in [("proc/cpuinfo", CPUINFO), ("proc/meminfo", MEMINFO)] {
+        out.lines(root, file, file, wanted)?;
+    }
+    directories(root, &out)?;
+    processes(root, &out, selection)?;
+    if root.is_live() {
+        // uname(2) knows the architecture; `/proc/sys/kernel/arch` is new in 6.1.
+        out.write("proc/sys/kernel/arch", rustix::system::uname().machine().to_bytes())?;
+    } else if let Some(arch) = root.maybe("proc/sys/kernel/arch") {
+        out.write("proc/sys/kernel/arch", arch.as_bytes())?;
+    }
+    let noted = root.text(MODES)?.unwrap_or(modes);
+    out.write(MODES, noted.as_bytes())
+}
+
+fn files(root: &Root, selection: &Selection) -> Vec<String> {
+    let own = FILES.iter().map(|file| (*file).to_owned());
+    let debugfs = mounts::debugfs(root).into_iter().flat_map(|at| {
+        ["irq/irqs/*", "sched/fair_server/cpu*/runtime", "sched/preempt"].map(|file| format!("{at}/{file}"))
+    });
+    let tracefs = mounts::tracefs(root).map(|at| format!("{at}/available_tracers"));
+    let cgroup = mounts::find(root, "cgroup2", "/sys/fs/cgroup").into_iter().flat_map(|at| {
+        [
+            "cgroup.controllers",
+            "cpuset.cpus.isolated",
+            "*/cpuset.cpus",
+            "*/cpuset.cpus.partition",
+            "*/*/cpuset.cpus",
+            "*/*/cpuset.cpus.partition",
+        ]
+        .map(|file| format!("{at}/{file}"))
+    });
+    let patterns = own.chain(debugfs).chain(tracefs).chain(cgroup).chain(selection.files.iter().cloned());
+    let mut files: Vec<_> = patterns.flat_map(|pattern| root.glob(&pattern)).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// Whether nobody expects to write the file, so that its mode tells nothing.
+fn read_only_by_nature(file: &str) -> bool {
+    let settable = ["smp_affinity_list", "cpumask", "parameters/", "default_smp_affinity"];
+    !settable.iter().any(|part| file.contains(part))
+}
+
+/// Directories whose names alone are read: interrupt handlers, NUMA nodes, tracing instances.
+fn directories(root: &Root, out: &Out) -> Result<(), Error> {
+    let mut patterns = vec![
+        "proc/irq/*/*".to_owned(),
+        "sys/devices/system/cpu/cpu*/node*".to_owned(),
+        "run/systemd/system".to_owned(),
+    ];
+    patterns.extend(mounts::tracefs(root).map(|at| format!("{at}/instances/*")));
+    for directory in patterns.iter().flat_map(|pattern| root.glob(pattern)) {
+        if root.at(&directory).is_dir() {
+            // Version control keeps no empty directory.
+            out.write(&format!("{directory}/.keep"), b"")?;
+        }
+    }
+    Ok(())
+}
+
+fn processes(root: &Root, out: &Out, selection: &Selection) -> Result<(), Error> {
+    let found = super::processes(root);
+    for thread in &found.kernel {
+        let own = format!("proc/{}", thread.pid);
+        out.copy(root, &format!("{own}/stat"))?;
+        out.lines(root, &format!("{own}/status"), &format!("{own}/status"), &["Name", "Cpus_allowed_list"])?;
+    }
+    for process in found.user.iter().filter(|process| selection.daemons.contains(&process.name)) {
+        let own = format!("proc/{}", process.pid);
+        out.copy(root, &format!("{own}/stat"))?;
+        let environment = root.bytes(&format!("{own}/environ")).ok().flatten().unwrap_or_default();
+        let named = |entry: &&[u8]| {
+            selection
+                .variables
+                .iter()
+                .any(|name| entry.starts_with(name.as_bytes()) && entry.get(name.len()) == Some(&b'='))
+        };
+        let kept: Vec<_> = environment.split(|&byte| byte == 0).filter(named).collect();
+        out.write(&format!("{own}/environ"), &kept.join(&0))?;
+    }
+    Ok(())
+}
+
+struct Out<'a> {
+    destination: &'a Path,
+}
+
+impl Out<'_> {
+    fn write(&self, file: &str, bytes: &[u8]) -> Result<(), Error> {
+        let path = self.destination.join(file.trim_start_matches('/'));
+        let folder = path.parent().unwrap_or(self.destination);
+        fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))?;
+        fs::write(&path, bytes).map_err(|source| Error::io("write", &path, source))
+    }
+
+    fn copy(&self, root: &Root, file: &str) -> Result<(), Error> {
+        match root.bytes(file) {
+            Ok(Some(bytes)) => self.write(file, &bytes),
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies the lines that start with one of the names.
+    fn lines(&self, root: &Root, from: &str, to: &str, names: &[&str]) -> Result<(), Error> {
+        let Some(text) = root.maybe(from) else { return Ok(()) };
+        let kept = text.lines().filter(|line| names.iter().any(|name| line.starts_with(name)));
+        let text: String = kept.flat_map(|line| [line, "\n"]).collect();
+        self.write(to, text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_captured_machine_reads_as_the_machine_did() {
+        let dir = tempfile::tempdir().unwrap();
+        let live = Root::live();
+        capture(&live, dir.path(), &Selection::default()).unwrap();
+        let captured = Root::open(dir.path()).unwrap();
+        let (mut was, is) = (super::super::read(&live).unwrap(), super::super::read(&captured).unwrap());
+        was.limits = is.limits.clone();
+        assert_eq!(was, is);
+        let (was, is) =
+            (super::super::state(&live, BTreeMap::new()), super::super::state(&captured, BTreeMap::new()));
+        assert_eq!(was.irq_affinity, is.irq_affinity);
+    }
+
+    #[test]
+    fn only_the_variables_asked_for_are_taken_and_the_target_must_be_new() {
+        let from = tempfile::tempdir().unwrap();
+        fs::create_dir_all(from.path().join("proc/7")).unwrap();
+        fs::write(from.path().join("proc/7/stat"), "7 (irqbalance) S 1 0 0 0 -1 4194560 0").unwrap();
+        fs::write(
+            from.path().join("proc/7/environ"),
+            "TOKEN=x\0IRQBALANCE_BANNED_CPUS=c\0IRQBALANCE_BANNED_CPUSX=1\0",
+        )
+        .unwrap();
+        let selection = Selection {
+            daemons: vec!["irqbalance".into()],
+            variables: vec!["IRQBALANCE_BANNED_CPUS".into()],
+            ..Selection::default()
+        };
+        let to = tempfile::tempdir().unwrap();
+        let root = Root::open(from.path()).unwrap();
+        capture(&root, to.path(), &selection).unwrap();
+        let taken = fs::read(to.path().join("proc/7/environ")).unwrap();
+        assert_eq!(taken, b"IRQBALANCE_BANNED_CPUS=c");
+        assert!(capture(&root, to.path(), &selection).unwrap_err().to_string().contains("it exists"));
+    }
+}

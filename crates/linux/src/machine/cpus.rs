@@ -1,0 +1,139 @@
+//! Which CPUs to measure, and which are left for everything else.
+//!
+//! Rules: never every CPU; a measured CPU's SMT siblings stay idle, so they keep house for nobody.
+
+use model::machine::Topology;
+use model::{Cpus, Error, Machine};
+
+/// The CPUs to measure when nobody named any: the isolated ones that are online, else the highest CPU that leaves another
+/// core for everything else.
+pub fn cpus_default(machine: &Machine) -> Result<Cpus, Error> {
+    let topology = &machine.topology;
+    let isolated = topology.isolated.or(&topology.nohz_full).and(&topology.online);
+    if !isolated.is_empty() && isolated != topology.online {
+        return Ok(isolated);
+    }
+    let highest = topology.online.iter().collect::<Vec<_>>().into_iter().rev();
+    let mut single = highest.map(Cpus::one);
+    single.find(|cpu| housekeeping(machine, cpu).is_ok()).ok_or_else(|| {
+        let what = if topology.online.len() == 1 {
+            format!("this machine has one CPU online, CPU {}", topology.online)
+        } else {
+            format!("the CPUs online, {}, share one core", topology.online)
+        };
+        Error::invalid("CPUs to measure", what, "a second core for everything else")
+    })
+}
+
+/// Whether these CPUs can be measured: named, present, online, and not all there are.
+pub fn check_cpus(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
+    let Topology { online, present, .. } = &machine.topology;
+    let (absent, offline) = (cpus.minus(&present.or(online)), cpus.minus(online));
+    let bad = |what: String, expected: String| Err(Error::invalid("CPUs to measure", what, expected));
+    if cpus.is_empty() {
+        bad("none are named".to_owned(), format!("a list such as {}", online.0.last().copied().unwrap_or(0)))
+    } else if !absent.is_empty() {
+        bad(format!("this machine has no CPU {absent}"), format!("CPUs among {online}"))
+    } else if !offline.is_empty() {
+        bad(format!("CPU {offline} is offline"), format!("CPUs among {online}"))
+    } else if online.is_subset(cpus) {
+        bad(
+            format!("{cpus} are all CPUs that are online"),
+            "at least one left for everything else".to_owned(),
+        )
+    } else {
+        Ok(())
+    }
+}
+
+/// The CPUs left for everything else: online, not measured, and no SMT sibling of a measured one.
+pub fn housekeeping(machine: &Machine, measured: &Cpus) -> Result<Cpus, Error> {
+    let topology = &machine.topology;
+    let siblings = siblings(topology, measured);
+    let left = topology.online.minus(measured).minus(&siblings);
+    if left.is_empty() {
+        let what = format!(
+            "measuring CPU {measured} with its SMT siblings idle leaves no CPU of {}",
+            topology.online
+        );
+        return Err(Error::invalid("CPUs to measure", what, "a core left for everything else"));
+    }
+    Ok(left)
+}
+
+/// The CPUs that share a core with any of these, themselves included.
+fn siblings(topology: &Topology, cpus: &Cpus) -> Cpus {
+    let own = topology.cpus.iter().filter(|cpu| cpus.contains(cpu.cpu));
+    own.fold(Cpus::default(), |all, cpu| all.or(&cpu.siblings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::machine::CpuTopology;
+    use proptest::prelude::*;
+
+    /// A machine whose CPU n shares its core with the CPUs of equal n modulo `cores`.
+    fn machine(online: &str, isolated: &str, cpus: u32, cores: u32) -> Machine {
+        let siblings = |cpu: u32| (0..cpus).filter(|other| other % cores == cpu % cores).collect();
+        let topology = Topology {
+            online: online.parse().unwrap(),
+            present: (0..cpus).collect(),
+            isolated: isolated.parse().unwrap(),
+            cpus: (0..cpus)
+                .map(|cpu| CpuTopology { cpu, siblings: siblings(cpu), ..CpuTopology::default() })
+                .collect(),
+            ..Topology::default()
+        };
+        Machine { topology, ..Machine::default() }
+    }
+
+    #[test]
+    fn isolated_cpus_come_first_then_the_highest_core() {
+        assert_eq!(cpus_default(&machine("0-3", "2-3", 4, 4)).unwrap().to_string(), "2,3");
+        assert_eq!(cpus_default(&machine("0-2", "2-3", 4, 4)).unwrap().to_string(), "2");
+        assert_eq!(cpus_default(&machine("0-3", "", 4, 4)).unwrap().to_string(), "3");
+        assert_eq!(cpus_default(&machine("0-1", "0-1", 2, 2)).unwrap().to_string(), "1");
+    }
+
+    #[test]
+    fn siblings_keep_no_house() {
+        let smt = machine("0-7", "", 8, 4);
+        assert_eq!(cpus_default(&smt).unwrap().to_string(), "7");
+        assert_eq!(housekeeping(&smt, &"7".parse().unwrap()).unwrap().to_string(), "0-2,4-6");
+        assert_eq!(housekeeping(&smt, &"2,3".parse().unwrap()).unwrap().to_string(), "0,1,4,5");
+    }
+
+    #[test]
+    fn a_machine_that_cannot_spare_a_core_says_so() {
+        let one = cpus_default(&machine("0", "", 1, 1)).unwrap_err().to_string();
+        assert!(one.contains("one CPU online, CPU 0"), "{one}");
+        let core = cpus_default(&machine("0-1", "", 2, 1)).unwrap_err().to_string();
+        assert!(core.contains("share one core"), "{core}");
+    }
+
+    #[test]
+    fn each_bad_choice_has_its_own_sentence() {
+        let machine = machine("0-2", "", 4, 4);
+        for (cpus, part) in [
+            ("", "none are named"),
+            ("9", "no CPU 9"),
+            ("1,3", "CPU 3 is offline"),
+            ("0-2", "all CPUs that are online"),
+        ] {
+            let error = check_cpus(&machine, &cpus.parse().unwrap()).unwrap_err().to_string();
+            assert!(error.contains(part), "{cpus}: {error}");
+        }
+        check_cpus(&machine, &"1-2".parse().unwrap()).unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn the_default_can_always_be_measured(online in proptest::collection::btree_set(0u32..8, 1..8), isolated in proptest::collection::btree_set(0u32..8, 0..8), cores in 1u32..8) {
+            let machine = machine(&Cpus(online).to_string(), &Cpus(isolated).to_string(), 8, cores);
+            if let Ok(cpus) = cpus_default(&machine) {
+                prop_assert!(check_cpus(&machine, &cpus).is_ok());
+            }
+        }
+    }
+}

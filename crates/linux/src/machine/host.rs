@@ -1,0 +1,146 @@
+//! The rest of what a machine is: CPU model, memory, hypervisor, clock sources, tracing.
+//!
+//! Sources: Linux `Documentation/ABI/stable/sysfs-hypervisor-xen`, `…/sysfs-firmware-dmi-tables`, `Documentation/trace/ftrace.rst`,
+//! kernel_lockdown(7).
+
+use super::{Root, mounts};
+use model::machine::{Clocksource, Tracing};
+
+/// The CPU model as the kernel names it; arm64 kernels name implementer and part instead.
+pub(super) fn cpu_model(root: &Root) -> Option<String> {
+    let info = root.maybe("proc/cpuinfo")?;
+    let field = |name: &str| {
+        let fields = info.lines().filter_map(|line| line.split_once(':'));
+        fields.into_iter().find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
+    };
+    let part = || Some(format!("implementer {} part {}", field("CPU implementer")?, field("CPU part")?));
+    field("model name").or_else(part)
+}
+
+/// `MemTotal` in KiB.
+pub(super) fn memory_kib(root: &Root) -> Option<u64> {
+    let info = root.maybe("proc/meminfo")?;
+    info.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok())
+}
+
+/// What the machine runs under: as the hypervisor's own files say, else as the firmware's product name says; the CPU flag
+/// tells that there is one, and no name.
+pub(super) fn hypervisor(root: &Root) -> Option<String> {
+    if let Some(kind) = root.maybe("sys/hypervisor/type") {
+        return Some(kind);
+    }
+    let vendor = root.maybe("sys/class/dmi/id/sys_vendor").unwrap_or_default();
+    let product = root.maybe("sys/class/dmi/id/product_name").unwrap_or_default();
+    // Vendors that also make real machines count only with the product name of their virtual ones.
+    let known = [
+        ("QEMU", "", "qemu"),
+        ("KVM", "", "kvm"),
+        ("VMware", "", "vmware"),
+        ("innotek", "", "virtualbox"),
+        ("Xen", "", "xen"),
+        ("Microsoft Corporation", "Virtual Machine", "hyper-v"),
+        ("Google", "Google Compute Engine", "google compute engine"),
+        ("Amazon EC2", "", "amazon ec2"),
+        ("", "KVM", "kvm"),
+        ("", "Bochs", "bochs"),
+    ];
+    let named = known.iter().find(|(v, p, _)| vendor.starts_with(v) && product.starts_with(p));
+    let flagged = || {
+        let info = root.maybe("proc/cpuinfo")?;
+        let flags = info.lines().find(|line| line.starts_with("flags"))?;
+        flags.split_whitespace().any(|flag| flag == "hypervisor").then(|| "unnamed".to_owned())
+    };
+    // `hypervisor` is the flag's own name; a hypervisor that hides it cannot be told from hardware.
+    named.map(|(_, _, name)| (*name).to_owned()).or_else(flagged)
+}
+
+/// Clock sources.
+pub(super) fn clocksource(root: &Root) -> Clocksource {
+    let file = |name| root.maybe(&format!("sys/devices/system/clocksource/clocksource0/{name}"));
+    Clocksource {
+        current: file("current_clocksource"),
+        available: file("available_clocksource").map(|text| words(&text)).unwrap_or_default(),
+    }
+}
+
+/// Whether tracing can be used.
+pub(super) fn tracing(root: &Root) -> Tracing {
+    let mounted_at = mounts::tracefs(root);
+    let known = root.maybe("proc/filesystems").unwrap_or_default();
+    let tracers = mounted_at.as_ref().and_then(|place| root.maybe(&format!("{place}/available_tracers")));
+    Tracing {
+        tracefs: mounted_at.is_some()
+            || known.lines().any(|line| line.split_whitespace().next_back() == Some("tracefs")),
+        lockdown: root
+            .maybe("sys/kernel/security/lockdown")
+            .as_deref()
+            .and_then(bracketed)
+            .map(str::to_owned),
+        tracers: tracers.map(|text| words(&text)).unwrap_or_default(),
+        mounted_at,
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The word in brackets: `none [integrity] confidentiality` → `integrity`.
+pub(crate) fn bracketed(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('[')?;
+    rest.split_once(']').map(|(word, _)| word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            std::fs::create_dir_all(dir.path().join(file).parent().unwrap()).unwrap();
+            std::fs::write(dir.path().join(file), text).unwrap();
+        }
+        let root = Root::open(dir.path()).unwrap();
+        (dir, root)
+    }
+
+    #[test]
+    fn a_hypervisor_is_named_by_the_best_sign() {
+        let info = ("proc/cpuinfo", "model name : A\nflags\t\t: fpu hypervisor\n");
+        let vendor = ("sys/class/dmi/id/sys_vendor", "Microsoft Corporation\n");
+        let laptop = ("sys/class/dmi/id/product_name", "Surface\n");
+        let guest = ("sys/class/dmi/id/product_name", "Virtual Machine\n");
+        for (files, wanted) in [
+            (vec![info], Some("unnamed")),
+            (vec![info, vendor, guest], Some("hyper-v")),
+            (vec![vendor, laptop], None),
+            (vec![info, ("sys/hypervisor/type", "xen\n")], Some("xen")),
+            (vec![], None),
+        ] {
+            let (_dir, root) = root(&files);
+            assert_eq!(hypervisor(&root).as_deref(), wanted, "{files:?}");
+        }
+    }
+
+    #[test]
+    fn tracing_is_seen_without_a_mount() {
+        let (_dir, root) = root(&[
+            ("proc/filesystems", "nodev\tsysfs\nnodev\ttracefs\n\text4\n"),
+            ("sys/kernel/security/lockdown", "none [integrity] confidentiality\n"),
+        ]);
+        let tracing = tracing(&root);
+        assert!(tracing.tracefs && tracing.mounted_at.is_none() && tracing.tracers.is_empty());
+        assert_eq!(tracing.lockdown.as_deref(), Some("integrity"));
+    }
+
+    #[test]
+    fn arm64_names_its_part() {
+        let (_dir, root) = root(&[
+            ("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n"),
+            ("proc/meminfo", "MemTotal:       2048 kB\n"),
+        ]);
+        assert_eq!(cpu_model(&root).as_deref(), Some("implementer 0x41 part 0xd08"));
+        assert_eq!(memory_kib(&root), Some(2048));
+    }
+}

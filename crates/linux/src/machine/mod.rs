@@ -1,0 +1,46 @@
+//! Reads a machine, live or captured, into `model::Machine`: facts only, nothing judged, nothing changed.
+//!
+//! Every reader takes a [`Root`], so the same code reads `/` and a captured tree. What a kernel lacks, or what this user may
+//! not read, is `None`: absent is not failed.
+
+mod capture;
+mod cpus;
+mod host;
+mod irq;
+mod kconfig;
+mod kernel;
+mod limits;
+mod mounts;
+mod root;
+mod state;
+mod threads;
+mod topology;
+
+pub use capture::{Selection, capture};
+pub use cpus::{check_cpus, cpus_default, housekeeping};
+pub(crate) use host::bracketed;
+pub use irq::{Irq, irqs};
+pub(crate) use mounts::debugfs;
+pub use mounts::{Mount, mounts};
+pub use root::Root;
+pub(crate) use root::wildcard;
+pub use state::state;
+pub use threads::{KernelThread, Process, Processes, processes};
+
+use model::{Error, Machine};
+
+/// Reads what the machine is. Fails only where the kernel does not tell its online CPUs: then the root is no machine.
+pub fn read(root: &Root) -> Result<Machine, Error> {
+    let cmdline = root.maybe("proc/cmdline").unwrap_or_default();
+    Ok(Machine {
+        kernel: kernel::read(root, &cmdline),
+        cpu_model: host::cpu_model(root),
+        memory_kib: host::memory_kib(root),
+        hypervisor: host::hypervisor(root),
+        topology: topology::read(root)?,
+        clocksource: host::clocksource(root),
+        limits: limits::read(root),
+        tracing: host::tracing(root),
+        cmdline,
+    })
+}

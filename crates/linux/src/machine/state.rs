@@ -1,0 +1,83 @@
+//! How a machine is set, for "identical before and after": affinities, mounts, tracing instances, control groups; no counters.
+
+use super::{Root, irqs, mounts, processes};
+use model::machine::MachineState;
+use std::collections::BTreeMap;
+
+/// How deep control groups of ours are looked for: beside services and slices, never inside their trees.
+const CGROUP_DEPTH: usize = 3;
+
+/// Reads the state. `mechanisms` are the catalogue's values, read by whoever has the catalogue. Kworkers are left out: the
+/// kernel starts and ends them as it likes, and none of them can be moved.
+pub fn state(root: &Root, mechanisms: BTreeMap<String, String>) -> MachineState {
+    let threads = processes(root).kernel.into_iter().filter(|thread| !thread.name.starts_with("kworker/"));
+    let mounted = mounts(root);
+    let cgroups =
+        mounted.iter().filter(|mount| mount.kind.starts_with("cgroup")).map(|mount| mount.target.as_str());
+    let mut targets: Vec<_> =
+        mounted.iter().map(|mount| format!("{} {}", mount.target, mount.kind)).collect();
+    targets.sort();
+    MachineState {
+        mechanisms,
+        irq_affinity: irqs(root).into_iter().map(|irq| (irq.number, irq.allowed.to_string())).collect(),
+        kthread_affinity: threads.map(|t| (format!("{}/{}", t.name, t.pid), t.allowed.to_string())).collect(),
+        mounts: targets,
+        instances: super::mounts::tracefs(root)
+            .map(|tracefs| root.names(&format!("{tracefs}/instances")))
+            .unwrap_or_default(),
+        cgroups: cgroups.flat_map(|mount| ours(root, mount, CGROUP_DEPTH)).collect(),
+    }
+}
+
+/// Control groups under `place` whose names start with `stillcore`.
+fn ours(root: &Root, place: &str, depth: usize) -> Vec<String> {
+    let groups = root.names(place).into_iter().map(|name| (format!("{place}/{name}"), name));
+    let mut found = Vec::new();
+    for (path, name) in groups.filter(|(path, _)| root.at(path).is_dir()) {
+        if name.starts_with("stillcore") {
+            found.push(path);
+        } else if depth > 1 {
+            found.extend(ours(root, &path, depth - 1));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_and_instances_are_found_and_kworkers_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in [
+            ("proc/mounts", "c /cg cgroup2 rw 0 0\nt /tr tracefs rw 0 0\n"),
+            ("cg/system.slice/stillcore-7/cgroup.procs", ""),
+            ("cg/a/b/c/stillcore-deep/cgroup.procs", ""),
+            ("tr/instances/stillcore-7/trace", ""),
+            ("proc/5/stat", "5 (kworker/u8:1) I 2 0 0 0 -1 69238880 0"),
+            ("proc/5/status", "Cpus_allowed_list:\t0-3"),
+            ("proc/6/stat", "6 (ksmd) S 2 0 0 0 -1 2129984 0"),
+            ("proc/6/status", "Cpus_allowed_list:\t0-3"),
+        ] {
+            std::fs::create_dir_all(dir.path().join(file).parent().unwrap()).unwrap();
+            std::fs::write(dir.path().join(file), text).unwrap();
+        }
+        let state = state(&Root::open(dir.path()).unwrap(), BTreeMap::new());
+        assert_eq!(state.cgroups, ["/cg/system.slice/stillcore-7"]);
+        assert_eq!(state.instances, ["stillcore-7"]);
+        assert_eq!(state.kthread_affinity, BTreeMap::from([("ksmd/6".to_owned(), "0-3".to_owned())]));
+        assert_eq!(state.mounts, ["/cg cgroup2", "/tr tracefs"]);
+    }
+
+    #[test]
+    fn two_readings_of_this_machine_agree() {
+        let root = Root::live();
+        let (before, after) = (state(&root, BTreeMap::new()), state(&root, BTreeMap::new()));
+        assert_eq!(
+            before.irq_affinity.keys().collect::<Vec<_>>(),
+            after.irq_affinity.keys().collect::<Vec<_>>()
+        );
+        assert!(!before.mounts.is_empty());
+    }
+}

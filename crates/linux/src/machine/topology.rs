@@ -1,0 +1,120 @@
+//! The CPUs: which are online, how they share cores and caches, which the kernel holds isolated.
+//!
+//! Files: Linux `Documentation/admin-guide/cputopology.rst`, `Documentation/ABI/testing/sysfs-devices-system-cpu`,
+//! `Documentation/admin-guide/cgroup-v2.rst` (`cpuset.cpus.isolated`). Siblings are read, never computed: firmware numbers
+//! them 0-1, 2-3 on one machine and 0-4, 1-5 on the next.
+
+use super::{Root, mounts};
+use model::machine::{CpuTopology, Topology};
+use model::{Cpus, Error};
+
+const CPU: &str = "sys/devices/system/cpu";
+
+pub(super) fn read(root: &Root) -> Result<Topology, Error> {
+    let online = required(root, "online")?;
+    let present = root.cpus(&format!("{CPU}/present")).unwrap_or_else(|| online.clone());
+    Ok(Topology {
+        isolated: isolated(root),
+        nohz_full: root.maybe(&format!("{CPU}/nohz_full")).map(|text| nohz_full(&text)).unwrap_or_default(),
+        smt_active: root.number::<u8>(&format!("{CPU}/smt/active")).map(|active| active == 1),
+        cpus: present.or(&online).iter().map(|cpu| read_cpu(root, cpu)).collect(),
+        online,
+        present,
+    })
+}
+
+fn required(root: &Root, name: &str) -> Result<Cpus, Error> {
+    let file = format!("{CPU}/{name}");
+    let text = root.text(&file)?;
+    let cpus = text.as_deref().map(Cpus::parse_list).transpose()?.filter(|cpus| !cpus.is_empty());
+    let found = || text.clone().map_or("no such file".to_owned(), |text| format!("{text:?}"));
+    cpus.ok_or_else(|| Error::invalid(root.at(&file).display(), found(), "the list of online CPUs"))
+}
+
+/// `isolcpus=domain` in sysfs, and isolated partitions in the root control group: until 7.0 the former does not know of the
+/// latter.
+fn isolated(root: &Root) -> Cpus {
+    let boot = root.cpus(&format!("{CPU}/isolated")).unwrap_or_default();
+    let partitions = mounts::find(root, "cgroup2", "/sys/fs/cgroup")
+        .and_then(|cgroup| root.cpus(&format!("{cgroup}/cpuset.cpus.isolated")))
+        .unwrap_or_default();
+    boot.or(&partitions)
+}
+
+/// Kernels without the parameter print `(null)`, or nothing.
+fn nohz_full(text: &str) -> Cpus {
+    if text.contains("null") { Cpus::default() } else { Cpus::parse_list(text).unwrap_or_default() }
+}
+
+fn read_cpu(root: &Root, cpu: u32) -> CpuTopology {
+    let own = format!("{CPU}/cpu{cpu}");
+    let siblings = root.cpus(&format!("{own}/topology/thread_siblings_list"));
+    CpuTopology {
+        cpu,
+        // An offline CPU has no topology directory.
+        siblings: siblings.filter(|cpus| cpus.contains(cpu)).unwrap_or_else(|| Cpus::one(cpu)),
+        core: root.number(&format!("{own}/topology/core_id")),
+        package: root.number(&format!("{own}/topology/physical_package_id")),
+        node: root.names(&own).iter().find_map(|name| name.strip_prefix("node")?.parse().ok()),
+        llc: last_level(root, &own).unwrap_or_else(|| Cpus::one(cpu)),
+        max_khz: root.number(&format!("{own}/cpufreq/cpuinfo_max_freq")),
+        governor: root.maybe(&format!("{own}/cpufreq/scaling_governor")),
+    }
+}
+
+/// The CPUs that share the cache of the highest level that holds data.
+fn last_level(root: &Root, own: &str) -> Option<Cpus> {
+    let caches = root.glob(&format!("{own}/cache/index*"));
+    let data =
+        caches.iter().filter(|cache| root.maybe(&format!("{cache}/type")).as_deref() != Some("Instruction"));
+    let last = data.max_by_key(|cache| root.number::<u32>(&format!("{cache}/level")))?;
+    root.cpus(&format!("{last}/shared_cpu_list"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unset_nohz_full_is_empty_in_every_spelling() {
+        for text in ["  (null)", "", "(null)"] {
+            assert!(nohz_full(text).is_empty(), "{text:?}");
+        }
+        assert_eq!(nohz_full("2-3").to_string(), "2,3");
+    }
+
+    #[test]
+    fn a_tree_without_cpus_is_no_machine() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = read(&Root::open(dir.path()).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("no such file; expected the list of online CPUs"), "{error}");
+    }
+
+    #[test]
+    fn the_last_level_is_the_highest_that_holds_data() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [
+            ("online", "0-3"),
+            ("cpu0/cache/index0/level", "1"),
+            ("cpu0/cache/index0/type", "Data"),
+            ("cpu0/cache/index0/shared_cpu_list", "0"),
+            ("cpu0/cache/index3/level", "3"),
+            ("cpu0/cache/index3/type", "Unified"),
+            ("cpu0/cache/index3/shared_cpu_list", "0-1"),
+            ("cpu0/node1/x", ""),
+            ("cpu0/topology/thread_siblings_list", "0,2"),
+        ];
+        for (file, text) in files {
+            let path = dir.path().join(CPU).join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let topology = read(&Root::open(dir.path()).unwrap()).unwrap();
+        let cpu = &topology.cpus[0];
+        assert_eq!(
+            (cpu.llc.to_string(), cpu.node, cpu.siblings.to_string()),
+            ("0,1".into(), Some(1), "0,2".into())
+        );
+        assert_eq!((topology.cpus.len(), topology.cpus[3].siblings.to_string()), (4, "3".into()));
+    }
+}

@@ -1,0 +1,228 @@
+//! The draining side of a probe: start the measuring process, store what it measures, take its report.
+
+use super::drain::{NoiseDrain, Tally, WakeupDrain};
+use super::ring::{BYTES, Ring, State};
+use super::spec::{ProbeReport, ProbeSpec};
+use crate::error::Error;
+use crate::sys::{memory, spawn};
+use model::run::ProbeRecord;
+use model::sample::{ProbeKind, SampleMeta};
+use model::samples_file::SampleWriter;
+use model::store;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A measuring process and its ring, set up and waiting.
+pub struct ProbeHandle {
+    spec: ProbeSpec,
+    child: Child,
+    ring: Ring,
+}
+
+impl ProbeHandle {
+    /// Starts the measuring process; it sets itself up and waits.
+    pub fn spawn(program: &Path, spec: &ProbeSpec) -> Result<Self, Error> {
+        let failed = |source| Error::os("start a measuring process from", program.display(), source);
+        let file = memory::shared_file("stillcore-ring", BYTES).map_err(failed)?;
+        let ring = Ring::map(&file).map_err(failed)?;
+        let order = serde_json::to_string(spec).map_err(|error| failed(error.into()))?;
+        let mut command = Command::new(program);
+        command.args(["internal", "probe", &order]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        spawn::die_with_parent(&mut command);
+        spawn::share(&mut command, &file);
+        let child = command.spawn().map_err(failed)?;
+        Ok(Self { spec: spec.clone(), child, ring })
+    }
+
+    /// Process id, for the journal.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the probe has set itself up; an error when it has died instead.
+    pub fn ready(&mut self) -> Result<bool, Error> {
+        if self.ring.reached(State::Ready) {
+            return Ok(true);
+        }
+        match self.child.try_wait() {
+            Ok(None) => Ok(false),
+            _ => Err(self.died()),
+        }
+    }
+
+    /// Sets the start of the measurement, and gives back the drain that stores its samples as window `k` of the run.
+    pub fn start(self, start_ns: i64, run: &Path, k: usize) -> Result<ProbeDrain, Error> {
+        let file = store::samples_name(self.spec.kind.name(), self.spec.cpu, k);
+        let writer = SampleWriter::create(&run.join(&file))?;
+        let converter = match self.spec.kind {
+            ProbeKind::Wakeup => Converter::Wakeup(WakeupDrain::new(start_ns, self.spec.period_ns)),
+            ProbeKind::Noise => Converter::Noise(NoiseDrain::default()),
+        };
+        self.ring.start_at(start_ns);
+        Ok(ProbeDrain { handle: self, file, writer, converter, observed_max_ns: None })
+    }
+
+    /// What a probe said before it died.
+    fn died(&mut self) -> Error {
+        let mut said = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            let _ = stderr.read_to_string(&mut said);
+        }
+        let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let what = if said.trim().is_empty() { status } else { format!("{} ({status})", said.trim()) };
+        Error::failed(format!("the {} probe on CPU {}", self.spec.kind.name(), self.spec.cpu), what)
+    }
+}
+
+impl Drop for ProbeHandle {
+    fn drop(&mut self) {
+        // A probe that is still there has nothing to undo, and its parent is giving up.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+enum Converter {
+    Wakeup(WakeupDrain),
+    Noise(NoiseDrain),
+}
+
+/// A running probe whose samples are being stored.
+pub struct ProbeDrain {
+    handle: ProbeHandle,
+    file: String,
+    writer: SampleWriter,
+    converter: Converter,
+    observed_max_ns: Option<i64>,
+}
+
+impl ProbeDrain {
+    /// Stores what the ring holds by now.
+    pub fn poll(&mut self) -> Result<(), Error> {
+        let Self { handle, writer, converter, observed_max_ns, .. } = self;
+        let mut push = |sample: model::Sample| {
+            *observed_max_ns = (*observed_max_ns).max(sample.counts().then_some(sample.value_ns));
+            writer.push(sample)
+        };
+        while let Some(record) = handle.ring.pop() {
+            match converter {
+                Converter::Wakeup(drain) => push(drain.convert(record))?,
+                Converter::Noise(drain) => drain.convert(record, &mut push)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the probe has stored its last sample, or has died.
+    pub fn done(&mut self) -> bool {
+        self.handle.ring.reached(State::Done) || !matches!(self.handle.child.try_wait(), Ok(None))
+    }
+
+    /// Asks the probe to end early.
+    pub fn stop(&self) {
+        self.handle.ring.stop();
+    }
+
+    /// The largest value stored so far.
+    pub fn observed_max_ns(&self) -> Option<i64> {
+        self.observed_max_ns
+    }
+
+    /// Stores the rest, waits for the probe's report and closes the samples file. Also gives what the probe could not do.
+    pub fn finish(mut self, phase: &str) -> Result<(ProbeRecord, Vec<String>), Error> {
+        let report = self.report()?;
+        self.poll()?;
+        let ring_lost = self.handle.ring.lost();
+        let meta = meta(&self.handle.spec, &report, phase);
+        let samples = self.writer.finish(&meta)?;
+        let (tally, slices) = match self.converter {
+            Converter::Wakeup(drain) => (drain.tally, Vec::new()),
+            Converter::Noise(drain) => (drain.tally, drain.slices),
+        };
+        let record = record(&meta, &report, self.file, samples, ring_lost, tally, slices);
+        Ok((record, limits(&report, meta.cpu)))
+    }
+
+    fn report(&mut self) -> Result<ProbeReport, Error> {
+        let mut text = String::new();
+        if let Some(mut stdout) = self.handle.child.stdout.take() {
+            let _ = stdout.read_to_string(&mut text);
+        }
+        serde_json::from_str(&text).map_err(|_| self.handle.died())
+    }
+}
+
+fn meta(spec: &ProbeSpec, report: &ProbeReport, phase: &str) -> SampleMeta {
+    let wakeup = spec.kind == ProbeKind::Wakeup;
+    SampleMeta {
+        probe: spec.kind,
+        cpu: spec.cpu,
+        phase: phase.to_owned(),
+        unit: "ns".to_owned(),
+        clock: "CLOCK_MONOTONIC".to_owned(),
+        counter: report.counter.name().to_owned(),
+        policy_asked: report.policy_asked.clone(),
+        policy_effective: report.policy_effective.clone(),
+        period_ns: wakeup.then_some(spec.period_ns as u64),
+        threshold_ns: (!wakeup).then_some(report.threshold_ns),
+    }
+}
+
+fn record(
+    meta: &SampleMeta,
+    report: &ProbeReport,
+    file: String,
+    samples: u64,
+    ring_lost: u64,
+    tally: Tally,
+    slices: Vec<[i64; 2]>,
+) -> ProbeRecord {
+    let wakeup = meta.probe == ProbeKind::Wakeup;
+    ProbeRecord {
+        probe: meta.probe,
+        phase: meta.phase.clone(),
+        cpu: meta.cpu,
+        pid: report.pid,
+        tid: report.tid,
+        file,
+        t0_ns: report.t0_ns,
+        t1_ns: report.t1_ns,
+        counter: meta.counter.clone(),
+        policy_asked: meta.policy_asked.clone(),
+        policy_effective: meta.policy_effective.clone(),
+        period_ns: meta.period_ns,
+        threshold_ns: meta.threshold_ns,
+        samples,
+        released: report.released,
+        // Releases that passed after the last sample are in no sample's `missed`, but they were asked for.
+        missed: if wakeup { report.released.saturating_sub(samples + ring_lost) } else { 0 },
+        ring_lost,
+        iterations: report.iterations,
+        spin_ns: tally.spin_ns,
+        slices,
+        faults: report.faults,
+        switches: report.switches,
+        cpu_time_ns: report.cpu_time_ns,
+        rss_kib: report.rss_kib,
+        clock_error_ns: (!wakeup).then_some(tally.clock_error_ns),
+    }
+}
+
+/// What the probe could not do, one sentence each.
+fn limits(report: &ProbeReport, cpu: u32) -> Vec<String> {
+    let policy = report.policy_refused.as_ref().map(|why| {
+        format!(
+            "measured under {} instead of {} on CPU {cpu} ({why}): latencies include waiting for ordinary tasks and are not \
+             comparable with real-time figures",
+            report.policy_effective.name, report.policy_asked.name
+        )
+    });
+    let memory = report.memory_unlocked.as_ref().map(|why| {
+        format!("the memory of the probe on CPU {cpu} could not be locked ({why}): page faults may show as latency")
+    });
+    policy.into_iter().chain(memory).collect()
+}

@@ -1,0 +1,114 @@
+//! The noise probe: a busy loop that reads the CPU's counter and stores every gap that is longer than a turn has any reason to be.
+//!
+//! The loop runs in stretches with pauses between them, so that neither RT throttling (`sched_rt_runtime_us`) nor the fair server
+//! (6.12+) has to take the CPU from it: what they would take is not noise of the machine but the price of hogging it. Each stretch is
+//! framed by pairs of counter and CLOCK_MONOTONIC, between which gaps are placed in time.
+
+use super::ring::Ring;
+use super::spec::{LoopResult, ProbeSpec};
+use crate::sys::clock;
+use crate::sys::counter::{self, Counter, Pair};
+
+/// Stamp = start of a gap in ticks, value = its length in ticks.
+pub const GAP: u8 = 0;
+/// Opens a stretch: stamp = ticks, value = error in ns; the [`CLOCK`] record follows.
+pub const OPEN: u8 = 1;
+/// Closes a stretch; like [`OPEN`].
+pub const CLOSE: u8 = 2;
+/// Follows [`OPEN`] and [`CLOSE`]: stamp = CLOCK_MONOTONIC ns of the same moment.
+pub const CLOCK: u8 = 3;
+
+/// Turns of the loop that calibration times.
+const CALIBRATION_TURNS: usize = 4096;
+
+/// The median turn of the loop, in ticks.
+pub fn median_turn(counter: Counter) -> u64 {
+    let mut turns = vec![0u64; CALIBRATION_TURNS];
+    let mut last = tick(counter);
+    for turn in &mut turns {
+        let now = tick(counter);
+        *turn = now.wrapping_sub(last);
+        last = now;
+    }
+    turns.sort_unstable();
+    turns[CALIBRATION_TURNS / 2]
+}
+
+/// Counter ticks per ns over the last 10 ms.
+pub fn ticks_per_ns(counter: Counter) -> f64 {
+    let first = counter::pair(counter);
+    clock::sleep_until(first.mono_ns + 10_000_000);
+    let second = counter::pair(counter);
+    (second.ticks - first.ticks) as f64 / (second.mono_ns - first.mono_ns) as f64
+}
+
+/// Runs stretches of `spin_ns` with pauses of `pause_ns` until `end` or until told to stop.
+pub fn run(
+    ring: &mut Ring,
+    spec: &ProbeSpec,
+    counter: Counter,
+    start_ns: i64,
+    threshold_ticks: u64,
+    ticks_per_ns: f64,
+) -> LoopResult {
+    let end_ns = start_ns + spec.duration_ns;
+    let mut iterations = 0;
+    let mut next = start_ns;
+    while next < end_ns && !ring.stopped() {
+        clock::sleep_until(next);
+        let open = counter::pair(counter);
+        let length = spec.spin_ns.min(end_ns - open.mono_ns).max(0);
+        frame(ring, OPEN, open);
+        let until = open.ticks + (length as f64 * ticks_per_ns) as u64;
+        iterations += match counter {
+            Counter::Cpu => spin(ring, counter::read, until, threshold_ticks),
+            Counter::Monotonic => spin(ring, || clock::now_ns() as u64, until, threshold_ticks),
+        };
+        let close = counter::pair(counter);
+        frame(ring, CLOSE, close);
+        next = close.mono_ns + spec.pause_ns;
+    }
+    LoopResult { t1_ns: clock::now_ns(), released: 0, iterations }
+}
+
+/// The loop itself. A gap is measured from the read before it to the read after it, so that no time lies between two gaps; storing
+/// one is part of the next turn.
+#[inline(always)]
+fn spin(ring: &mut Ring, read: impl Fn() -> u64, until: u64, threshold: u64) -> u64 {
+    let mut turns = 0;
+    let mut last = read();
+    while last < until {
+        let now = read();
+        let gap = now.wrapping_sub(last);
+        if gap >= threshold {
+            store(ring, last, gap);
+        }
+        last = now;
+        turns += 1;
+    }
+    turns
+}
+
+#[cold]
+#[inline(never)]
+fn store(ring: &mut Ring, start: u64, gap: u64) {
+    ring.push(start, gap, GAP);
+}
+
+/// Frames must not get lost: without them no gap can be placed. The loop is not running, so there is time to wait for room.
+fn frame(ring: &mut Ring, kind: u8, pair: Pair) {
+    for (stamp, value, kind) in
+        [(pair.ticks, u64::from(pair.error_ns), kind), (pair.mono_ns as u64, 0, CLOCK)]
+    {
+        while !ring.push_or_wait(stamp, value, kind) && !ring.stopped() {
+            clock::sleep_until(clock::now_ns() + 1_000_000);
+        }
+    }
+}
+
+fn tick(counter: Counter) -> u64 {
+    match counter {
+        Counter::Cpu => counter::read(),
+        Counter::Monotonic => clock::now_ns() as u64,
+    }
+}

@@ -1,0 +1,125 @@
+//! The measuring side of a probe: set up, pin, lock, prefault, wait for the start, measure, report.
+//!
+//! Runs as `stillcore internal probe SPEC`, with the shared ring as descriptor 3. Everything that can fault, allocate or fail happens
+//! before the probe says that it is ready.
+
+use super::ring::{Ring, State};
+use super::spec::{LoopResult, ProbeReport, ProbeSpec};
+use super::{noise, wakeup};
+use crate::sys::counter::Counter;
+use crate::sys::{clock, memory, sched, spawn};
+use model::Cpus;
+use model::sample::{Policy, ProbeKind};
+use rustix::fd::{FromRawFd, OwnedFd};
+use std::io;
+
+/// Distance of looks at the ring while waiting for the start: short against a window, long against anything measured.
+const WAIT_STEP_NS: i64 = 2_000_000;
+/// A probe whose parent never starts it ends by itself.
+const WAIT_LIMIT_NS: i64 = 60 * clock::SECOND_NS;
+
+/// Does what the spec says on the ring at descriptor 3. The only caller is the hidden verb.
+pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
+    // SAFETY: the parent placed the ring at this number (sys/spawn.rs), and nothing else in this process owns it.
+    let file = unsafe { OwnedFd::from_raw_fd(spawn::SHARED_FD) };
+    let mut ring = Ring::map(&file)?;
+    sched::pin(&Cpus::one(spec.cpu))?;
+    let memory_unlocked = memory::lock_on_fault().err().map(|error| error.to_string());
+    let (policy_asked, policy_refused) = set_policy(spec.priority)?;
+    let counter = match spec.kind {
+        ProbeKind::Wakeup => Counter::Monotonic,
+        ProbeKind::Noise => Counter::choose(),
+    };
+    let ticks_per_ns = if spec.kind == ProbeKind::Noise { noise::ticks_per_ns(counter) } else { 1.0 };
+    let threshold_ticks = threshold_ticks(spec, counter, ticks_per_ns);
+    memory::prefault_stack();
+    let mut report = ProbeReport {
+        pid: rustix::process::getpid().as_raw_nonzero().get(),
+        tid: sched::tid(),
+        counter,
+        policy_asked,
+        policy_effective: sched::effective()?,
+        policy_refused,
+        memory_unlocked,
+        t0_ns: 0,
+        t1_ns: 0,
+        released: 0,
+        iterations: 0,
+        threshold_ns: (threshold_ticks as f64 / ticks_per_ns).round() as u64,
+        faults: [0; 2],
+        switches: [0; 2],
+        cpu_time_ns: 0,
+        rss_kib: 0,
+    };
+    ring.set_state(State::Ready);
+    report.t0_ns = wait_for_start(&ring)?;
+
+    let (faults, switches) = clock::thread_usage()?;
+    let cpu_time = clock::thread_cpu_ns();
+    let result = measure(&mut ring, spec, counter, report.t0_ns, threshold_ticks, ticks_per_ns);
+    let cpu_time_after = clock::thread_cpu_ns();
+    let (faults_after, switches_after) = clock::thread_usage()?;
+    ring.set_state(State::Done);
+
+    report.t1_ns = result.t1_ns;
+    report.released = result.released;
+    report.iterations = result.iterations;
+    report.faults = std::array::from_fn(|kind| faults_after[kind] - faults[kind]);
+    report.switches = std::array::from_fn(|kind| switches_after[kind] - switches[kind]);
+    report.cpu_time_ns = (cpu_time_after - cpu_time) as u64;
+    report.rss_kib = clock::peak_rss_kib();
+    Ok(report)
+}
+
+fn measure(
+    ring: &mut Ring,
+    spec: &ProbeSpec,
+    counter: Counter,
+    start_ns: i64,
+    threshold_ticks: u64,
+    ticks_per_ns: f64,
+) -> LoopResult {
+    match spec.kind {
+        ProbeKind::Wakeup => {
+            wakeup::run(ring, start_ns, start_ns + spec.duration_ns, spec.period_ns, spec.warm_up)
+        }
+        ProbeKind::Noise => noise::run(ring, spec, counter, start_ns, threshold_ticks, ticks_per_ns),
+    }
+}
+
+/// Asks for SCHED_FIFO, or stays with SCHED_OTHER and says why; without real-time policy at least the timer slack goes.
+fn set_policy(priority: u32) -> io::Result<(Policy, Option<String>)> {
+    let name = if priority > 0 { "SCHED_FIFO" } else { "SCHED_OTHER" };
+    let asked = Policy { name: name.to_owned(), priority };
+    let refused =
+        if priority > 0 { sched::set_fifo(priority).err().map(|error| error.to_string()) } else { None };
+    if priority == 0 || refused.is_some() {
+        sched::no_timer_slack()?;
+    }
+    Ok((asked, refused))
+}
+
+/// Five median turns, so that no ordinary turn is stored, but at least 500 ns: less than any interrupt costs.
+fn threshold_ticks(spec: &ProbeSpec, counter: Counter, ticks_per_ns: f64) -> u64 {
+    let asked = if spec.threshold_ns > 0 { spec.threshold_ns } else { 500 };
+    let ticks = (asked as f64 * ticks_per_ns).ceil() as u64;
+    if spec.kind == ProbeKind::Noise && spec.threshold_ns == 0 {
+        ticks.max(5 * noise::median_turn(counter))
+    } else {
+        ticks
+    }
+}
+
+fn wait_for_start(ring: &Ring) -> io::Result<i64> {
+    let give_up = clock::now_ns() + WAIT_LIMIT_NS;
+    loop {
+        if let Some(start) = ring.start_ns() {
+            return Ok(start);
+        }
+        let now = clock::now_ns();
+        if ring.stopped() || now > give_up {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the window never opened"));
+        }
+        clock::sleep_until(now + WAIT_STEP_NS);
+    }
+}

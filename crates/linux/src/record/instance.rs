@@ -1,0 +1,115 @@
+//! One private tracing instance: made, set up, switched, asked for its accounts, removed.
+
+use super::tracefs;
+use crate::error::Error;
+use model::Cpus;
+use model::run::TraceCpu;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A directory under `instances/`.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    /// The directory.
+    pub path: PathBuf,
+}
+
+impl Instance {
+    /// Where an instance of this name would be.
+    pub fn path_of(tracefs: &Path, name: &str) -> PathBuf {
+        tracefs.join("instances").join(name)
+    }
+
+    /// Makes the instance, silent and set to record only these CPUs on CLOCK_MONOTONIC.
+    pub fn create(path: PathBuf, cpus: &Cpus, buffer_kib: u64) -> Result<Self, Error> {
+        fs::create_dir(&path)
+            .map_err(|source| Error::os("create the tracing instance", path.display(), source))?;
+        let instance = Self { path };
+        instance.set("tracing_on", "0")?;
+        instance.set("trace_clock", "mono")?;
+        instance.set("tracing_cpumask", &cpus.to_hex())?;
+        for cpu in cpus.iter() {
+            instance.set(&format!("per_cpu/cpu{cpu}/buffer_size_kb"), &buffer_kib.to_string())?;
+        }
+        Ok(instance)
+    }
+
+    /// Enables an event, `system:name`, with an in-kernel filter. `false` where this kernel does not have it.
+    pub fn enable(&self, event: &str, filter: Option<&str>) -> Result<bool, Error> {
+        let dir = self.path.join("events").join(event.replace(':', "/"));
+        if !dir.is_dir() {
+            return Ok(false);
+        }
+        if let Some(filter) = filter {
+            tracefs::write(&dir.join("filter"), filter)?;
+        }
+        tracefs::write(&dir.join("enable"), "1")?;
+        Ok(true)
+    }
+
+    /// Switches all events of the instance off.
+    pub fn disable_events(&self) -> Result<(), Error> {
+        self.set("events/enable", "0")
+    }
+
+    /// Starts and stops recording; nothing else changes inside a window.
+    pub fn record(&self, on: bool) -> Result<(), Error> {
+        self.set("tracing_on", if on { "1" } else { "0" })
+    }
+
+    /// The kernel's account of one CPU's buffer.
+    pub fn account(&self, cpu: u32) -> Result<TraceCpu, Error> {
+        let text = tracefs::read(&self.path.join(format!("per_cpu/cpu{cpu}/stats")))?;
+        Ok(parse_stats(cpu, &text))
+    }
+
+    /// Removes the instance with its buffers.
+    pub fn remove(&self) -> Result<(), Error> {
+        remove(&self.path)
+    }
+
+    fn set(&self, file: &str, value: &str) -> Result<(), Error> {
+        tracefs::write(&self.path.join(file), value)
+    }
+}
+
+/// Removes an instance directory; one that is gone already is fine.
+pub fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_dir(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::os("remove the tracing instance", path.display(), source))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads `per_cpu/cpuN/stats`: lines `name: number`, of which kernels add new ones.
+fn parse_stats(cpu: u32, text: &str) -> TraceCpu {
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+    };
+    TraceCpu {
+        cpu,
+        left: value("entries"),
+        overrun: value("overrun"),
+        commit_overrun: value("commit overrun"),
+        dropped: value("dropped events"),
+        read: value("read events"),
+        pages: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stats_are_read_by_name() {
+        let text = "entries: 3\noverrun: 4\ncommit overrun: 1\nbytes: 1160\noldest event ts:  5.1\nnow ts:  9.9\n\
+                    dropped events: 2\nread events: 77\n";
+        let expected =
+            TraceCpu { cpu: 1, left: 3, overrun: 4, commit_overrun: 1, dropped: 2, read: 77, pages: 0 };
+        assert_eq!(parse_stats(1, text), expected);
+    }
+}

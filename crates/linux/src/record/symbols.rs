@@ -1,0 +1,36 @@
+//! The part of `/proc/kallsyms` that a trace needs.
+//!
+//! The whole file is 5 to 15 MB; a trace names a few dozen functions. Kept are the symbols that any pointer-sized field of any
+//! recorded event falls into, so that every tool that opens the file resolves what it can show.
+
+use ftrace::{Formats, Item, Symbols};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// The lines of `kallsyms` that the recorded pages refer to. `Err` when the pages cannot be read.
+pub fn referenced(
+    kallsyms: &str,
+    formats: &Formats,
+    cpus: &[(u32, PathBuf)],
+) -> Result<String, ftrace::Error> {
+    let symbols = Symbols::parse(kallsyms);
+    let mut addresses = BTreeSet::new();
+    let mut stream = ftrace::stream_raw(formats, cpus)?;
+    while let Some(item) = stream.next()? {
+        let Item::Event(event) = item else { continue };
+        let Some(format) = formats.by_id(event.id) else { continue };
+        let pointers = format.fields.iter().filter(|field| field.size == 8 && !field.signed);
+        let values = pointers.filter_map(|field| field.uint(event.data, formats.endian()));
+        // Kernel text lies in the upper half of the address space on every 64-bit architecture.
+        addresses.extend(values.filter(|value| value >> 63 == 1));
+    }
+    let starts: BTreeSet<u64> = addresses
+        .iter()
+        .filter_map(|address| symbols.resolve(*address).map(|(_, offset)| address - offset))
+        .collect();
+    let keep = |line: &&str| {
+        let address = line.split(' ').next().and_then(|word| u64::from_str_radix(word, 16).ok());
+        address.is_some_and(|address| starts.contains(&address))
+    };
+    Ok(kallsyms.lines().filter(keep).fold(String::new(), |text, line| text + line + "\n"))
+}

@@ -1,0 +1,84 @@
+//! Where tracefs is, and how its small files are read and written.
+
+use crate::error::Error;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Where tracefs is mounted, by the text of `/proc/mounts`: mount points of its own first, then inside a debugfs.
+pub fn mounted_at(mounts: &str) -> Option<PathBuf> {
+    let of_type = |wanted: &'static str| {
+        mounts.lines().filter_map(move |line| {
+            let mut words = line.split_whitespace().skip(1);
+            let target = words.next()?;
+            (words.next()? == wanted).then(|| PathBuf::from(unescape(target)))
+        })
+    };
+    let own = of_type("tracefs").find(|path| path.join("instances").is_dir());
+    own.or_else(|| {
+        of_type("debugfs").map(|path| path.join("tracing")).find(|path| path.join("instances").is_dir())
+    })
+}
+
+/// `/proc/mounts` writes blanks and backslashes as octal escapes.
+fn unescape(target: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(target.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
+}
+
+/// Whether the kernel knows the file system at all.
+pub fn supported() -> bool {
+    let types = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    types.lines().any(|line| line.split_whitespace().last() == Some("tracefs"))
+}
+
+/// Reads a file of tracefs as text.
+pub fn read(path: &Path) -> Result<String, Error> {
+    Ok(String::from_utf8_lossy(&read_bytes(path)?).into_owned())
+}
+
+/// Reads a file of tracefs. `header_page` and `header_event` give what fits into the first read and nothing after it
+/// (`kernel/trace/trace_events.c`, `show_header`), so the buffer is larger than any of them.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Error> {
+    read_in_large_steps(path).map_err(|source| Error::os("read", path.display(), source))
+}
+
+fn read_in_large_steps(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let (mut bytes, mut buffer) = (Vec::new(), vec![0u8; 64 * 1024]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(bytes),
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+/// Writes a value in one write, as tracefs wants it.
+pub fn write(path: &Path, value: &str) -> Result<(), Error> {
+    let action =
+        || -> std::io::Result<()> { OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes()) };
+    action().map_err(|source| Error::os("write", format!("{value:?} to {}", path.display()), source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_without_instances_is_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let (empty, good) = (dir.path().join("a b"), dir.path().join("good"));
+        fs::create_dir_all(&empty).unwrap();
+        fs::create_dir_all(good.join("tracing/instances")).unwrap();
+        let mounts = format!(
+            "nodev {} tracefs rw 0 0\nnone {} debugfs rw 0 0\n",
+            empty.display().to_string().replace(' ', "\\040"),
+            good.display()
+        );
+        assert_eq!(mounted_at(&mounts), Some(good.join("tracing")));
+        fs::create_dir_all(empty.join("instances")).unwrap();
+        assert_eq!(mounted_at(&mounts), Some(empty));
+    }
+}

@@ -1,0 +1,57 @@
+//! CLOCK_MONOTONIC: reading it, and sleeping until a point of it.
+
+use std::io;
+
+/// Nanoseconds in a second.
+pub const SECOND_NS: i64 = 1_000_000_000;
+
+/// CLOCK_MONOTONIC now, in ns. Reads the vDSO: no system call on any kernel with a usable counter.
+#[inline]
+pub fn now_ns() -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec; CLOCK_MONOTONIC exists on every Linux, so the call cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec * SECOND_NS + time.tv_nsec
+}
+
+/// Sleeps until CLOCK_MONOTONIC reaches `t_ns`. Returns early, without error, when a signal arrives.
+#[inline]
+pub fn sleep_until(t_ns: i64) {
+    let time = libc::timespec { tv_sec: t_ns / SECOND_NS, tv_nsec: t_ns % SECOND_NS };
+    // SAFETY: `time` is a valid timespec, and the remainder is not asked for with an absolute time.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &raw const time,
+            std::ptr::null_mut(),
+        )
+    };
+}
+
+/// CPU time of the calling thread, ns.
+pub fn thread_cpu_ns() -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: as in `now_ns`.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec * SECOND_NS + time.tv_nsec
+}
+
+/// Page faults (minor, major) and context switches (voluntary, involuntary) of the calling thread so far.
+pub fn thread_usage() -> io::Result<([u64; 2], [u64; 2])> {
+    // SAFETY: an all-zero rusage is a valid one.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is valid for writing.
+    if unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(([usage.ru_minflt as u64, usage.ru_majflt as u64], [usage.ru_nvcsw as u64, usage.ru_nivcsw as u64]))
+}
+
+/// Peak resident memory of the calling process, KiB.
+pub fn peak_rss_kib() -> u64 {
+    // VmHWM counts what was touched since exec; ru_maxrss would carry the parent's peak over fork.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}

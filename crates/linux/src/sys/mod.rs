@@ -1,0 +1,11 @@
+//! Thin, safe faces of the system calls that no library offers in the form needed here.
+//!
+//! Scheduling calls are made raw: musl's wrappers return ENOSYS for them.
+
+pub mod clock;
+pub mod counter;
+pub mod memory;
+pub mod process;
+pub mod sched;
+pub mod signals;
+pub mod spawn;

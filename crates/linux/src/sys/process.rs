@@ -1,0 +1,77 @@
+//! Processes told apart by more than their id, which the kernel reuses.
+
+use crate::error::Error;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fmt;
+use std::fs;
+use std::str::FromStr;
+
+/// A process: its id, and when it started, in clock ticks since boot (field 22 of `/proc/PID/stat`, proc(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    /// Process id.
+    pub pid: i32,
+    /// Start time in clock ticks since boot.
+    pub start: u64,
+}
+
+impl Owner {
+    /// The process with this id, if there is one.
+    pub fn of(pid: i32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name may hold blanks and parentheses; fields count from behind its end.
+        let start = stat.rsplit_once(") ")?.1.split_whitespace().nth(19)?.parse().ok()?;
+        Some(Self { pid, start })
+    }
+
+    /// The calling process.
+    pub fn of_this_process() -> Result<Self, Error> {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        Self::of(pid).ok_or_else(|| Error::failed("reading /proc/self/stat", "no start time in it"))
+    }
+
+    /// Whether this very process still runs (a zombie does not).
+    pub fn alive(self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        Self::of(self.pid) == Some(self) && !matches!(state, Some('Z' | 'X') | None)
+    }
+
+    /// Kills this very process; one that is gone is fine.
+    pub fn kill(self) {
+        if self.alive()
+            && let Some(pid) = Pid::from_raw(self.pid)
+        {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.pid, self.start)
+    }
+}
+
+impl FromStr for Owner {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (pid, start) = text.split_once('-').ok_or(())?;
+        Ok(Self { pid: pid.parse().map_err(drop)?, start: start.parse().map_err(drop)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_id_and_start() {
+        let this = Owner::of_this_process().unwrap();
+        assert!(this.alive());
+        assert!(!Owner { start: this.start + 1, ..this }.alive());
+        assert_eq!(this.to_string().parse::<Owner>(), Ok(this));
+        assert!("12".parse::<Owner>().is_err());
+    }
+}

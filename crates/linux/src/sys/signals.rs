@@ -1,0 +1,71 @@
+//! Ctrl-C without a handler: the signals are blocked and read from a descriptor, so that they arrive where the code looks for them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::FromRawFd;
+
+/// The signals that ask stillcore to end, held back until asked for.
+#[derive(Debug)]
+pub struct EndSignals {
+    file: File,
+}
+
+const END: [(i32, &str); 3] =
+    [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")];
+
+impl EndSignals {
+    /// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and every thread it makes later. Call it before there are others.
+    pub fn block() -> io::Result<Self> {
+        // SAFETY: `set` is initialised by sigemptyset before use, and all calls get valid pointers.
+        let descriptor = unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            END.iter().for_each(|(signal, _)| {
+                libc::sigaddset(&raw mut set, *signal);
+            });
+            if libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC)
+        };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        Ok(Self { file: unsafe { File::from_raw_fd(descriptor) } })
+    }
+
+    /// The name of a signal that has arrived since the last call, if any.
+    pub fn arrived(&self) -> Option<&'static str> {
+        let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
+        let bytes = (&self.file).read(&mut info).ok()?;
+        if bytes < 4 {
+            return None;
+        }
+        let number = i32::from_ne_bytes(info[..4].try_into().ok()?);
+        END.iter().find(|(signal, _)| *signal == number).map(|(_, name)| *name)
+    }
+}
+
+/// Ignores the signals that ask a program to end, in processes that must outlive their parent's Ctrl-C.
+pub fn ignore_end() {
+    for (signal, _) in END {
+        // SAFETY: SIG_IGN is a valid disposition for these signals.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+/// Raises a signal's default action in this process: how a program ends so that its caller sees the signal.
+pub fn end_by(signal: &str) {
+    if let Some((number, _)) = END.iter().find(|(_, name)| *name == signal) {
+        // SAFETY: restoring the default and raising are valid for these signals; the set is initialised before use.
+        unsafe {
+            libc::signal(*number, libc::SIG_DFL);
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            libc::sigaddset(&raw mut set, *number);
+            libc::raise(*number);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! One measuring window: probes on all measured CPUs, the recorder around them, the kernel's counters outside of that.
+//!
+//! Order matters. Probes are set up and waiting before the counters are read; recording starts after that and ends before the counters
+//! are read again, so the counters always cover the trace.
+
+use crate::error::Error;
+use crate::isolate::undo::Transient;
+use crate::measure::counters::Counters;
+use crate::measure::handle::{ProbeDrain, ProbeHandle};
+use crate::measure::spec::ProbeSpec;
+use crate::record::recorder::Recorder;
+use crate::session::Session;
+use crate::sys::clock;
+use model::Cpus;
+use model::run::{ProbeRecord, Window};
+use model::sample::ProbeKind;
+use std::path::Path;
+
+/// Distance of looks at rings and signals while a window is open.
+const POLL_NS: i64 = 20_000_000;
+/// From the order to start to the first release: long enough for every probe to see the order.
+const LEAD_NS: i64 = 30_000_000;
+/// How long probes may take to set themselves up, or to end after their time.
+const PATIENCE_NS: i64 = 20 * clock::SECOND_NS;
+
+/// What an open window shows to whoever watches.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Time since the start, ns.
+    pub elapsed_ns: i64,
+    /// Length of the measurement, ns.
+    pub duration_ns: i64,
+    /// Largest value stored so far on any CPU.
+    pub observed_max_ns: Option<i64>,
+}
+
+/// What the watcher answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Go {
+    /// Go on.
+    On,
+    /// End the window now; what was measured is kept.
+    Stop,
+}
+
+/// A closed window.
+#[derive(Debug)]
+pub struct Measured {
+    /// The window.
+    pub window: Window,
+    /// One record a CPU.
+    pub probes: Vec<ProbeRecord>,
+    /// What the probes could not do.
+    pub limits: Vec<String>,
+    /// Whether the watcher ended it early.
+    pub stopped: bool,
+}
+
+/// Where and what to measure.
+pub struct Order<'a> {
+    /// The run directory.
+    pub run: &'a Path,
+    /// Name of the phase.
+    pub phase: &'a str,
+    /// Number of the window in the run.
+    pub k: usize,
+    /// One probe a measured CPU.
+    pub probes: Vec<ProbeSpec>,
+}
+
+/// Carries out one window.
+pub fn measure(
+    session: &mut Session,
+    recorder: Option<&Recorder>,
+    order: &Order<'_>,
+    watch: &mut dyn FnMut(Progress) -> Go,
+) -> Result<Measured, Error> {
+    let cpus: Cpus = order.probes.iter().map(|spec| spec.cpu).collect();
+    let mut handles = Vec::new();
+    let mut adopted = Vec::new();
+    for spec in &order.probes {
+        let handle = ProbeHandle::spawn(session.program(), spec)?;
+        adopted.push(session.adopt(handle.pid())?);
+        handles.push(handle);
+    }
+    wait_ready(&mut handles)?;
+    let before = read_counters(&cpus)?;
+    if let Some(recorder) = recorder {
+        recorder.record(true)?;
+    }
+    let t0_ns = clock::now_ns();
+    let result = run_probes(handles, order, t0_ns + LEAD_NS, recorder, watch);
+    if let Some(recorder) = recorder {
+        recorder.record(false)?;
+    }
+    let t1_ns = clock::now_ns();
+    let growth = before.growth(&read_counters(&cpus)?);
+    let (drains, stopped) = result?;
+    let (mut probes, mut limits) = (Vec::new(), Vec::new());
+    for drain in drains {
+        let (record, said) = drain.finish(order.phase)?;
+        probes.push(record);
+        limits.extend(said);
+    }
+    adopted.iter().try_for_each(|target| session.forget(Transient::Process, target))?;
+    let probe = order.probes.first().map_or(ProbeKind::Wakeup, |spec| spec.kind);
+    let window = Window {
+        phase: order.phase.to_owned(),
+        probe,
+        t0_ns,
+        t1_ns,
+        interrupts: growth.interrupts,
+        softirqs: growth.softirqs,
+        steal_ns: growth.steal_ns,
+    };
+    Ok(Measured { window, probes, limits, stopped })
+}
+
+fn read_counters(cpus: &Cpus) -> Result<Counters, Error> {
+    Counters::read(Path::new("/"), cpus).map_err(|source| Error::os("read", "/proc/interrupts", source))
+}
+
+fn wait_ready(handles: &mut [ProbeHandle]) -> Result<(), Error> {
+    let give_up = clock::now_ns() + PATIENCE_NS;
+    for handle in handles {
+        while !handle.ready()? {
+            if clock::now_ns() > give_up {
+                return Err(Error::failed("a probe", "it was not ready within 20 s"));
+            }
+            clock::sleep_until(clock::now_ns() + 1_000_000);
+        }
+    }
+    Ok(())
+}
+
+/// Starts all probes at once and stores their samples until they are done.
+fn run_probes(
+    handles: Vec<ProbeHandle>,
+    order: &Order<'_>,
+    start_ns: i64,
+    recorder: Option<&Recorder>,
+    watch: &mut dyn FnMut(Progress) -> Go,
+) -> Result<(Vec<ProbeDrain>, bool), Error> {
+    let duration_ns = order.probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
+    let drains = handles.into_iter().map(|handle| handle.start(start_ns, order.run, order.k));
+    let mut drains = drains.collect::<Result<Vec<_>, _>>()?;
+    let mut stopped = false;
+    loop {
+        let now = clock::now_ns();
+        drains.iter_mut().try_for_each(ProbeDrain::poll)?;
+        if drains.iter_mut().all(ProbeDrain::done) {
+            return Ok((drains, stopped));
+        }
+        if now > start_ns + duration_ns + PATIENCE_NS {
+            return Err(Error::failed("a probe", "it did not end within 20 s after its time"));
+        }
+        let observed_max_ns = drains.iter().filter_map(ProbeDrain::observed_max_ns).max();
+        let progress = Progress { elapsed_ns: now - start_ns, duration_ns, observed_max_ns };
+        let broken = recorder.is_some_and(Recorder::failed);
+        if !stopped && (broken || watch(progress) == Go::Stop) {
+            stopped = true;
+            drains.iter().for_each(ProbeDrain::stop);
+        }
+        clock::sleep_until(now + POLL_NS);
+    }
+}

@@ -1,0 +1,25 @@
+//! The vocabulary of stillcore: plain data that every room shares, and the run directory on disk.
+//!
+//! Nothing here touches a machine or decides anything. Times are integer nanoseconds on CLOCK_MONOTONIC unless a name says
+//! otherwise; CPUs are the kernel's numbers.
+#![forbid(unsafe_code)]
+
+pub mod class;
+pub mod cpus;
+pub mod error;
+pub mod events;
+pub mod finding;
+pub mod machine;
+pub mod run;
+pub mod sample;
+pub mod samples_file;
+pub mod store;
+pub mod stressor;
+
+pub use class::EventClass;
+pub use cpus::Cpus;
+pub use error::Error;
+pub use finding::{Finding, FindingState};
+pub use machine::Machine;
+pub use run::Run;
+pub use sample::Sample;

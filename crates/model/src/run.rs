@@ -1,0 +1,210 @@
+//! `run.json`: everything a run directory says about itself.
+
+use crate::Cpus;
+use crate::sample::{Policy, ProbeKind};
+use crate::stressor::StressorRecord;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Schema of `run.json`.
+pub const SCHEMA: &str = "stillcore.run/1";
+
+/// One measurement on disk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Version of the program that made it.
+    pub tool_version: String,
+    /// The command line as typed.
+    pub command: Vec<String>,
+    /// Wall clock at the start, RFC 3339, UTC.
+    pub started_at: String,
+    /// Whether the run went through to its end.
+    pub complete: bool,
+    /// Why not.
+    pub incomplete_reason: Option<String>,
+    /// File with the machine before, relative to the run.
+    pub machine_before: String,
+    /// File with the machine after, once written.
+    pub machine_after: Option<String>,
+    /// The CPUs that were measured.
+    pub measured_cpus: Cpus,
+    /// The CPUs that were disturbed, and on which everything else ran.
+    pub housekeeping_cpus: Cpus,
+    /// Changes made to the machine for the run (a plan's step ids), none for `assess`.
+    pub plan: Vec<String>,
+    /// The phases in order.
+    pub phases: Vec<Phase>,
+    /// The measuring windows in order.
+    pub windows: Vec<Window>,
+    /// One record a probe, CPU and window.
+    pub probes: Vec<ProbeRecord>,
+    /// What the disturbances did.
+    pub stressors: Vec<StressorRecord>,
+    /// The trace, where one was recorded.
+    pub trace: Option<TraceRecord>,
+    /// Everything that got lost.
+    pub losses: Losses,
+    /// What the measuring itself costs.
+    pub observer: ObserverCost,
+    /// Seeds of everything random, by purpose.
+    pub seeds: BTreeMap<String, u64>,
+    /// What this run could not do, one sentence each.
+    pub limits: Vec<String>,
+}
+
+/// One phase: idle before, disturbed, idle after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phase {
+    /// `idle-before`, `disturbed`, `idle-after`.
+    pub name: String,
+    /// CLOCK_MONOTONIC, ns.
+    pub t0_ns: i64,
+    /// CLOCK_MONOTONIC, ns.
+    pub t1_ns: i64,
+    /// Whether stressors ran.
+    pub disturbed: bool,
+}
+
+/// One measuring window: one probe kind, on all measured CPUs at once, within one phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// The phase it lies in.
+    pub phase: String,
+    /// The probe that ran.
+    pub probe: ProbeKind,
+    /// CLOCK_MONOTONIC, ns: recording on.
+    pub t0_ns: i64,
+    /// CLOCK_MONOTONIC, ns: recording off.
+    pub t1_ns: i64,
+    /// Growth of `/proc/interrupts` over the window, row → CPU → count, measured CPUs only, rows that grew.
+    pub interrupts: BTreeMap<String, BTreeMap<u32, u64>>,
+    /// Growth of `/proc/softirqs` over the window, row → CPU → count, measured CPUs only, rows that grew.
+    pub softirqs: BTreeMap<String, BTreeMap<u32, u64>>,
+    /// Growth of steal time in `/proc/stat` over the window, ns per CPU.
+    pub steal_ns: BTreeMap<u32, u64>,
+}
+
+/// What one probe on one CPU did in one window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProbeRecord {
+    /// Which probe.
+    pub probe: ProbeKind,
+    /// The phase.
+    pub phase: String,
+    /// The CPU it was pinned to.
+    pub cpu: u32,
+    /// Process id of the measuring process.
+    pub pid: i32,
+    /// Thread id of the measuring thread: what the trace calls its pid.
+    pub tid: i32,
+    /// Samples file, relative to the run.
+    pub file: String,
+    /// CLOCK_MONOTONIC, ns: first release, or start of the first spin.
+    pub t0_ns: i64,
+    /// CLOCK_MONOTONIC, ns: end of the measurement.
+    pub t1_ns: i64,
+    /// Clock or counter that the values were read from.
+    pub counter: String,
+    /// Policy asked for.
+    pub policy_asked: Policy,
+    /// Policy the kernel reported back.
+    pub policy_effective: Policy,
+    /// Period of the releases (wake-up).
+    pub period_ns: Option<u64>,
+    /// Shortest gap stored (noise).
+    pub threshold_ns: Option<u64>,
+    /// Samples in the file.
+    pub samples: u64,
+    /// Releases asked for over the window (wake-up): samples + missed + lost.
+    pub released: u64,
+    /// Releases that passed unserved.
+    pub missed: u64,
+    /// Samples that found the ring full.
+    pub ring_lost: u64,
+    /// Turns of the busy loop (noise).
+    pub iterations: u64,
+    /// ns that the busy loop was running, its own pauses excluded (noise).
+    pub spin_ns: u64,
+    /// The stretches during which the busy loop ran, CLOCK_MONOTONIC ns (noise).
+    pub slices: Vec<[i64; 2]>,
+    /// Page faults of the measuring thread inside the window: minor, major.
+    pub faults: [u64; 2],
+    /// Context switches of the measuring thread inside the window: voluntary, involuntary.
+    pub switches: [u64; 2],
+    /// CPU time of the measuring thread inside the window, ns.
+    pub cpu_time_ns: u64,
+    /// Peak resident memory of the measuring process, KiB.
+    pub rss_kib: u64,
+    /// Largest distance between counter and CLOCK_MONOTONIC after fitting, ns (probes that read a counter).
+    pub clock_error_ns: Option<u64>,
+}
+
+/// The recorded trace and its accounts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceRecord {
+    /// File, relative to the run.
+    pub file: String,
+    /// Trace clock.
+    pub clock: String,
+    /// Name of the private instance.
+    pub instance: String,
+    /// Buffer size per CPU, KiB.
+    pub buffer_kib: u64,
+    /// Events that were recorded, `system:name`.
+    pub events: Vec<String>,
+    /// Catalogue events that this kernel does not have.
+    pub absent: Vec<String>,
+    /// The kernel's own account of each CPU's buffer.
+    pub cpus: Vec<TraceCpu>,
+}
+
+/// The kernel's account of one CPU's buffer (`per_cpu/cpuN/stats`), after recording ended and the buffer was drained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TraceCpu {
+    /// The CPU.
+    pub cpu: u32,
+    /// Events left unread.
+    pub left: u64,
+    /// Events overwritten.
+    pub overrun: u64,
+    /// Events lost to nested commits.
+    pub commit_overrun: u64,
+    /// Events dropped because the buffer was full.
+    pub dropped: u64,
+    /// Events read.
+    pub read: u64,
+    /// Pages stored.
+    pub pages: u64,
+}
+
+/// Everything that got lost, in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Losses {
+    /// Releases that passed unserved.
+    pub missed_releases: u64,
+    /// Samples that found the ring full.
+    pub ring_samples: u64,
+    /// Trace events overwritten, dropped or left unread.
+    pub trace_events: u64,
+    /// Stressor operations that failed.
+    pub failed_operations: u64,
+}
+
+/// What the measuring costs, measured on this machine just before the run. `None`: not measured.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ObserverCost {
+    /// One read of CLOCK_MONOTONIC, ns, minimum of many batches.
+    pub clock_read_ns: Option<f64>,
+    /// One read of the CPU's counter, ns, minimum of many batches.
+    pub counter_read_ns: Option<f64>,
+    /// One recorded trace event, ns.
+    pub trace_event_ns: Option<f64>,
+    /// CPU time of the wake-up probe per sample, ns, sleep and wake-up included.
+    pub wakeup_sample_ns: Option<f64>,
+    /// One turn of the noise loop, ns.
+    pub noise_turn_ns: Option<f64>,
+    /// Peak resident memory of this process, which drains and writes, KiB.
+    pub drain_rss_kib: Option<u64>,
+}

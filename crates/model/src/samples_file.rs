@@ -1,0 +1,240 @@
+//! Samples on disk: Parquet, one row a sample, written as a stream and readable by any Arrow tool.
+//!
+//! Columns `t_ns` i64, `value_ns` i64, `seq` u64, `missed` u32, `flags` u32. The metadata (key `stillcore`) is [`SampleMeta`] as JSON.
+
+use crate::Error;
+use crate::sample::{Sample, SampleMeta};
+use parquet::basic::Compression;
+use parquet::data_type::{Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const SCHEMA: &str = "message samples {
+    required int64 t_ns (INTEGER(64,true));
+    required int64 value_ns (INTEGER(64,true));
+    required int64 seq (INTEGER(64,false));
+    required int32 missed (INTEGER(32,false));
+    required int32 flags (INTEGER(32,false));
+}";
+const META_KEY: &str = "stillcore";
+/// Rows held in memory before they go to disk as one row group: 1 MiB of samples.
+const ROW_GROUP: usize = 32 * 1024;
+
+/// Writes samples as they come.
+pub struct SampleWriter {
+    path: PathBuf,
+    file: SerializedFileWriter<File>,
+    rows: Vec<Sample>,
+    written: u64,
+}
+
+impl SampleWriter {
+    /// Creates the file; it must not exist.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let file = File::create_new(path).map_err(|source| Error::io("create", path, source))?;
+        let schema = parse_message_type(SCHEMA).map_err(|error| refused(path, error))?;
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
+            .map_err(|error| refused(path, error))?;
+        Ok(Self { path: path.to_owned(), file, rows: Vec::with_capacity(ROW_GROUP), written: 0 })
+    }
+
+    /// Adds one sample.
+    pub fn push(&mut self, sample: Sample) -> Result<(), Error> {
+        self.rows.push(sample);
+        if self.rows.len() == ROW_GROUP { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes metadata and footer. Returns the number of rows in the file.
+    pub fn finish(mut self, meta: &SampleMeta) -> Result<u64, Error> {
+        self.flush()?;
+        let json = serde_json::to_string(meta);
+        let json =
+            json.map_err(|error| Error::invalid(self.path.display(), error, "metadata that JSON can hold"))?;
+        self.file.append_key_value_metadata(KeyValue::new(META_KEY.to_owned(), json));
+        self.file.finish().map_err(|error| refused(&self.path, error))?;
+        Ok(self.written)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        write_group(&mut self.file, &self.rows).map_err(|error| refused(&self.path, error))?;
+        self.written += self.rows.len() as u64;
+        self.rows.clear();
+        Ok(())
+    }
+}
+
+fn write_group(file: &mut SerializedFileWriter<File>, rows: &[Sample]) -> Result<(), ParquetError> {
+    let mut group = file.next_row_group()?;
+    let wide: [fn(&Sample) -> i64; 3] = [|row| row.t_ns, |row| row.value_ns, |row| row.seq as i64];
+    let narrow: [fn(&Sample) -> i32; 2] = [|row| row.missed as i32, |row| row.flags as i32];
+    for column in wide {
+        let values: Vec<i64> = rows.iter().map(column).collect();
+        let mut writer = group.next_column()?.ok_or_else(|| ParquetError::EOF("column".into()))?;
+        writer.typed::<Int64Type>().write_batch(&values, None, None)?;
+        writer.close()?;
+    }
+    for column in narrow {
+        let values: Vec<i32> = rows.iter().map(column).collect();
+        let mut writer = group.next_column()?.ok_or_else(|| ParquetError::EOF("column".into()))?;
+        writer.typed::<Int32Type>().write_batch(&values, None, None)?;
+        writer.close()?;
+    }
+    group.close()?;
+    Ok(())
+}
+
+/// Reads a whole samples file.
+pub fn read(path: &Path) -> Result<(SampleMeta, Vec<Sample>), Error> {
+    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
+    let reader = SerializedFileReader::new(file).map_err(|error| refused(path, error))?;
+    let meta = read_meta(&reader, path)?;
+    let mut samples =
+        Vec::with_capacity(reader.metadata().file_metadata().num_rows().clamp(0, 1 << 24) as usize);
+    for index in 0..reader.num_row_groups() {
+        read_group(&reader, index, &mut samples).map_err(|error| refused(path, error))?;
+    }
+    Ok((meta, samples))
+}
+
+fn read_meta(reader: &SerializedFileReader<File>, path: &Path) -> Result<SampleMeta, Error> {
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let names: Vec<_> = schema.columns().iter().map(|column| column.name().to_owned()).collect();
+    let wanted = ["t_ns", "value_ns", "seq", "missed", "flags"];
+    if !names.iter().map(String::as_str).take(wanted.len()).eq(wanted) {
+        return Err(Error::invalid(
+            path.display(),
+            format!("columns {names:?}"),
+            format!("{wanted:?} first"),
+        ));
+    }
+    let entries = reader.metadata().file_metadata().key_value_metadata();
+    let json = entries
+        .into_iter()
+        .flatten()
+        .find(|entry| entry.key == META_KEY)
+        .and_then(|entry| entry.value.as_ref());
+    let json =
+        json.ok_or_else(|| Error::invalid(path.display(), "no metadata", format!("the key {META_KEY:?}")))?;
+    serde_json::from_str(json)
+        .map_err(|error| Error::invalid(path.display(), error, "stillcore's sample metadata"))
+}
+
+fn read_group(
+    reader: &SerializedFileReader<File>,
+    index: usize,
+    samples: &mut Vec<Sample>,
+) -> Result<(), ParquetError> {
+    use parquet::column::reader::get_typed_column_reader;
+    let group = reader.get_row_group(index)?;
+    let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    let mut wide: [Vec<i64>; 3] = Default::default();
+    let mut narrow: [Vec<i32>; 2] = Default::default();
+    for (column, values) in wide.iter_mut().enumerate() {
+        let mut reader = get_typed_column_reader::<Int64Type>(group.get_column_reader(column)?);
+        while values.len() < rows && reader.read_records(rows - values.len(), None, None, values)?.0 > 0 {}
+    }
+    for (column, values) in narrow.iter_mut().enumerate() {
+        let mut reader = get_typed_column_reader::<Int32Type>(group.get_column_reader(column + 3)?);
+        while values.len() < rows && reader.read_records(rows - values.len(), None, None, values)?.0 > 0 {}
+    }
+    if wide.iter().any(|values| values.len() != rows) || narrow.iter().any(|values| values.len() != rows) {
+        return Err(ParquetError::EOF(format!("row group {index} is short")));
+    }
+    samples.extend((0..rows).map(|row| Sample {
+        t_ns: wide[0][row],
+        value_ns: wide[1][row],
+        seq: wide[2][row] as u64,
+        missed: narrow[0][row] as u32,
+        flags: narrow[1][row] as u32,
+    }));
+    Ok(())
+}
+
+/// The system's own reason if there is one behind the library's error, so that a full disk says so.
+fn refused(path: &Path, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(source) => Error::io("write", path, *source),
+            Err(other) => Error::invalid(path.display(), other, "a whole samples file"),
+        },
+        other => Error::invalid(path.display(), other, "a whole samples file"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Policy, ProbeKind};
+    use proptest::prelude::*;
+
+    fn meta() -> SampleMeta {
+        let policy = Policy { name: "SCHED_FIFO".into(), priority: 80 };
+        SampleMeta {
+            probe: ProbeKind::Wakeup,
+            cpu: 3,
+            phase: "idle-before".into(),
+            unit: "ns".into(),
+            clock: "CLOCK_MONOTONIC".into(),
+            counter: "CLOCK_MONOTONIC".into(),
+            policy_asked: policy.clone(),
+            policy_effective: policy,
+            period_ns: Some(1_000_000),
+            threshold_ns: None,
+        }
+    }
+
+    fn write(path: &Path, samples: &[Sample]) -> u64 {
+        let mut writer = SampleWriter::create(path).unwrap();
+        samples.iter().for_each(|&sample| writer.push(sample).unwrap());
+        writer.finish(&meta()).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn what_is_written_is_read(rows in proptest::collection::vec(any::<(i64, i64, u64, u32, u32)>(), 0..200)) {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("s.parquet");
+            let samples: Vec<_> = rows
+                .into_iter()
+                .map(|(t_ns, value_ns, seq, missed, flags)| Sample { t_ns, value_ns, seq, missed, flags })
+                .collect();
+            prop_assert_eq!(write(&path, &samples), samples.len() as u64);
+            prop_assert_eq!(read(&path).unwrap(), (meta(), samples));
+        }
+    }
+
+    #[test]
+    fn several_row_groups_keep_their_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.parquet");
+        let samples: Vec<_> = (0..ROW_GROUP as u64 * 2 + 7)
+            .map(|seq| Sample { seq, value_ns: -(seq as i64), ..Sample::default() })
+            .collect();
+        write(&path, &samples);
+        assert_eq!(read(&path).unwrap().1, samples);
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_at_every_length() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, cut) = (dir.path().join("s.parquet"), dir.path().join("cut.parquet"));
+        write(&path, &[Sample::default(); 3]);
+        let bytes = std::fs::read(&path).unwrap();
+        for length in 0..bytes.len() {
+            std::fs::write(&cut, &bytes[..length]).unwrap();
+            assert!(read(&cut).is_err(), "{length} bytes of {}", bytes.len());
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What a disturbance did: the record that every stressor leaves in the run.
+
+use crate::Cpus;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One stressor's account of itself, with a witness that does not come from its own loop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StressorRecord {
+    /// Name, such as `u_fork`.
+    pub name: String,
+    /// CPUs it was confined to.
+    pub cpus: Cpus,
+    /// Operations that succeeded.
+    pub ops_ok: u64,
+    /// Operations that failed, by errno name.
+    pub ops_failed: BTreeMap<String, u64>,
+    /// CLOCK_MONOTONIC, ns: first operation.
+    pub t0_ns: i64,
+    /// CLOCK_MONOTONIC, ns: last operation.
+    pub t1_ns: i64,
+    /// An independent count of the same work.
+    pub witness: Witness,
+    /// Whether the disturbance happened.
+    pub state: StressorState,
+    /// Why, where the state is not `ok`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How it was confined: `cgroup`, `affinity`, `network namespace`, …
+    #[serde(default)]
+    pub confined_by: Vec<String>,
+}
+
+/// A kernel counter that must agree with a stressor's own count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Witness {
+    /// What was read, such as `/proc/stat processes`.
+    pub name: String,
+    /// The least the counter must have grown by if the operations were real.
+    pub expected: u64,
+    /// What it grew by.
+    pub seen: u64,
+}
+
+/// The verdict on a stressor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StressorState {
+    /// It did what its name says, and the witness agrees.
+    Ok,
+    /// It did nothing, too little, or the witness disagrees.
+    Void,
+    /// It did not end when told to and was killed.
+    Stuck,
+}

@@ -1,0 +1,236 @@
+//! What ran on the measured CPUs, what it cost, and which mechanisms would remove it.
+
+use analysis::shape::{Stolen, Verdict};
+use model::sample::ProbeKind;
+use model::{Cpus, EventClass, FindingState};
+
+use super::{Advice, AdviceKind, Cost, Facts, Step, step};
+use crate::format;
+use crate::outcome::{class_of, is_settable};
+use crate::pooled::{Pooled, pooled};
+
+/// One piece of advice a class that was seen in the disturbed phase (in any phase, where none was disturbed), by the time
+/// it stole per second, then by how often it came.
+pub(super) fn interference(facts: &Facts) -> Vec<Advice> {
+    let classes = EventClass::ALL.iter().copied();
+    let seen = classes.filter(|class| !matches!(class, EventClass::SelfCaused | EventClass::Unexplained));
+    let mut all: Vec<Advice> = seen.filter_map(|class| of_class(facts, class)).collect();
+    all.extend(unexplained(facts));
+    all.sort_by(|a, b| rank(b).total_cmp(&rank(a)).then(frequency(b).total_cmp(&frequency(a))));
+    all
+}
+
+fn rank(advice: &Advice) -> f64 {
+    advice.cost.as_ref().map_or(0.0, |cost| cost.net_ns_per_s)
+}
+
+fn frequency(advice: &Advice) -> f64 {
+    advice.cost.as_ref().map_or(0.0, |cost| cost.per_s)
+}
+
+fn phases(facts: &Facts, disturbed: bool) -> Vec<String> {
+    let phases = facts.run.phases.iter().filter(|phase| phase.disturbed == disturbed);
+    phases.map(|phase| phase.name.clone()).collect()
+}
+
+fn of_class(facts: &Facts, class: EventClass) -> Option<Advice> {
+    let sum = |disturbed: bool| {
+        let parts = phases(facts, disturbed);
+        let parts = parts.iter().map(|phase| pooled(facts.analysis, phase, None, class));
+        parts.reduce(merge)
+    };
+    let disturbed = sum(true)?;
+    if disturbed.count == 0 {
+        return None;
+    }
+    let idle = sum(false);
+    let cost = Cost {
+        count: disturbed.count,
+        per_s: disturbed.per_s(),
+        idle_per_s: idle.as_ref().map_or(0.0, Pooled::per_s),
+        net_ns_per_s: disturbed.net_ns_per_s(),
+        idle_net_ns_per_s: idle.as_ref().map_or(0.0, Pooled::net_ns_per_s),
+        max_ns: disturbed.max_ns,
+        ran: disturbed.labels.iter().take(3).map(|l| format!("{} ({})", l.label, format::count(l.count))).collect(),
+    };
+    let (steps, no_step) = remedies(facts, class);
+    Some(Advice {
+        kind: AdviceKind::Interference,
+        what: what(facts, class, &cost),
+        class: Some(class),
+        cpus: disturbed.cpus,
+        cost: Some(cost),
+        steps,
+        no_step,
+        source: format!("analysis.json, events (class {class}); trace.dat"),
+    })
+}
+
+fn merge(mut a: Pooled, b: Pooled) -> Pooled {
+    a.observable &= b.observable;
+    a.count += b.count;
+    a.net_ns += b.net_ns;
+    a.max_ns = a.max_ns.max(b.max_ns);
+    a.duration_ns += b.duration_ns;
+    a.cpus.0.extend(b.cpus.0);
+    a.labels.extend(b.labels);
+    a
+}
+
+/// How the disturbed phase compares, in words; the comparison's verdict speaks where there is one.
+fn what(facts: &Facts, class: EventClass, cost: &Cost) -> String {
+    let mut verdicts = facts.analysis.comparisons.iter().filter(|c| class_of(c) == Some(class)).map(|c| c.verdict);
+    let told = if verdicts.any(|verdict| verdict == Verdict::Worse) { "; told apart from idle" } else { "" };
+    let idle = if cost.idle_per_s > 0.0 { format::rate(cost.idle_per_s) } else { "none seen".to_owned() };
+    format!(
+        "{class}: {} a CPU (idle: {idle}), {} of every second stolen, longest {}{told}",
+        format::rate(cost.per_s),
+        format::ns_f(cost.net_ns_per_s),
+        format::ns(cost.max_ns as i64),
+    )
+}
+
+/// Settable mechanisms that remove the class: the catalogue's order first, then any other the audit knows to remove it.
+fn remedies(facts: &Facts, class: EventClass) -> (Vec<Step>, Option<String>) {
+    let entry = facts.catalogue.classes.get(&class);
+    let listed: &[String] = entry.map_or(&[], |remedy| &remedy.remedies);
+    let find = |id: &String| facts.findings.iter().find(|finding| finding.id == *id);
+    let others = facts.findings.iter().filter(|f| f.removes.contains(&class) && !listed.contains(&f.id));
+    let steps: Vec<Step> =
+        listed.iter().filter_map(find).chain(others).filter(|finding| is_settable(finding)).map(step).collect();
+    if !steps.is_empty() {
+        return (steps, None);
+    }
+    if let Some(why) = entry.and_then(|remedy| remedy.why_none.clone()) {
+        return (steps, Some(why));
+    }
+    let told: Vec<String> = listed
+        .iter()
+        .map(|id| match find(id).map(|finding| finding.state) {
+            Some(state) => format!("{id} ({})", state.name()),
+            None => format!("{id} (not audited)"),
+        })
+        .collect();
+    let all_ok = listed.iter().filter_map(find).all(|finding| finding.state == FindingState::Ok);
+    let why = match (told.is_empty(), all_ok) {
+        (true, _) => "the catalogue knows no mechanism against it".to_owned(),
+        (false, true) => format!("what the catalogue knows against it is in place: {}", told.join(", ")),
+        (false, false) => format!("nothing at hand changes it: {}", told.join(", ")),
+    };
+    (steps, Some(why))
+}
+
+/// Gaps of the busy loop that no recorded event overlaps, as a source of their own.
+fn unexplained(facts: &Facts) -> Option<Advice> {
+    let pool = |disturbed: bool| pool_unexplained(facts, disturbed);
+    let found = pool(true);
+    if found.count == 0 {
+        return None;
+    }
+    let idle = pool(false);
+    let seconds = |pool: &Gaps| (pool.duration_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
+    let cost = Cost {
+        count: found.count,
+        per_s: found.count as f64 / seconds(&found),
+        idle_per_s: idle.count as f64 / seconds(&idle),
+        net_ns_per_s: found.ns as f64 / seconds(&found),
+        idle_net_ns_per_s: idle.ns as f64 / seconds(&idle),
+        max_ns: 0,
+        ran: Vec::new(),
+    };
+    let why = facts.catalogue.classes.get(&EventClass::Unexplained).and_then(|remedy| remedy.why_none.clone());
+    Some(Advice {
+        kind: AdviceKind::Interference,
+        what: format!(
+            "unexplained: {} of the busy loop that no recorded event overlaps, {} a CPU, {} of every second{}",
+            format::plural(found.count, "gap"),
+            format::rate(cost.per_s),
+            format::ns_f(cost.net_ns_per_s),
+            stolen_by_host(facts)
+        ),
+        class: Some(EventClass::Unexplained),
+        cpus: found.cpus,
+        cost: Some(cost),
+        steps: Vec::new(),
+        no_step: why,
+        source: "analysis.json, distributions (stolen.unexplained)".to_owned(),
+    })
+}
+
+#[derive(Debug, Default)]
+struct Gaps {
+    count: u64,
+    ns: u64,
+    duration_ns: u64,
+    cpus: Cpus,
+}
+
+fn pool_unexplained(facts: &Facts, disturbed: bool) -> Gaps {
+    let phases = phases(facts, disturbed);
+    let mut sum = Gaps::default();
+    for window in facts.analysis.distributions.iter().filter(|d| phases.contains(&d.phase)) {
+        if let Some(Stolen { unexplained: Some(gaps), .. }) = &window.stolen {
+            sum.count += gaps.count;
+            sum.ns += gaps.ns;
+            sum.duration_ns += window.duration_ns;
+            if gaps.count > 0 {
+                sum.cpus.0.insert(window.cpu);
+            }
+        }
+    }
+    sum
+}
+
+fn stolen_by_host(facts: &Facts) -> String {
+    let noise = facts.run.windows.iter().filter(|window| window.probe == ProbeKind::Noise);
+    let steal_ns: u64 = noise.flat_map(|window| window.steal_ns.values()).sum();
+    if steal_ns == 0 {
+        return String::new();
+    }
+    format!("; the kernel counted {} of steal time, taken by the hypervisor, in the noise windows", format::ns(steal_ns as i64))
+}
+
+/// Figures that got worse although no event was recorded that could say by whom.
+pub(super) fn unattributed(facts: &Facts) -> Vec<Advice> {
+    let worse = facts.analysis.comparisons.iter().filter(|c| c.verdict == Verdict::Worse && class_of(c).is_none());
+    worse
+        .map(|comparison| Advice {
+            kind: AdviceKind::Unattributed,
+            what: comparison.sentence.clone(),
+            class: None,
+            cpus: Cpus::one(comparison.cpu),
+            cost: None,
+            steps: Vec::new(),
+            no_step: Some(match facts.run.trace {
+                Some(_) => "the trace has no event for it".to_owned(),
+                None => "without a trace nobody can say who it was: run as root".to_owned(),
+            }),
+            source: format!("analysis.json, comparisons ({})", comparison.figure),
+        })
+        .collect()
+}
+
+/// The good answer, with what it rests on.
+pub(super) fn nothing(facts: &Facts) -> Advice {
+    let traced = facts.analysis.events.iter().filter(|window| phases(facts, true).contains(&window.phase));
+    let traced_ns: u64 = traced.map(|window| window.duration_ns).sum();
+    let seen = if traced_ns > 0 {
+        format!(
+            "no interference event of an observable class in {} of disturbed time (95 %: fewer than {} a CPU and class)",
+            format::span(traced_ns),
+            format::rate(3e9 / traced_ns as f64)
+        )
+    } else {
+        "no trace was recorded, so interference shows only in the samples".to_owned()
+    };
+    Advice {
+        kind: AdviceKind::Nothing,
+        what: format!("nothing found: {seen}; no audited mechanism is left to set"),
+        class: None,
+        cpus: facts.run.measured_cpus.clone(),
+        cost: None,
+        steps: Vec::new(),
+        no_step: Some("a longer run tightens the bound".to_owned()),
+        source: "analysis.json, events; findings.json".to_owned(),
+    }
+}

@@ -1,0 +1,121 @@
+//! Order, joining and the next command.
+
+use super::*;
+use crate::fixture;
+
+fn again(document: &crate::Document) -> crate::Document {
+    let d = document.clone();
+    crate::Document::conclude(&d.dir, d.run, d.machine, d.findings, d.analysis, &fixture::catalogue())
+}
+
+#[test]
+fn interference_is_ranked_by_stolen_time() {
+    let advice = fixture::document().advice;
+    let costs: Vec<f64> =
+        advice.iter().filter_map(|a| a.cost.as_ref()).map(|cost| cost.net_ns_per_s).collect();
+    assert!(costs.len() >= 5, "{costs:?}");
+    assert!(costs.is_sorted_by(|a, b| a >= b), "{costs:?}");
+    assert_eq!(advice[0].class, Some(EventClass::TimerTick));
+}
+
+#[test]
+fn a_class_is_joined_with_the_settable_mechanisms_in_catalogue_order() {
+    let document = fixture::document();
+    let of = |class| document.advice.iter().find(|a| a.class == Some(class)).unwrap();
+    let ids = |class| of(class).steps.iter().map(|step| step.mechanism.as_str()).collect::<Vec<_>>();
+    assert_eq!(ids(EventClass::IpiCall), ["nohz_full", "workqueue-cpumask"]);
+    assert_eq!(ids(EventClass::Switch), ["isolcpus", "workqueue-cpumask"]);
+    assert!(of(EventClass::Unexplained).no_step.as_ref().unwrap().contains("firmware"));
+    assert!(document.advice.iter().all(|a| a.class != Some(EventClass::SelfCaused)));
+}
+
+#[test]
+fn a_mechanism_whose_every_remedy_is_in_place_says_so() {
+    let mut document = fixture::document();
+    for finding in &mut document.findings {
+        finding.state = FindingState::Ok;
+    }
+    let document = again(&document);
+    let tick = document.advice.iter().find(|a| a.class == Some(EventClass::TimerTick)).unwrap();
+    assert_eq!(tick.no_step.as_deref(), Some("what the catalogue knows against it is in place: nohz_full (ok)"));
+    assert_eq!(document.next.command, "stillcore trace counts run/trace.dat");
+}
+
+#[test]
+fn settings_without_observed_events_come_last_and_once() {
+    let advice = fixture::document().advice;
+    let settings: Vec<&Advice> = advice.iter().filter(|a| a.kind == AdviceKind::Setting).collect();
+    assert_eq!(settings.len(), 1, "{settings:?}");
+    assert_eq!(settings[0].steps[0].mechanism, "ksm-run");
+    assert_eq!(advice.last().map(|a| a.kind), Some(AdviceKind::Setting));
+}
+
+#[test]
+fn losses_come_first_and_each_is_named() {
+    let mut document = fixture::document();
+    document.run.complete = false;
+    document.run.incomplete_reason = Some("interrupted by the user".into());
+    document.run.losses.ring_samples = 7;
+    document.run.losses.trace_events = 11;
+    document.run.stressors[1].state = model::stressor::StressorState::Void;
+    let document = again(&document);
+    let kinds: Vec<AdviceKind> = document.advice.iter().take(5).map(|a| a.kind).collect();
+    assert_eq!(kinds[..4], [AdviceKind::Loss; 4]);
+    assert_ne!(kinds[4], AdviceKind::Loss);
+    assert!(document.advice[0].what.contains("interrupted by the user"));
+    assert!(document.advice[3].what.contains("u_thread (void"));
+    assert_eq!(document.next.command, "stillcore assess --cpus 2,3");
+}
+
+#[test]
+fn a_trace_that_does_not_balance_is_a_loss_even_when_nothing_is_counted_lost() {
+    let mut document = fixture::document();
+    document.analysis.losses.reconciled = Some(false);
+    assert!(again(&document).advice[0].what.contains("does not balance"));
+}
+
+#[test]
+fn the_next_command_prefers_what_can_be_changed_now() {
+    let document = fixture::document();
+    assert_eq!(document.next.command, "echo 3 > /sys/devices/virtual/workqueue/cpumask");
+    let mut boot_only = document;
+    boot_only.findings.retain(|f| f.state != FindingState::Fixable);
+    let boot_only = again(&boot_only);
+    assert_eq!(boot_only.next.command, "nohz_full=2-3");
+    assert!(boot_only.next.why.contains("boot again"), "{}", boot_only.next.why);
+}
+
+#[test]
+fn without_root_and_trace_the_next_command_is_to_become_root() {
+    let mut document = fixture::document();
+    document.run.trace = None;
+    document.machine.machine.limits.euid = 1000;
+    document.analysis.events.clear();
+    document.analysis.comparisons.retain(|c| !c.figure.contains("per second"));
+    let document = again(&document);
+    assert_eq!(document.next.command, "sudo stillcore assess --cpus 2,3");
+    let unattributed: Vec<_> =
+        document.advice.iter().filter(|a| a.kind == AdviceKind::Unattributed).collect();
+    assert_eq!(unattributed.len(), 0, "unexplained gaps of the loop still stand for the samples");
+}
+
+#[test]
+fn worse_samples_without_any_event_are_said_to_have_no_known_cause() {
+    let mut document = fixture::still();
+    document.run.trace = None;
+    document.analysis.events.clear();
+    document.analysis.comparisons = fixture::document().analysis.comparisons;
+    document.analysis.comparisons.retain(|c| c.figure == "wakeup p99");
+    let document = again(&document);
+    assert_eq!(document.advice[0].kind, AdviceKind::Unattributed);
+    assert!(document.advice[0].no_step.as_ref().unwrap().contains("root"));
+}
+
+#[test]
+fn nothing_wrong_is_said_with_its_conditions() {
+    let document = fixture::still();
+    assert_eq!(document.advice.len(), 1, "{:?}", document.advice);
+    assert_eq!(document.advice[0].kind, AdviceKind::Nothing);
+    assert!(document.advice[0].what.contains("95 %: fewer than"), "{}", document.advice[0].what);
+    assert!(document.next.command.starts_with("stillcore assess --cpus 2,3 --duration"));
+}

@@ -1,0 +1,76 @@
+//! How templates write numbers: the formats of [`crate::format`] with typographic units, and a dash where there is no value.
+
+use minijinja::{Environment, Value};
+
+use crate::format;
+
+const NONE: &str = "–";
+
+/// Makes the filters known.
+pub(super) fn add(environment: &mut Environment) {
+    environment.add_filter("ns", |v: &Value| float(v, format::ns_f));
+    environment.add_filter("ms", |v: &Value| whole(v, format::ms_exact));
+    environment.add_filter("count", |v: &Value| whole(v, format::count));
+    environment.add_filter("kib", |v: &Value| whole(v, format::kib));
+    environment.add_filter("span", |v: &Value| whole(v, format::span));
+    environment.add_filter("rate", |v: &Value| float(v, format::rate));
+    environment.add_filter("rate_up", |v: &Value| float(v, format::rate_up));
+    environment.add_filter("share", |v: &Value| float(v, format::share));
+    environment.add_filter("seconds", |v: &Value| float(v, |s| format!("{s:.3} s")));
+    environment.add_filter("dash", dash);
+    environment.add_filter("prose", |text: &str| prose(text));
+}
+
+fn float(value: &Value, text: impl Fn(f64) -> String) -> String {
+    f64::try_from(value.clone()).map_or_else(|_| NONE.to_owned(), |number| typographic(&text(number)))
+}
+
+fn whole(value: &Value, text: impl Fn(u64) -> String) -> String {
+    u64::try_from(value.clone()).map_or_else(|_| NONE.to_owned(), |number| typographic(&text(number)))
+}
+
+/// The value, or a dash where there is none or an empty one.
+fn dash(value: &Value) -> String {
+    if value.is_undefined() || value.is_none() || value.as_str().is_some_and(str::is_empty) {
+        NONE.to_owned()
+    } else {
+        value.to_string()
+    }
+}
+
+/// Micro by its sign, minus by its sign, and no line break between a number and its unit.
+pub(super) fn typographic(text: &str) -> String {
+    let text = text.replace(" us", " µs").replace(' ', "\u{a0}");
+    text.strip_prefix('-').map_or(text.clone(), |rest| format!("\u{2212}{rest}"))
+}
+
+/// A sentence with micro by its sign, where `us` follows a number.
+fn prose(text: &str) -> String {
+    let mut typed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(" us") {
+        let (before, after) = (&rest[..at], &rest[at + 3..]);
+        let unit = before.ends_with(|c: char| c.is_ascii_digit()) && !after.starts_with(char::is_alphanumeric);
+        typed.push_str(before);
+        typed.push_str(if unit { "\u{a0}µs" } else { " us" });
+        rest = after;
+    }
+    typed + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_units_beside_them_and_nothing_is_a_dash() {
+        assert_eq!(float(&Value::from(12_345), format::ns_f), "12.35\u{a0}µs");
+        assert_eq!(float(&Value::from(-412), format::ns_f), "\u{2212}412\u{a0}ns");
+        assert_eq!(float(&Value::from(()), format::ns_f), "–");
+        assert_eq!(whole(&Value::from(1_234), format::count), "1,234");
+        assert_eq!(dash(&Value::from("")), "–");
+        assert_eq!(dash(&Value::from("x")), "x");
+        assert_eq!(prose("12 us of it tell us 3 used"), "12\u{a0}µs of it tell us 3 used");
+        assert_eq!(prose("41.0 us, then"), "41.0\u{a0}µs, then");
+    }
+}

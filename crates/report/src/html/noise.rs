@@ -1,0 +1,41 @@
+//! Noise: what was stolen from the busy loop, and how often for how long.
+
+use analysis::shape::Distribution;
+use minijinja::{Value, context};
+use model::sample::ProbeKind;
+
+use super::windows::{CHARTS, LISTED, curves, known_quantiles, list, of, rows, worst_cpus};
+use super::{chart, value};
+use crate::svg::{Tail, exceedance};
+use crate::{Document, format};
+
+pub(super) fn figures(document: &Document) -> Value {
+    let windows = of(document, ProbeKind::Noise);
+    let (listed, unlisted) = worst_cpus(&windows, LISTED);
+    let (drawn, undrawn) = worst_cpus(&windows, CHARTS);
+    let shown: Vec<&Distribution> = windows.iter().copied().filter(|d| listed.contains(&d.cpu)).collect();
+    let names = known_quantiles(&windows);
+    let steal_ns: u64 = document
+        .run
+        .windows
+        .iter()
+        .filter(|window| window.probe == ProbeKind::Noise)
+        .flat_map(|window| window.steal_ns.values())
+        .sum();
+    context! {
+        rows => value(&rows(document, &shown, &names)),
+        quantiles => names.iter().map(|&p| format::quantile_name(p)).collect::<Vec<_>>(),
+        unlisted => list(&unlisted),
+        undrawn => list(&undrawn),
+        threshold_ns => document.run.probes.iter().find_map(|record| record.threshold_ns),
+        steal_ns => steal_ns,
+        charts => drawn.iter().map(|&cpu| charts(document, &windows, cpu)).collect::<Vec<_>>(),
+    }
+}
+
+fn charts(document: &Document, windows: &[&Distribution], cpu: u32) -> Value {
+    let curves = curves(document, windows, cpu, |d| d.duration_ns as f64 / 1e9);
+    let title = format!("Gaps in the busy loop on CPU {cpu}");
+    let svg = exceedance(&format!("ne{cpu}"), &title, "length of a gap", Tail::PerSecond, &curves);
+    context! { cpu => cpu, exceedance => chart(svg) }
+}

@@ -1,0 +1,201 @@
+//! What must hold for the page: well formed, complete, self-contained, small, the same every time, and deaf to what the machine
+//! calls its things.
+
+use super::*;
+use crate::fixture;
+
+const VOID: [&str; 3] = ["meta", "br", "!doctype"];
+
+/// A tag of the page.
+struct Tag<'a> {
+    name: &'a str,
+    attributes: &'a str,
+    closes: bool,
+    empty: bool,
+}
+
+/// The tags of a page, text and the content of `style` and `script` skipped. Panics on a tag that does not end.
+fn tags(page: &str) -> Vec<Tag<'_>> {
+    let mut tags = Vec::new();
+    let mut rest = page;
+    while let Some(start) = rest.find('<') {
+        rest = &rest[start + 1..];
+        let end = tag_end(rest).unwrap_or_else(|| panic!("a tag does not end: {}", &rest[..rest.len().min(80)]));
+        let inside = &rest[..end];
+        rest = &rest[end + 1..];
+        let closes = inside.starts_with('/');
+        let empty = inside.ends_with('/');
+        let inside = inside.trim_matches('/');
+        let (name, attributes) = inside.split_once([' ', '\n']).unwrap_or((inside, ""));
+        if !closes && ["style", "script"].contains(&name) {
+            rest = &rest[rest.find(&format!("</{name}")).expect("style and script end")..];
+        }
+        tags.push(Tag { name, attributes, closes, empty });
+    }
+    tags
+}
+
+/// The first `>` outside quotes.
+fn tag_end(text: &str) -> Option<usize> {
+    let mut quote = None;
+    text.char_indices().find_map(|(at, c)| match (c, quote) {
+        ('"' | '\'', None) => {
+            quote = Some(c);
+            None
+        }
+        (c, Some(open)) if c == open => {
+            quote = None;
+            None
+        }
+        ('>', None) => Some(at),
+        _ => None,
+    })
+}
+
+fn assert_balanced(page: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for tag in tags(page) {
+        if tag.closes {
+            assert_eq!(open.pop(), Some(tag.name), "</{}> closes something else; open: {open:?}", tag.name);
+        } else if !tag.empty && !VOID.contains(&tag.name) {
+            open.push(tag.name);
+        }
+    }
+    assert!(open.is_empty(), "never closed: {open:?}");
+}
+
+fn attribute<'a>(tag: &Tag<'a>, name: &str) -> Option<&'a str> {
+    let start = format!("{name}=\"");
+    let at = tag.attributes.find(&start)?;
+    tag.attributes[at + start.len()..].split('"').next()
+}
+
+fn pages() -> Vec<String> {
+    let mut bare = fixture::document();
+    bare.run.trace = None;
+    bare.run.complete = false;
+    bare.run.stressors.clear();
+    bare.run.probes.clear();
+    bare.findings.clear();
+    bare.analysis.events.clear();
+    bare.analysis.distributions.clear();
+    bare.analysis.comparisons.clear();
+    bare.analysis.overlaps.clear();
+    bare.analysis.losses.trace.clear();
+    let bare = Document::conclude("run", bare.run, bare.machine, bare.findings, bare.analysis, &fixture::catalogue());
+    [fixture::document(), fixture::still(), fixture::wide(&[7]), bare].iter().map(|d| page(d).unwrap()).collect()
+}
+
+#[test]
+fn every_page_is_well_formed() {
+    for page in pages() {
+        assert_balanced(&page);
+    }
+}
+
+#[test]
+fn the_checker_sees_what_is_not_balanced() {
+    for broken in ["<p><b></p></b>", "<div>", "</div>", "<p></p></p>"] {
+        assert!(std::panic::catch_unwind(|| assert_balanced(broken)).is_err(), "{broken}");
+    }
+    assert_balanced("<p title=\"a > b\">x<br>y</p><path d=\"M0 0\"/>");
+}
+
+#[test]
+fn every_section_is_there_with_its_heading_and_a_link() {
+    for page in pages() {
+        for section in SECTIONS {
+            assert!(page.contains(&format!("<section id=\"{}\"", section.id)), "{}", section.id);
+            assert!(page.contains(&format!("<a href=\"#{}\">{}</a>", section.id, section.title)), "{}", section.id);
+        }
+    }
+}
+
+#[test]
+fn ids_are_unique_and_references_resolve() {
+    for page in pages() {
+        let tags = tags(&page);
+        let mut ids: Vec<&str> = tags.iter().filter_map(|tag| attribute(tag, " id").or(attribute(tag, "id"))).collect();
+        ids.sort_unstable();
+        let all = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), all, "an id occurs twice");
+        for tag in &tags {
+            for id in attribute(tag, "aria-labelledby").unwrap_or_default().split_whitespace() {
+                assert!(ids.contains(&id), "no element {id}");
+            }
+            if let Some(link) = attribute(tag, "href") {
+                assert!(link.strip_prefix('#').is_some_and(|id| ids.contains(&id)), "{link} leads out of the page");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_loaded_from_anywhere() {
+    for page in pages() {
+        for scheme in ["http:", "https:", "url(", "@import", "file:", "//cdn"] {
+            assert!(!page.contains(scheme), "{scheme}");
+        }
+        for tag in tags(&page) {
+            for name in ["src", "srcset", "data", "action", "poster"] {
+                assert_eq!(attribute(&tag, &format!(" {name}")), None, "<{}>", tag.name);
+            }
+            assert!(!["link", "img", "iframe", "object", "embed", "base", "form"].contains(&tag.name), "{}", tag.name);
+        }
+    }
+}
+
+#[test]
+fn machine_text_stays_text() {
+    let page = page(&fixture::document()).unwrap();
+    assert_eq!(tags(&page).iter().filter(|tag| tag.name == "script" && !tag.closes).count(), 1);
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;"));
+    assert!(!page.contains("<b>\""));
+}
+
+#[test]
+fn it_is_small_however_large_the_machine() {
+    let cpus: Vec<u32> = (2..66).collect();
+    for document in [fixture::document(), fixture::wide(&cpus)] {
+        let page = page(&document).unwrap();
+        assert!(page.len() < 500_000, "{} bytes", page.len());
+        assert_balanced(&page);
+    }
+}
+
+#[test]
+fn the_same_document_gives_the_same_bytes() {
+    assert_eq!(page(&fixture::document()).unwrap(), page(&fixture::document()).unwrap());
+}
+
+#[test]
+fn tables_have_captions_and_scoped_headers() {
+    for page in pages() {
+        let tags = tags(&page);
+        let opened = |name: &str| tags.iter().filter(|tag| tag.name == name && !tag.closes).count();
+        assert_eq!(opened("table"), opened("caption"));
+        assert!(tags.iter().filter(|t| t.name == "th" && !t.closes).all(|t| t.attributes.contains("scope=")));
+    }
+}
+
+#[test]
+fn no_value_is_printed_as_a_placeholder() {
+    for page in pages() {
+        let body = &page[page.find("<main>").unwrap()..page.find("<footer>").unwrap()];
+        for placeholder in [">none<", "undefined", "NaN", "inf ", "null"] {
+            let allowed = placeholder == ">none<" && page.contains("<th scope=\"col\" class=\"l\">failed</th>");
+            assert!(allowed || !body.contains(placeholder), "{placeholder}");
+        }
+    }
+}
+
+#[test]
+fn charts_are_drawn_where_there_are_samples_and_left_out_where_not() {
+    let pages = pages();
+    let charts = |page: &str| page.matches("<svg").count();
+    // Time line, two a CPU for wake-up, one a CPU for noise, two for events.
+    assert_eq!(charts(&pages[0]), 1 + 2 * 2 + 2 + 2);
+    assert_eq!(charts(&pages[2]), 1 + 2 + 1 + 2);
+    assert_eq!(charts(&pages[3]), 0);
+}

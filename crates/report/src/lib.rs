@@ -1,0 +1,44 @@
+//! Conclusions to bytes: what stillcore says of a run, as text, JSON, one HTML file and SVG charts. Pure functions.
+//!
+//! [`Document::conclude`] draws the last conclusions from the facts of a run; every renderer takes the document it returns:
+//!
+//! | file | idea |
+//! |---|---|
+//! | `document` | everything a renderer gets, and what of it goes to `analysis.json` |
+//! | `guarantee` | response times with the observed maximum as release jitter |
+//! | `advice/` | what is wrong, in order of cost, and the next command |
+//! | `outcome` | pass or finding: the exit status |
+//! | `pooled` | event counts over all measured CPUs |
+//! | `format` | numbers with their units |
+//! | `text/` | the terminal summary |
+//! | `json` | the one object of `--json` |
+//! | `html/`, `templates/` | one offline page: a file and a partial a section |
+//! | `svg/` | static charts |
+#![forbid(unsafe_code)]
+
+pub mod advice;
+pub mod document;
+mod error;
+#[cfg(test)]
+mod fixture;
+pub mod format;
+pub mod guarantee;
+mod html;
+mod json;
+pub mod outcome;
+pub mod pooled;
+mod text;
+pub mod svg;
+
+// The fixture is shared with the demo, which sees this crate from outside.
+#[cfg(test)]
+extern crate self as report;
+
+pub use advice::{Advice, NextStep};
+pub use document::{Conclusions, Document};
+pub use error::Error;
+pub use guarantee::Guarantee;
+pub use html::page;
+pub use json::{assess_json, assess_value};
+pub use outcome::{Outcome, Status};
+pub use text::{TextOptions, summary};

@@ -1,0 +1,136 @@
+//! Pass or finding: what the exit status of `assess` and `report` says.
+
+use analysis::Analysis;
+use analysis::shape::{Comparison, Verdict};
+use model::{EventClass, Finding, FindingState};
+use serde::{Deserialize, Serialize};
+
+use crate::format;
+use crate::guarantee::{Guarantee, GuaranteeVerdict};
+
+/// The answer in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Nothing found, within what the run could see.
+    Pass,
+    /// At least one reason to act.
+    Finding,
+}
+
+/// The answer with its reasons.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The answer.
+    pub status: Status,
+    /// Why it is a finding, one sentence each; empty for a pass.
+    pub reasons: Vec<String>,
+}
+
+impl Outcome {
+    /// Exit status: 0 pass, 2 finding (1 is an error, which never gets here).
+    pub fn exit_code(&self) -> u8 {
+        match self.status {
+            Status::Pass => 0,
+            Status::Finding => 2,
+        }
+    }
+}
+
+/// A run is a finding when at least one of these holds, and a pass otherwise:
+///
+/// 1. a figure on a measured CPU is told apart from both idle controls and worse (`Verdict::Worse`), be it the rate of an
+///    event class or a figure of the samples; the class `self`, which the probe causes, does not count;
+/// 2. the audit has a mechanism that could be set and is not (state `fixable` or `boot`);
+/// 3. the task set misses a deadline under the observed jitter.
+///
+/// Withheld verdicts are no findings: they are shown as what they are, and the run proves nothing by them.
+pub fn outcome(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee) -> Outcome {
+    let mut reasons = Vec::new();
+    let worse = analysis.comparisons.iter().filter(|comparison| is_finding(comparison)).count();
+    if worse > 0 {
+        let figures = format::plural(worse as u64, "figure");
+        let verb = if worse == 1 { "is" } else { "are" };
+        reasons.push(format!("{figures} {verb} worse under disturbance than in both idle controls"));
+    }
+    let settable = findings.iter().filter(|finding| is_settable(finding)).count();
+    if settable > 0 {
+        let verb = if settable == 1 { "is" } else { "are" };
+        reasons.push(format!("{} {verb} not set", format::plural(settable as u64, "isolation mechanism")));
+    }
+    if guarantee.verdict == GuaranteeVerdict::Fails {
+        reasons.push(guarantee.sentence.clone());
+    }
+    let status = if reasons.is_empty() { Status::Pass } else { Status::Finding };
+    Outcome { status, reasons }
+}
+
+/// Whether somebody could act on it: fixable now, or with another boot.
+pub(crate) fn is_settable(finding: &Finding) -> bool {
+    matches!(finding.state, FindingState::Fixable | FindingState::Boot)
+}
+
+fn is_finding(comparison: &Comparison) -> bool {
+    comparison.verdict == Verdict::Worse && class_of(comparison) != Some(EventClass::SelfCaused)
+}
+
+/// The class whose rate a comparison is about (`ipi.call per second`); `None` for figures of the samples.
+pub(crate) fn class_of(comparison: &Comparison) -> Option<EventClass> {
+    comparison.figure.split_whitespace().find_map(|word| word.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn of(change: impl FnOnce(&mut crate::Document)) -> Outcome {
+        let mut document = fixture::still();
+        change(&mut document);
+        outcome(&document.findings, &document.analysis, &document.guarantee)
+    }
+
+    fn comparison(figure: &str, verdict: Verdict) -> Comparison {
+        Comparison {
+            figure: figure.into(),
+            unit: "per s".into(),
+            cpu: 3,
+            idle_before: Some(0.0),
+            disturbed: Some(9.0),
+            idle_after: Some(0.0),
+            versus_before: None,
+            versus_after: None,
+            verdict,
+            sentence: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_still_core_passes() {
+        let found = of(|_| ());
+        assert_eq!((found.status, found.exit_code(), found.reasons.len()), (Status::Pass, 0, 0));
+    }
+
+    #[test]
+    fn each_of_the_three_reasons_alone_is_a_finding() {
+        let worse = of(|d| d.analysis.comparisons.push(comparison("ipi.call per second", Verdict::Worse)));
+        let sampled = of(|d| d.analysis.comparisons.push(comparison("wakeup p99", Verdict::Worse)));
+        let settable = of(|d| d.findings[0].state = FindingState::Boot);
+        let late = of(|d| d.guarantee.verdict = GuaranteeVerdict::Fails);
+        for found in [worse, sampled, settable, late] {
+            assert_eq!((found.status, found.exit_code(), found.reasons.len()), (Status::Finding, 2, 1));
+        }
+    }
+
+    #[test]
+    fn the_probe_itself_and_withheld_verdicts_are_no_findings() {
+        let own = of(|d| d.analysis.comparisons.push(comparison("self per second", Verdict::Worse)));
+        let unsure = of(|d| d.analysis.comparisons.push(comparison("ipi.call per second", Verdict::CannotTell)));
+        let withheld = of(|d| d.analysis.comparisons.push(comparison("ipi.call per second", Verdict::Withheld)));
+        let better = of(|d| d.analysis.comparisons.push(comparison("wakeup p50", Verdict::Better)));
+        let unknown = of(|d| d.findings[0].state = FindingState::Unknown);
+        for found in [own, unsure, withheld, better, unknown] {
+            assert_eq!(found.status, Status::Pass);
+        }
+    }
+}

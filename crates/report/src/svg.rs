@@ -1,0 +1,73 @@
+//! Static SVG charts, made for this report: no scripts, no fonts, no colours of their own.
+//!
+//! A chart is a string that starts with `<svg`; colours come from the page's style sheet by class (`s0`, `s1`, … a phase), so that
+//! light, dark and print need no second chart. Coordinates have at most one decimal: same input, same bytes.
+
+mod axis;
+mod exceedance;
+mod frame;
+mod histogram;
+mod rates;
+mod stolen;
+mod timeline;
+
+pub use exceedance::{Tail, exceedance};
+pub use histogram::histogram;
+pub use rates::{RateRow, rates};
+pub use stolen::{StolenRow, stolen};
+pub use timeline::{Band, Stretch, timeline};
+
+use crate::format;
+
+/// One curve of a chart: the distribution of a window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// What the label says, such as the phase.
+    pub label: String,
+    /// Which style: index of the phase.
+    pub style: usize,
+    /// `[low_ns, high_ns, count]`, ascending; buckets at or below 0 cannot be drawn on a logarithmic axis.
+    pub histogram: Vec<[i64; 3]>,
+    /// Observed maximum, ns.
+    pub max_ns: i64,
+    /// What counts are divided by for an exceedance curve: n, or the seconds measured.
+    pub total: f64,
+}
+
+impl Curve {
+    /// The buckets a logarithmic axis can show.
+    fn drawn(&self) -> impl Iterator<Item = &[i64; 3]> {
+        self.histogram.iter().filter(|bucket| bucket[0] > 0 && bucket[2] > 0)
+    }
+}
+
+/// The entries of a key: each phase with its observed maximum.
+fn maxima<'a>(curves: impl IntoIterator<Item = &'a Curve>) -> Vec<(usize, String)> {
+    let entry = |c: &Curve| (c.style, format!("{}, max {}", c.label, micro(&format::ns(c.max_ns))));
+    curves.into_iter().map(entry).collect()
+}
+
+/// Micro by its sign.
+fn micro(text: &str) -> String {
+    text.replace(" us", " µs")
+}
+
+/// Text for the inside of an element or attribute.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c if c.is_control() => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests;

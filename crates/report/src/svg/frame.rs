@@ -1,0 +1,162 @@
+//! The frame of a chart: title for readers who do not see it, grid, ticks, axis names, and labels that keep clear of each other.
+
+use std::fmt::Write;
+
+use super::axis::{Axis, Kind, Unit};
+use super::escape;
+
+/// Width of a chart that shares a row with another, in its own units; the page scales it by about one.
+pub(super) const HALF: f64 = 560.0;
+/// Width of a chart that has a row of its own.
+pub(super) const FULL: f64 = 1120.0;
+/// Height of a line of text.
+const LINE: f64 = 16.0;
+
+/// A chart under construction.
+pub(super) struct Chart {
+    body: String,
+    /// Left, right, top, bottom of the plot.
+    pub(super) area: [f64; 4],
+    id: String,
+    title: String,
+    description: String,
+    size: [f64; 2],
+    plot: String,
+}
+
+impl Chart {
+    /// An empty chart; `id` must be unique in the page.
+    pub(super) fn new(id: &str, title: &str, description: &str, [width, height]: [f64; 2], left: f64) -> Self {
+        Self {
+            body: String::new(),
+            area: [left, width - 14.0, 14.0, height - 44.0],
+            id: escape(id),
+            title: escape(title),
+            description: escape(description),
+            size: [width, height],
+            plot: String::new(),
+        }
+    }
+
+    /// Pixels of the horizontal axis.
+    pub(super) fn across(&self) -> [f64; 2] {
+        [self.area[0], self.area[1]]
+    }
+
+    /// Pixels of the vertical axis, low values at the bottom.
+    pub(super) fn upwards(&self) -> [f64; 2] {
+        [self.area[3], self.area[2]]
+    }
+
+    /// Adds markup as it is.
+    pub(super) fn raw(&mut self, markup: &str) {
+        self.body.push_str(markup);
+    }
+
+    /// Draws grid, ticks and names of both axes, and tells scripts how to read pixels back.
+    pub(super) fn axes(&mut self, x: &Axis, y: &Axis, x_name: &str, y_name: &str) {
+        let [left, right, top, bottom] = self.area;
+        self.horizontal(x, x_name);
+        let mut grid = String::new();
+        for tick in y.ticks() {
+            let class = if tick.label.is_some() { "g" } else { "m" };
+            let _ = write!(grid, "<path class=\"{class}\" d=\"M{} {}H{}\"/>", px(left), px(tick.px), px(right));
+            if let Some(label) = tick.label {
+                self.text(left - 6.0, tick.px + 4.0, "t e", &label);
+            }
+        }
+        self.body.insert_str(0, &grid);
+        let middle = f64::midpoint(top, bottom);
+        let _ = write!(
+            self.body,
+            "<text class=\"n\" transform=\"translate(13 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            px(middle),
+            escape(y_name)
+        );
+        self.plot = format!(" data-x=\"{}\" data-y=\"{}\"", machine(x), machine(y));
+    }
+
+    /// Draws the horizontal axis alone.
+    pub(super) fn horizontal(&mut self, x: &Axis, name: &str) {
+        let [left, right, top, bottom] = self.area;
+        let mut grid = String::new();
+        for tick in x.ticks() {
+            let class = if tick.label.is_some() { "g" } else { "m" };
+            let _ = write!(grid, "<path class=\"{class}\" d=\"M{} {}V{}\"/>", px(tick.px), px(top), px(bottom));
+            if let Some(label) = tick.label {
+                self.text(tick.px, bottom + 16.0, "t c", &label);
+            }
+        }
+        self.body.insert_str(0, &grid);
+        let _ = write!(self.body, "<path class=\"a\" d=\"M{} {}H{}\"/>", px(left), px(bottom), px(right));
+        self.text(f64::midpoint(left, right), bottom + 35.0, "n c", name);
+    }
+
+    /// A text at a point; classes: `t` tick, `n` name, `l` label, `c` centred, `e` ends at the point.
+    pub(super) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
+        let _ = write!(self.body, "<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>", px(x), px(y), escape(text));
+    }
+
+    /// A step line or any path of a series.
+    pub(super) fn series(&mut self, style: usize, label: &str, path: &str) {
+        let _ = write!(
+            self.body,
+            "<path class=\"s s{style}\" data-l=\"{}\" d=\"{path}\"/>",
+            escape(label)
+        );
+    }
+
+    /// A dot.
+    pub(super) fn dot(&mut self, style: usize, x: f64, y: f64) {
+        let _ = write!(self.body, "<circle class=\"d s{style}\" cx=\"{}\" cy=\"{}\" r=\"3.5\"/>", px(x), px(y));
+    }
+
+    /// A label beside a point, on the side that has room.
+    pub(super) fn label(&mut self, style: usize, x: f64, y: f64, text: &str) {
+        let middle = f64::midpoint(self.area[0], self.area[1]);
+        let (at, class) = if x > middle { (x - 8.0, "l e") } else { (x + 8.0, "l") };
+        self.text(at, y + 4.0, &format!("{class} s{style}"), text);
+    }
+
+    /// What each style stands for, at the upper right: free in every falling curve.
+    pub(super) fn key(&mut self, entries: &[(usize, String)]) {
+        let [_, right, top, _] = self.area;
+        for (row, (style, text)) in entries.iter().enumerate() {
+            let y = top + LINE * (row as f64 + 0.8);
+            self.text(right - 40.0, y + 4.0, &format!("l e s{style}"), text);
+            let _ = write!(self.body, "<path class=\"w s{style}\" d=\"M{} {}H{}\"/>", px(right - 34.0), px(y), px(right - 6.0));
+        }
+    }
+
+    /// The finished element.
+    pub(super) fn finish(self) -> String {
+        let Self { id, title, description, size: [width, height], plot, body, .. } = self;
+        format!(
+            "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"{plot}>\
+             <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>{body}</svg>"
+        )
+    }
+}
+
+/// A coordinate with at most one decimal.
+pub(super) fn px(value: f64) -> String {
+    let text = format!("{value:.1}");
+    match text.strip_suffix(".0") {
+        Some("-0") => "0".to_owned(),
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}
+
+/// `kind,unit,low,high,from,to` for the page's script.
+fn machine(axis: &Axis) -> String {
+    let kind = if axis.kind == Kind::Log { "log" } else { "lin" };
+    let unit = match axis.unit {
+        Unit::Ns => "ns",
+        Unit::Seconds => "s",
+        Unit::Count => "count",
+        Unit::Share => "share",
+        Unit::PerSecond => "per s",
+    };
+    format!("{kind},{unit},{},{},{},{}", axis.low, axis.high, px(axis.from_px), px(axis.to_px))
+}

@@ -1,0 +1,102 @@
+//! Maxima over time: the largest value of each slot across all phases of the run, on one clock.
+//!
+//! A spike that comes every second, or only while something ran, shows here and in no histogram.
+
+use super::micro;
+use super::axis::{Axis, Unit};
+use super::frame::{Chart, FULL, px};
+use crate::format;
+
+/// Columns a window is reduced to; the maximum of each is kept.
+const COLUMNS: usize = 170;
+
+/// A phase of the run, drawn as a band.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Band {
+    /// Its name.
+    pub label: String,
+    /// Which style.
+    pub style: usize,
+    /// Start and end, ns.
+    pub span_ns: [i64; 2],
+}
+
+/// One window of one probe.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stretch {
+    /// The probe, such as `wake-up`.
+    pub label: String,
+    /// Which style: index of the phase.
+    pub style: usize,
+    /// `[t_ns, max_ns, n]`, ascending, slots of equal length.
+    pub slots: Vec<[i64; 3]>,
+}
+
+/// Draws the stretches over the bands; `None` where nothing can be drawn.
+pub fn timeline(id: &str, title: &str, bands: &[Band], stretches: &[Stretch]) -> Option<String> {
+    let slots = || stretches.iter().flat_map(|s| &s.slots).filter(|slot| slot[1] > 0);
+    let low = slots().map(|slot| slot[1]).min()? as f64;
+    let worst = *slots().max_by_key(|slot| slot[1])?;
+    let start = bands.iter().map(|b| b.span_ns[0]).chain(slots().map(|slot| slot[0])).min()?;
+    let end = bands.iter().map(|b| b.span_ns[1]).chain(slots().map(|slot| slot[0])).max()?;
+    let seconds = |t_ns: i64| (t_ns - start) as f64 / 1e9;
+    let text = format!(
+        "Largest value of each slot over time, all phases. Largest of all: {} at {:.3} s.",
+        format::ns(worst[1]),
+        seconds(worst[0])
+    );
+    let mut chart = Chart::new(id, title, &text, [FULL, 320.0], 62.0);
+    chart.area[2] = 34.0;
+    let x = Axis::linear(Unit::Seconds, 0.0, seconds(end), chart.across());
+    let y = Axis::log_tight(Unit::Ns, low, worst[1] as f64 * 1.6, chart.upwards());
+    chart.axes(&x, &y, "time since the first phase began", "largest value in a slot");
+    for band in bands {
+        draw_band(&mut chart, band, band.span_ns.map(|t_ns| x.px(seconds(t_ns))));
+    }
+    for stretch in stretches {
+        draw_stretch(&mut chart, stretch, &x, &y, &seconds);
+    }
+    let (at, height) = (x.px(seconds(worst[0])), y.px(worst[1] as f64));
+    let style = stretches.iter().find(|s| s.slots.contains(&worst)).map_or(0, |s| s.style);
+    chart.dot(style, at, height);
+    chart.label(style, at, height, &micro(&format::ns(worst[1])));
+    Some(chart.finish())
+}
+
+fn draw_band(chart: &mut Chart, band: &Band, [left, right]: [f64; 2]) {
+    let [_, _, top, bottom] = chart.area;
+    chart.raw(&format!(
+        "<rect class=\"b s{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+        band.style,
+        px(left),
+        px(top - 20.0),
+        px((right - left).max(0.0)),
+        px(bottom - top + 20.0)
+    ));
+    chart.text(f64::midpoint(left, right), top - 6.0, &format!("l c s{}", band.style), &band.label);
+}
+
+fn draw_stretch(chart: &mut Chart, stretch: &Stretch, x: &Axis, y: &Axis, seconds: &dyn Fn(i64) -> f64) {
+    let slots: Vec<[i64; 3]> = stretch.slots.iter().copied().filter(|slot| slot[1] > 0).collect();
+    let (Some(first), Some(last)) = (slots.first(), slots.last()) else { return };
+    let columns = reduce(&slots);
+    let mut path = String::new();
+    for (index, slot) in columns.iter().enumerate() {
+        let (at, height) = (px(x.px(seconds(slot[0]))), px(y.px(slot[1] as f64)));
+        path += &if index == 0 { format!("M{at} {height}") } else { format!("H{at}V{height}") };
+    }
+    chart.series(stretch.style, &stretch.label, &path);
+    let middle = f64::midpoint(x.px(seconds(first[0])), x.px(seconds(last[0])));
+    let [_, _, top, _] = chart.area;
+    chart.text(middle, top + 12.0, "t c", &stretch.label);
+}
+
+/// At most [`COLUMNS`] slots: neighbours merged, the maximum kept.
+fn reduce(slots: &[[i64; 3]]) -> Vec<[i64; 3]> {
+    let together = slots.len().div_ceil(COLUMNS).max(1);
+    let merge = |part: &[[i64; 3]]| {
+        let max = part.iter().map(|slot| slot[1]).max().unwrap_or(0);
+        [part[0][0], max, part.iter().map(|slot| slot[2]).sum()]
+    };
+    slots.chunks(together).map(merge).collect()
+}

@@ -1,0 +1,114 @@
+//! The terminal summary: what is wrong, in order of cost, the figures it rests on, and the next command to type.
+//!
+//! Plain ASCII, so that a serial console shows it; colour only where the caller says that somebody can see it. Everything is also in
+//! the page and in `--json`; where a list is cut, the line says how much is left out.
+
+mod layout;
+mod prose;
+mod tables;
+
+use crate::Document;
+use layout::Page;
+
+/// How the summary is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Whether to use ANSI colours.
+    pub color: bool,
+    /// Columns of the terminal; lines are wrapped at 60 to 120.
+    pub width: u16,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self { color: false, width: 100 }
+    }
+}
+
+/// The whole summary, newline at the end.
+pub fn summary(document: &Document, options: TextOptions) -> String {
+    let mut page = Page::new(options);
+    prose::head(&mut page, document);
+    prose::advice(&mut page, document);
+    tables::wakeup(&mut page, document);
+    tables::noise(&mut page, document);
+    tables::events(&mut page, document);
+    prose::comparisons(&mut page, document);
+    prose::guarantee(&mut page, document);
+    prose::losses(&mut page, document);
+    prose::observer(&mut page, document);
+    prose::files(&mut page, document);
+    prose::next(&mut page, document);
+    page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn the_summary_is_what_it_was() {
+        insta::assert_snapshot!(summary(&fixture::document(), TextOptions::default()));
+    }
+
+    #[test]
+    fn the_summary_of_a_still_core_is_what_it_was() {
+        insta::assert_snapshot!(summary(&fixture::still(), TextOptions { color: false, width: 80 }));
+    }
+
+    #[test]
+    fn without_trace_and_samples_it_says_what_is_missing() {
+        let mut document = fixture::document();
+        document.run.trace = None;
+        document.run.complete = false;
+        document.run.incomplete_reason = Some("stopped by Ctrl-C".into());
+        document.analysis.events.clear();
+        document.analysis.distributions.clear();
+        document.analysis.comparisons.clear();
+        let document = crate::Document::conclude(
+            "run",
+            document.run,
+            document.machine,
+            document.findings,
+            document.analysis,
+            &fixture::catalogue(),
+        );
+        insta::assert_snapshot!(summary(&document, TextOptions::default()));
+    }
+
+    #[test]
+    fn colour_changes_nothing_but_colour() {
+        let plain = summary(&fixture::document(), TextOptions::default());
+        let coloured = summary(&fixture::document(), TextOptions { color: true, ..TextOptions::default() });
+        assert!(coloured.contains('\u{1b}'));
+        let mut stripped = String::new();
+        let mut parts = coloured.split("\u{1b}[");
+        stripped.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            stripped.push_str(part.split_once('m').unwrap().1);
+        }
+        assert_eq!(stripped, plain);
+        assert!(!plain.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn no_line_is_wider_than_asked() {
+        for width in [60, 80, 100, 120] {
+            for document in [fixture::document(), fixture::still(), fixture::wide(&[2, 3, 4, 5, 6, 7])] {
+                for line in summary(&document, TextOptions { color: false, width }).lines() {
+                    assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn control_characters_of_the_machine_do_not_reach_the_terminal() {
+        let mut document = fixture::document();
+        document.machine.machine.kernel.release = "6.1\u{1b}[2J\u{7}".into();
+        document.run.limits.push("line\nbreak \u{1b}]0;title\u{7}".into());
+        let text = summary(&document, TextOptions::default());
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    }
+}

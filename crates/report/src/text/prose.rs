@@ -1,0 +1,167 @@
+//! The sentences around the tables: head, advice, comparisons, guarantee, losses, cost of the observer, files.
+
+use analysis::shape::Verdict;
+
+use super::layout::{Page, Paint};
+use crate::advice::{Advice, AdviceKind};
+use crate::guarantee::GuaranteeVerdict;
+use crate::json::paths;
+use crate::{Document, Status, format};
+
+/// Pieces of advice shown before the list is cut.
+const ADVICE: usize = 10;
+/// Sentences about figures that could not be told apart, before they are only counted.
+const UNDECIDED: usize = 3;
+
+pub(super) fn head(page: &mut Page, document: &Document) {
+    let (run, machine) = (&document.run, &document.machine.machine);
+    let realtime = if machine.kernel.realtime { ", PREEMPT_RT" } else { "" };
+    page.painted(
+        Paint::Bold,
+        "",
+        &format!(
+            "stillcore assess   CPU {}   {} {}{realtime}   {}",
+            run.measured_cpus, machine.kernel.release, machine.kernel.arch, run.started_at
+        ),
+    );
+    for limit in &run.limits {
+        page.painted(Paint::Yellow, "  ! ", limit);
+    }
+    if !run.complete {
+        let why = run.incomplete_reason.as_deref().unwrap_or("no reason recorded");
+        page.painted(Paint::Red, "  ! ", &format!("PARTIAL RUN: {why}"));
+    }
+    match document.outcome.status {
+        Status::Pass => page.painted(Paint::Green, "pass: ", "nothing found, within what this run could see"),
+        Status::Finding => page.painted(Paint::Red, "finding: ", &document.outcome.reasons.join("; ")),
+    }
+}
+
+pub(super) fn advice(page: &mut Page, document: &Document) {
+    let nothing = document.advice.iter().all(|advice| advice.kind == AdviceKind::Nothing);
+    page.heading(if nothing { "WHAT IS WRONG" } else { "WHAT IS WRONG, in order of cost" });
+    for (index, advice) in document.advice.iter().take(ADVICE).enumerate() {
+        one(page, index + 1, advice);
+    }
+    let rest = document.advice.len().saturating_sub(ADVICE);
+    if rest > 0 {
+        page.item("    ", &format!("... {rest} more in the report"));
+    }
+}
+
+fn one(page: &mut Page, number: usize, advice: &Advice) {
+    let first = format!("{number:3}. ");
+    if advice.kind == AdviceKind::Loss {
+        page.painted(Paint::Yellow, &first, &advice.what);
+    } else {
+        page.item(&first, &advice.what);
+    }
+    if let Some(cost) = &advice.cost
+        && !cost.ran.is_empty()
+    {
+        page.item("       ran: ", &cost.ran.join(", "));
+    }
+    for step in &advice.steps {
+        let remedy = step.remedy.as_deref().unwrap_or(&step.reason);
+        page.item("       fix: ", &format!("{} ({}): {remedy}", step.mechanism, step.state.name()));
+    }
+    if let Some(why) = &advice.no_step {
+        page.item("       ", why);
+    }
+}
+
+pub(super) fn comparisons(page: &mut Page, document: &Document) {
+    page.heading("CAN THE DISTURBED PHASE BE TOLD APART FROM IDLE?");
+    let all = &document.analysis.comparisons;
+    if all.is_empty() {
+        return page.item("  ", "no comparison was possible");
+    }
+    let decided = all.iter().filter(|c| matches!(c.verdict, Verdict::Worse | Verdict::Better));
+    for comparison in decided {
+        let sign = if comparison.verdict == Verdict::Worse { "  + " } else { "  - " };
+        page.item(sign, &format!("CPU {}: {}", comparison.cpu, comparison.sentence));
+    }
+    let open: Vec<_> =
+        all.iter().filter(|c| matches!(c.verdict, Verdict::CannotTell | Verdict::Withheld)).collect();
+    for comparison in open.iter().take(UNDECIDED) {
+        page.item("  ? ", &format!("CPU {}: {}", comparison.cpu, comparison.sentence));
+    }
+    if open.len() > UNDECIDED {
+        let more = format::plural((open.len() - UNDECIDED) as u64, "more figure");
+        page.item("  ? ", &format!("{more} that this run cannot tell apart"));
+    }
+}
+
+pub(super) fn guarantee(page: &mut Page, document: &Document) {
+    let guarantee = &document.guarantee;
+    let tasks = guarantee.tasks.iter();
+    let tasks: Vec<String> = tasks.map(|t| format!("({}, {})", t.cost_ns as f64 / 1e6, t.period_ns as f64 / 1e6)).collect();
+    page.heading(&format!("WHAT CAN BE GUARANTEED   for tasks (C, T = D) {} ms", tasks.join(" ")));
+    let paint = match guarantee.verdict {
+        GuaranteeVerdict::Holds => Paint::Green,
+        GuaranteeVerdict::Fails => Paint::Red,
+        GuaranteeVerdict::Withheld => Paint::Yellow,
+    };
+    page.painted(paint, "  ", &guarantee.sentence);
+    let times = |times: &[Option<u64>]| {
+        let texts: Vec<String> = times.iter().map(|t| t.map_or_else(|| "late".to_owned(), format::ms_exact)).collect();
+        texts.join(", ")
+    };
+    page.item("  response times without jitter: ", &times(&guarantee.at_zero.response_times_ns));
+    if let Some(answer) = &guarantee.at_observed {
+        let jitter = format::ns(answer.jitter_ns as i64);
+        page.item(&format!("  with {jitter} of jitter: "), &times(&answer.response_times_ns));
+    }
+    for condition in &guarantee.conditions {
+        page.painted(Paint::Dim, "  - ", condition);
+    }
+}
+
+pub(super) fn losses(page: &mut Page, document: &Document) {
+    page.heading("LOSSES");
+    let losses = document.run.losses;
+    page.item(
+        "  ",
+        &format!(
+            "missed releases {}, samples lost {}, trace events lost {}, failed operations of disturbances {}",
+            format::count(losses.missed_releases),
+            format::count(losses.ring_samples),
+            format::count(losses.trace_events),
+            format::count(losses.failed_operations)
+        ),
+    );
+    for statement in &document.analysis.losses.statements {
+        page.item("  ", statement);
+    }
+}
+
+pub(super) fn observer(page: &mut Page, document: &Document) {
+    let observer = &document.run.observer;
+    let ns = |name: &str, value: Option<f64>| value.map(|value| format!("{name} {}", format::ns_f(value)));
+    let costs = [
+        ns("clock read", observer.clock_read_ns),
+        ns("counter read", observer.counter_read_ns),
+        ns("trace event", observer.trace_event_ns),
+        ns("wake-up sample", observer.wakeup_sample_ns),
+        ns("turn of the noise loop", observer.noise_turn_ns),
+    ];
+    let costs: Vec<String> = costs.into_iter().flatten().collect();
+    page.heading("WHAT MEASURING COSTS");
+    page.item("  ", if costs.is_empty() { "not measured".to_owned() } else { costs.join(", ") }.as_str());
+}
+
+pub(super) fn files(page: &mut Page, document: &Document) {
+    let paths = paths(document);
+    page.heading("FILES");
+    for (key, name) in [("report", "  report    "), ("analysis", "  analysis  "), ("trace", "  trace     "), ("dir", "  all       ")] {
+        if let Some(path) = paths.get(key) {
+            page.item(name, path);
+        }
+    }
+}
+
+pub(super) fn next(page: &mut Page, document: &Document) {
+    page.heading("NEXT");
+    page.painted(Paint::Bold, "  ", &document.next.command);
+    page.item("  ", &document.next.why);
+}

@@ -1,0 +1,49 @@
+//! Schedulability theory as pure functions over integer nanoseconds: no clock, no file, no machine.
+//!
+//! One idea a file. A [`TaskSet`] goes in, plain data comes out:
+//!
+//! | file | idea |
+//! |---|---|
+//! | `task` | tasks and checked task sets |
+//! | `order` | fixed-priority orderings |
+//! | `window` | least solution of the busy-window equation, with safe starting bounds |
+//! | `verdict` | the shape every test answers in |
+//! | `fp_rta` | uniprocessor fixed-priority response times, with release jitter and blocking |
+//! | `fp_quick` | the same yes or no, without the response times: bounds first |
+//! | `fp_suspension` | response times with self-suspension treated as release jitter |
+//! | `jitter_margin` | the largest uniform release jitter a set tolerates |
+//! | `jitter_steps` | where along the jitter axis a busy window jumps |
+//! | `paper_sets` | published task sets, as data |
+//!
+//! Everywhere, index is priority: task 0 is the highest.
+//!
+//! ```
+//! use sched::{Limits, jitter_margin, paper_sets, response_times};
+//!
+//! let set = paper_sets::IEEE_ACCESS_2020.task_set();
+//! let verdict = response_times(&set, Limits::default());
+//! assert_eq!(verdict.response_times, [Some(3_000_000), Some(8_000_000), Some(29_000_000)]);
+//! assert_eq!(jitter_margin(&set, Limits::default()).margin_ns, Some(7_000_000));
+//! ```
+#![forbid(unsafe_code)]
+
+mod fp_quick;
+mod fp_rta;
+mod fp_suspension;
+mod jitter_margin;
+mod jitter_steps;
+mod order;
+pub mod paper_sets;
+mod task;
+mod verdict;
+mod window;
+
+pub use fp_quick::is_schedulable;
+pub use fp_rta::response_times;
+pub use fp_suspension::{SuspensionError, response_times_with_suspension};
+pub use jitter_margin::{JitterMargin, jitter_margin};
+pub use jitter_steps::{JitterStep, JitterSteps, jitter_steps};
+pub use order::{deadline_minus_jitter_monotonic, deadline_monotonic, rate_monotonic};
+pub use task::{Field, MAX_NS, MAX_TASKS, Task, TaskError, TaskSet};
+pub use verdict::Verdict;
+pub use window::Limits;

@@ -1,0 +1,54 @@
+//! The shape in which every schedulability test answers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::task::Task;
+
+/// What a test says of a task set. Arrays are indexed by task, in priority order; times in ns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Every response time is known and within its deadline.
+    pub schedulable: bool,
+    /// Bound on the response time from arrival, own release jitter included; `null` where a busy window
+    /// outgrows the deadline, or was not decided. Exact where the response time is at most the period.
+    pub response_times: Vec<Option<u64>>,
+    /// Total blocking charged to the task, spinning and arrival blocking included.
+    pub blocking: Vec<u64>,
+    /// The part of `blocking` spent spinning for locks.
+    pub spin: Vec<u64>,
+    /// The part of `blocking` that lock holders cause on arrival.
+    pub arrival: Vec<u64>,
+    /// Processor of each task.
+    pub cores: Vec<u32>,
+    /// How often the right-hand side of a busy-window equation was evaluated.
+    pub rounds: u64,
+    /// Tasks given up at the cap on rounds, counted as not schedulable: "unknown", not "late".
+    pub undecided: Vec<usize>,
+    /// The question, repeated so that a report can show what was answered.
+    pub tasks: Vec<Task>,
+}
+
+impl Verdict {
+    /// The answer before anything is known: no response time, nothing schedulable.
+    pub(crate) fn unanswered(tasks: &[Task]) -> Self {
+        Self {
+            schedulable: false,
+            response_times: vec![None; tasks.len()],
+            blocking: tasks.iter().map(|task| task.blocking_ns).collect(),
+            spin: vec![0; tasks.len()],
+            arrival: vec![0; tasks.len()],
+            cores: vec![0; tasks.len()],
+            rounds: 0,
+            undecided: Vec::new(),
+            tasks: tasks.to_vec(),
+        }
+    }
+
+    /// Whether every response time is known and within its deadline.
+    pub(crate) fn meets_deadlines(&self) -> bool {
+        let in_time = |(response, task): (&Option<u64>, &Task)| {
+            response.is_some_and(|response_ns| response_ns <= task.deadline_ns)
+        };
+        self.response_times.iter().zip(&self.tasks).all(in_time)
+    }
+}

@@ -1,0 +1,89 @@
+#!/bin/sh
+# Installs what the build, the tests and the release checks lack, by package where this is Debian and we are root,
+# else says in one line what to install. Quick and silent when all is there. Usage: deps.sh build|test|release
+set -eu
+
+want=${1:-test}
+toolchain=$(sed -n 's/^channel *= *"\(.*\)"/\1/p' rust-toolchain.toml)
+oldest=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
+
+# A program, and the package that holds it.
+programs='cc:gcc git:git'
+case $want in
+test | release)
+    programs="$programs qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm trace-cmd:trace-cmd
+        cyclictest:rt-tests chromium:chromium chromedriver:chromium-driver strace:strace"
+    ;;
+esac
+
+missing=
+for pair in $programs; do
+    command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair##*:}"
+done
+# The compiler's own headers and start files come in a package of their own.
+[ -e /usr/include/stdio.h ] || missing="$missing libc6-dev"
+
+if [ -n "$missing" ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        echo "installing packages:$missing"
+        log=$(mktemp)
+        # shellcheck disable=SC2086 # a list of packages
+        if ! { apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends $missing; } \
+            >"$log" 2>&1 </dev/null; then
+            tail -n 20 "$log" >&2
+            rm -f "$log"
+            echo "could not install packages:$missing" >&2
+            exit 1
+        fi
+        rm -f "$log"
+    else
+        echo "please install:$missing (packages of Debian and Ubuntu)" >&2
+        exit 1
+    fi
+fi
+
+if ! command -v cargo >/dev/null 2>&1; then
+    echo "please install Rust $toolchain with rustup: https://rustup.rs" >&2
+    exit 1
+fi
+
+machine=$(uname -m)
+targets="$machine-unknown-linux-musl"
+[ "$want" != release ] || targets='x86_64-unknown-linux-musl aarch64-unknown-linux-musl'
+
+if command -v rustup >/dev/null 2>&1; then
+    if ! rustup toolchain list | grep -q "^$toolchain"; then
+        rustup toolchain install "$toolchain" --profile minimal --component rustfmt,clippy
+    fi
+    for target in $targets; do
+        rustup target list --installed --toolchain "$toolchain" | grep -qx "$target" ||
+            rustup target add "$target" --toolchain "$toolchain"
+    done
+    for part in rustfmt clippy; do
+        rustup component list --installed --toolchain "$toolchain" | grep -q "^$part" ||
+            rustup component add "$part" --toolchain "$toolchain"
+    done
+    if [ "$want" = release ] && ! rustup toolchain list | grep -q "^$oldest"; then
+        rustup toolchain install "$oldest" --profile minimal ||
+            echo "Rust $oldest could not be installed: the oldest supported compiler stays untested" >&2
+    fi
+else
+    # A distribution's Rust: no toolchain file, so what is there must do.
+    for target in $targets; do
+        if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
+            echo "please install the Rust target $target (rustup target add $target)" >&2
+            exit 1
+        fi
+    done
+fi
+
+case $want in
+test | release)
+    cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked --no-default-features --features default-no-update
+    ;;
+esac
+case $want in
+release)
+    cargo deny --version >/dev/null 2>&1 || cargo install cargo-deny --locked
+    ;;
+esac
