@@ -7,6 +7,7 @@ use crate::distribution::distribution;
 use crate::events::{self, window_events};
 use crate::losses::{self, TraceReading, disagreements, trace_whole};
 use crate::overlap::Intervals;
+use crate::resample;
 use crate::shape::{self, Analysis, CountNs, Distribution};
 use crate::spans::{MeasuredCpu, Span, SpanBuilder};
 use crate::tally::Tally;
@@ -59,7 +60,7 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         .iter()
         .map(|one| WindowData { record: one.record, intervals: one.intervals(), tally: one.tally.as_ref() })
         .collect();
-    let comparisons = compare(&run, &windows, &trust);
+    let comparisons = compare(&run, &windows, &trust, resample::DRAWS);
     Ok(Analysis {
         schema: shape::SCHEMA.to_owned(),
         complete: run.complete,
@@ -172,7 +173,7 @@ fn read_trace<'r>(
         Ok(traced) => Ok(Some(traced)),
         Err(error) if !run.complete => {
             measured.iter_mut().for_each(|one| {
-                one.intervals = one.tally.take().map_or_else(Intervals::default, |t| t.intervals)
+                one.intervals = one.tally.take().map_or_else(Intervals::default, |t| t.intervals);
             });
             remarks.push(format!("the trace cannot be read: {error}"));
             Ok(None)

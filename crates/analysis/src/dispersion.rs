@@ -37,6 +37,7 @@ fn at_scale(counts: &[u32], exposure: &[u64], scale: usize) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "exact by construction")]
 mod tests {
     use super::*;
 

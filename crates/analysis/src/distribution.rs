@@ -162,6 +162,7 @@ fn timeline(counted: &[&Sample], t0_ns: i64, t1_ns: i64) -> Vec<[i64; 3]> {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "exact by construction")]
 mod tests {
     use super::*;
     use crate::testing::record;

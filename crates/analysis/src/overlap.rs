@@ -108,6 +108,7 @@ fn bit(class: EventClass) -> u32 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "exact by construction")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -80,6 +80,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "exact by construction")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -10,7 +10,7 @@ use crate::distribution::nearest_rank;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Draws of each figure.
+/// Draws of each figure in a report.
 pub const DRAWS: usize = 1000;
 /// Length of a block where the window is long enough, ns.
 const BLOCK_NS: i64 = 250_000_000;
@@ -88,8 +88,8 @@ impl BlockedSamples {
         self.count
     }
 
-    /// The quantile in [`DRAWS`] samples of blocks. Empty without samples.
-    pub fn quantile_draws(&self, parts: u64, generator: &mut ChaCha8Rng) -> Vec<f64> {
+    /// The quantile in so many samples of blocks. Empty without samples.
+    pub fn quantile_draws(&self, parts: u64, draws: usize, generator: &mut ChaCha8Rng) -> Vec<f64> {
         if self.values.is_empty() {
             return Vec::new();
         }
@@ -98,7 +98,7 @@ impl BlockedSamples {
             weights(generator, &mut drawn);
             self.weighted_quantile(parts, &drawn)
         };
-        (0..DRAWS).map(draw).collect()
+        (0..draws).map(draw).collect()
     }
 
     /// The quantile where block b counts `drawn[b]` times: a search over the rows, then a walk within one.
@@ -128,8 +128,8 @@ impl BlockedSamples {
     }
 }
 
-/// Σ part / Σ whole in [`DRAWS`] samples of blocks. Blocks without a whole are left out; empty where none has one.
-pub fn ratio_draws(part: &[f64], whole: &[f64], generator: &mut ChaCha8Rng) -> Vec<f64> {
+/// Σ part / Σ whole in so many samples of blocks. Blocks without a whole are left out; empty where none has one.
+pub fn ratio_draws(part: &[f64], whole: &[f64], draws: usize, generator: &mut ChaCha8Rng) -> Vec<f64> {
     let blocks: Vec<(f64, f64)> =
         part.iter().copied().zip(whole.iter().copied()).filter(|(_, whole)| *whole > 0.0).collect();
     if blocks.is_empty() {
@@ -144,7 +144,7 @@ pub fn ratio_draws(part: &[f64], whole: &[f64], generator: &mut ChaCha8Rng) -> V
         let (part, whole) = blocks.iter().zip(&drawn).fold((0.0, 0.0), add);
         part / whole
     };
-    (0..DRAWS).map(draw).collect()
+    (0..draws).map(draw).collect()
 }
 
 /// 95 % interval of `disturbed − control` from independent draws of both, `blocks` being the fewer of their blocks.
@@ -181,9 +181,9 @@ mod tests {
     #[test]
     fn draws_are_the_same_every_time() {
         let samples = BlockedSamples::new((0..5000).map(|i| (i * 1_000_000, i % 97)), 0, 5_000_000_000);
-        let once = samples.quantile_draws(50_000, &mut generator(7, 1));
-        assert_eq!(once, samples.quantile_draws(50_000, &mut generator(7, 1)));
-        assert_ne!(once, samples.quantile_draws(50_000, &mut generator(7, 2)));
+        let once = samples.quantile_draws(50_000, DRAWS, &mut generator(7, 1));
+        assert_eq!(once, samples.quantile_draws(50_000, DRAWS, &mut generator(7, 1)));
+        assert_ne!(once, samples.quantile_draws(50_000, DRAWS, &mut generator(7, 2)));
     }
 
     #[test]
@@ -201,8 +201,8 @@ mod tests {
     fn no_samples_no_interval() {
         let empty = BlockedSamples::new(std::iter::empty(), 0, 1_000_000_000);
         assert_eq!(empty.quantile(50_000), None);
-        assert!(empty.quantile_draws(50_000, &mut generator(0, 0)).is_empty());
-        assert!(ratio_draws(&[0.0], &[0.0], &mut generator(0, 0)).is_empty());
+        assert!(empty.quantile_draws(50_000, DRAWS, &mut generator(0, 0)).is_empty());
+        assert!(ratio_draws(&[0.0], &[0.0], DRAWS, &mut generator(0, 0)).is_empty());
         assert_eq!(difference_interval(0.0, &[], &[], 20), None);
     }
 
@@ -223,7 +223,7 @@ mod tests {
             prop_assume!(!all.is_empty());
             all.sort_unstable();
             let truth = all[nearest_rank(all.len(), parts) - 1];
-            prop_assert_eq!(samples.weighted_quantile(parts, &drawn), truth as f64);
+            prop_assert_eq!(samples.weighted_quantile(parts, &drawn) as i64, truth);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! A whole run directory, made by hand, through `analyse`: counts, overlaps, accounts and verdicts are those that were put in.
+#![allow(clippy::unwrap_used, clippy::format_push_string, reason = "a test")]
 
 mod support;
 
-use analysis::shape::{Analysis, ClassCount, Verdict, WindowEvents};
 use analysis::analyse;
+use analysis::shape::{Analysis, ClassCount, Verdict, WindowEvents};
 use model::run::Run;
 use model::sample::ProbeKind;
 use model::{EventClass, store};
@@ -48,7 +49,8 @@ fn phase(trace: &mut Trace, start: i64, disturbed: bool) -> [Vec<(i64, i64)>; 2]
 /// The run as described above, with everything consistent.
 fn make(dir: &Path) -> (Run, Trace) {
     let mut trace = Trace::default();
-    let samples: Vec<_> = (0..3).flat_map(|at| phase(&mut trace, window_start(at, 0, SECOND), at == 1)).collect();
+    let samples: Vec<_> =
+        (0..3).flat_map(|at| phase(&mut trace, window_start(at, 0, SECOND), at == 1)).collect();
     let mut run = run(SECOND, Some(trace.len()));
     for (record, samples) in run.probes.iter_mut().zip(&samples) {
         write_samples(dir, record, samples);
@@ -83,12 +85,22 @@ fn counts_times_and_labels_are_those_put_in() {
 
     let wakeup = window(&analysis, "idle-before", ProbeKind::Wakeup);
     // A timer and two switches each; the timer's interrupt takes 4 us.
-    assert_eq!((class(wakeup, EventClass::SelfCaused).count, class(wakeup, EventClass::SelfCaused).net_ns), (3000, 4_000_000));
-    assert!(wakeup.classes.iter().all(|c| c.class == EventClass::SelfCaused || c.count == 0), "{:#?}", wakeup.classes);
+    assert_eq!(
+        (class(wakeup, EventClass::SelfCaused).count, class(wakeup, EventClass::SelfCaused).net_ns),
+        (3000, 4_000_000)
+    );
+    assert!(
+        wakeup.classes.iter().all(|c| c.class == EventClass::SelfCaused || c.count == 0),
+        "{:#?}",
+        wakeup.classes
+    );
 
     let noise = window(&analysis, "disturbed", ProbeKind::Noise);
     let tick = class(noise, EventClass::TimerTick);
-    assert_eq!((tick.count, tick.net_ns, tick.max_ns, tick.labels[0].label.as_str()), (100, 400_000, 4_000, "tick_sched_timer"));
+    assert_eq!(
+        (tick.count, tick.net_ns, tick.max_ns, tick.labels[0].label.as_str()),
+        (100, 400_000, 4_000, "tick_sched_timer")
+    );
     let work = class(noise, EventClass::Work);
     assert_eq!((work.count, work.net_ns, work.labels[0].label.as_str()), (100, 2_000_000, "vmstat_update"));
     let switch = class(noise, EventClass::Switch);
@@ -116,11 +128,17 @@ fn gaps_are_explained_by_what_overlaps_them() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path());
     let analysis = analyse(dir.path()).unwrap();
-    let noise = analysis.distributions.iter().find(|d| d.phase == "disturbed" && d.probe == ProbeKind::Noise).unwrap();
+    let noise = analysis
+        .distributions
+        .iter()
+        .find(|d| d.phase == "disturbed" && d.probe == ProbeKind::Noise)
+        .unwrap();
     let unexplained = noise.stolen.as_ref().unwrap().unexplained.unwrap();
     assert_eq!((unexplained.count, unexplained.ns), (1, 7_000));
     let share = |class| {
-        let of = |o: &&analysis::shape::Overlap| o.phase == "disturbed" && o.probe == ProbeKind::Noise && o.class == class;
+        let of = |o: &&analysis::shape::Overlap| {
+            o.phase == "disturbed" && o.probe == ProbeKind::Noise && o.class == class
+        };
         analysis.overlaps.iter().find(of).unwrap()
     };
     assert_eq!((share(EventClass::TimerTick).samples, share(EventClass::Work).samples), (100, 100));
@@ -146,7 +164,13 @@ fn accounts_balance_and_counters_agree() {
     wrong.windows[3].interrupts.get_mut("LOC").unwrap().insert(CPU, 99);
     let analysis = rewrite(dir.path(), &wrong);
     assert!(!window(&analysis, "disturbed", ProbeKind::Noise).cross_checks.iter().all(|check| check.agrees));
-    assert!(analysis.losses.statements.iter().any(|s| s.contains("the kernel counted 99 of LOC, the trace holds 100")));
+    assert!(
+        analysis
+            .losses
+            .statements
+            .iter()
+            .any(|s| s.contains("the kernel counted 99 of LOC, the trace holds 100"))
+    );
 }
 
 #[test]

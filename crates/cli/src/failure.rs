@@ -20,9 +20,18 @@ pub(crate) fn show(error: &anyhow::Error, json: bool) -> ExitCode {
     if json {
         eprintln!("{}", serde_json::json!({ "error": parts(error) }));
     } else {
-        eprintln!("stillcore: {error:#}");
+        eprintln!("stillcore: {}", sentence(error));
     }
     ExitCode::from(1)
+}
+
+/// The chain of causes in one sentence. Many errors already end with their cause's words; those are not said twice.
+pub(crate) fn sentence(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
+        "" => cause,
+        before if before.ends_with(&cause) => said,
+        _ => format!("{said}: {cause}"),
+    })
 }
 
 /// What, where and what was expected, as far as the error tells them apart.
@@ -35,6 +44,18 @@ fn parts(error: &anyhow::Error) -> serde_json::Value {
         Some(Error::Io { action, path, source }) => {
             serde_json::json!({ "what": format!("cannot {action}: {source}"), "where": path, "expected": null })
         }
-        None => serde_json::json!({ "what": format!("{error:#}"), "where": null, "expected": null }),
+        None => serde_json::json!({ "what": sentence(error), "where": null, "expected": null }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cause_is_said_twice() {
+        let full = std::io::Error::other("disk full");
+        let error = anyhow::Error::from(Error::io("write", "/x".as_ref(), full)).context("nothing was kept");
+        assert_eq!(sentence(&error), "nothing was kept: cannot write /x: disk full");
     }
 }

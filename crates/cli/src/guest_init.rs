@@ -14,13 +14,14 @@ use std::time::Duration;
 const STDOUT: &str = "/run/stillcore-lab-stdout";
 const STDERR: &str = "/run/stillcore-lab-stderr";
 
-/// The right to go on, if this process is what a lab guest was booted for.
-pub(crate) fn claim() -> Option<FirstProgram> {
-    FirstProgram::claim().filter(|_| Path::new(CONFIG_PATH).exists())
+/// Whether this process is what a lab guest was booted for.
+pub(crate) fn is_wanted() -> bool {
+    FirstProgram::claim().is_some() && Path::new(CONFIG_PATH).exists()
 }
 
 /// Does everything and powers off. Whatever fails is said on the console and, where that still works, in the results.
-pub(crate) fn run(first: FirstProgram) -> ! {
+pub(crate) fn run() -> ! {
+    let Some(first) = FirstProgram::claim() else { std::process::exit(1) };
     println!("{GREETING}");
     if let Err(error) = serve(&first) {
         println!("stillcore-lab: {error}");

@@ -5,7 +5,7 @@
 //! back, under `root/` of the result directory.
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand};
+use clap::Args;
 use lab::spec::{DEFAULT_MEMORY_MIB, parse_duration};
 use lab::{Accel, Addition, Arch, Event, Outcome, Smp, Spec, Stop};
 use std::ffi::OsString;
@@ -15,13 +15,6 @@ use std::time::Duration;
 
 /// Hidden first argument: become the words after it, bound to the process whose id comes first.
 pub(crate) const EXEC_BOUND: &str = "__exec-bound";
-
-/// Verbs of `stillcore lab`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum LabCommand {
-    /// Boot a kernel under QEMU, run a command there as root, bring its files back.
-    Run(RunArgs),
-}
 
 /// Arguments of `stillcore lab run`.
 #[derive(Debug, Args)]

@@ -19,8 +19,8 @@ use linux::sys::signals::EndSignals;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some(first) = guest_init::claim() {
-        guest_init::run(first);
+    if guest_init::is_wanted() {
+        guest_init::run();
     }
     if let Some(code) = internal::run() {
         return code;

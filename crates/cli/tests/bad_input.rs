@@ -91,7 +91,7 @@ fn a_corrupt_catalogue_entry() {
     fs::create_dir(place.path("catalogue")).unwrap();
     fs::write(place.path("catalogue/nohz_full.toml"), "id = \"nohz_full\"\ntitle = 3\n").unwrap();
     let output = place.assess(&["--catalogue", place.path("catalogue").to_str().unwrap()]).output().unwrap();
-    assert_refused(&output, &["nohz_full.toml", "title"]);
+    assert_refused(&output, &["nohz_full.toml:2", "expected a string"]);
     assert!(!place.path("run").exists());
 }
 

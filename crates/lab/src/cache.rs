@@ -1,9 +1,12 @@
 //! Where fetched kernels live, and the lock that keeps two runs from writing there at once.
 
 use crate::error::{Error, IoContext, Result};
+use crate::vm::Stop;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 /// `$XDG_CACHE_HOME/stillcore`, else `$HOME/.cache/stillcore` (XDG base directory specification: a relative or empty
 /// value counts as unset).
@@ -19,6 +22,9 @@ pub fn dir(xdg_cache_home: Option<OsString>, home: Option<OsString>) -> Result<P
         })
 }
 
+/// How often a held lock is tried again.
+const POLL: Duration = Duration::from_millis(50);
+
 /// The exclusive lock on a cache directory. The kernel drops it when the file closes, so that a killed run leaves none.
 #[derive(Debug)]
 pub struct Lock {
@@ -26,13 +32,19 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Waits for the lock; makes the directory if need be.
-    pub fn acquire(cache: &Path) -> Result<Self> {
+    /// Waits for the lock until `stop` asks; makes the directory if need be.
+    pub fn acquire(cache: &Path, stop: &Stop) -> Result<Self> {
         fs::create_dir_all(cache).context("create", cache)?;
         let path = cache.join("lock");
         let file = File::options().create(true).append(true).open(&path).context("open", &path)?;
-        file.lock().context("lock", &path)?;
-        Ok(Self { _file: file })
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(TryLockError::Error(error)) => return Err(error).context("lock", &path),
+                Err(TryLockError::WouldBlock) if stop.is_asked() => return Err(Error::StoppedEarly),
+                Err(TryLockError::WouldBlock) => thread::sleep(POLL),
+            }
+        }
     }
 }
 
@@ -52,9 +64,12 @@ mod tests {
     #[test]
     fn lock_excludes_until_dropped() {
         let dir = tempfile::tempdir().unwrap();
-        let lock = Lock::acquire(dir.path()).unwrap();
+        let stop = Stop::default();
+        let lock = Lock::acquire(dir.path(), &stop).unwrap();
         let second = File::open(dir.path().join("lock")).unwrap();
         assert!(second.try_lock().is_err());
+        stop.stop();
+        assert!(matches!(Lock::acquire(dir.path(), &stop), Err(Error::StoppedEarly)));
         drop(lock);
         assert!(second.try_lock().is_ok());
     }

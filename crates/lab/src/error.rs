@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or directory could not be read, written, made or removed.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {reason}", path.display())]
     Io {
         /// What was tried: "read", "write", "create"…
         action: &'static str,
         /// On which file.
         path: PathBuf,
-        /// What the system said.
-        source: io::Error,
+        /// What the system said. Part of the sentence, so not a link of its own in the chain of causes.
+        reason: io::Error,
     },
     /// A program that the lab drives is not on this machine.
     #[error("{program} not found: install package {package}")]
@@ -130,6 +130,9 @@ pub enum Error {
         /// Where the partial console was kept.
         console: PathBuf,
     },
+    /// The caller asked to stop before there was a guest.
+    #[error("stopped before the guest was booted")]
+    StoppedEarly,
     /// The guest was killed because the caller asked for it.
     #[error("stopped; the guest was killed, its console so far is in {}", console.display())]
     Stopped {
@@ -148,7 +151,7 @@ pub enum Error {
     },
     /// The result stream is damaged or hostile.
     #[error("bad result stream: {0}")]
-    Frame(#[from] crate::frame::FrameError),
+    Frame(crate::frame::FrameError),
     /// An entry of the result tar may not be unpacked.
     #[error("result entry {name:?} refused: {reason}")]
     UnsafeEntry {
@@ -174,6 +177,6 @@ pub(crate) trait IoContext<T> {
 
 impl<T> IoContext<T> for io::Result<T> {
     fn context(self, action: &'static str, path: impl AsRef<Path>) -> Result<T> {
-        self.map_err(|source| Error::Io { action, path: path.as_ref().to_path_buf(), source })
+        self.map_err(|reason| Error::Io { action, path: path.as_ref().to_path_buf(), reason })
     }
 }

@@ -86,7 +86,7 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
 /// Writes the archive to a new file.
 pub fn write(contents: &Contents<'_>, path: &Path) -> Result<()> {
     let file = File::create(path).context("create", path)?;
-    build(contents, BufWriter::new(file)).map_err(|(path, source)| Error::Io { action: "pack", path, source })
+    build(contents, BufWriter::new(file)).map_err(|(path, reason)| Error::Io { action: "pack", path, reason })
 }
 
 /// An I/O error with the host file it came from.

@@ -6,10 +6,11 @@
 
 use crate::apt::Apt;
 use crate::cache::Lock;
-use crate::error::{IoContext, Result};
+use crate::error::{Error, IoContext, Result};
 use crate::kernels::{KernelName, NoteSink};
 use crate::program::DPKG_DEB;
 use crate::spec::Spec;
+use crate::vm::Stop;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,18 +22,19 @@ pub(crate) fn unpack(
     spec: &Spec,
     etc_apt: &Path,
     into: &Path,
+    stop: &Stop,
     note: &mut NoteSink<'_>,
 ) -> Result<Vec<PathBuf>> {
     if spec.packages.is_empty() {
         return Ok(Vec::new());
     }
     let suite = spec.kernel.parse::<KernelName>().map_or(DEFAULT_SUITE, |name| name.suite);
-    let _lock = Lock::acquire(&spec.cache)?;
-    let apt = Apt::prepare(&spec.cache, etc_apt, suite, spec.arch)?;
+    let _lock = Lock::acquire(&spec.cache, stop)?;
+    let apt = Apt::prepare(&spec.cache, etc_apt, suite, spec.arch, stop)?;
     note(&format!("fetching {} from suite {suite}", spec.packages.join(", ")));
     for deb in fetch(&apt, &spec.packages)? {
         fs::create_dir_all(into).context("create", into)?;
-        DPKG_DEB.run(DPKG_DEB.command(["-x"]).arg(&deb).arg(into))?;
+        DPKG_DEB.run(DPKG_DEB.command(["-x"]).arg(&deb).arg(into), stop)?;
     }
     for useless in ["usr/share/doc", "usr/share/man", "usr/share/locale"] {
         // Absent in small packages.
@@ -48,7 +50,7 @@ fn fetch(apt: &Apt, packages: &[String]) -> Result<Vec<PathBuf>> {
     }
     match apt.download_with_dependencies(packages) {
         // Old lists name versions that are long gone.
-        Err(_) if !fresh => {
+        Err(Error::ProgramFailed { .. }) if !fresh => {
             apt.update()?;
             apt.download_with_dependencies(packages)
         }

@@ -1,9 +1,15 @@
 //! Runs the helpers that the lab drives (apt, dpkg-deb), with their failures as values.
 
 use crate::error::{Error, IoContext, Result};
+use crate::vm::Stop;
 use std::ffi::OsStr;
-use std::io;
-use std::process::{Command, Output, Stdio};
+use std::io::{self, Read};
+use std::process::{Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How often the end of a helper and the stop request are looked at.
+const POLL: Duration = Duration::from_millis(10);
 
 /// A helper program and the package to install where it is missing.
 #[derive(Debug, Clone, Copy)]
@@ -25,22 +31,43 @@ impl Program {
         command
     }
 
-    /// Runs to the end; a status other than 0 is an error with the last line of stderr.
-    pub(crate) fn run(self, command: &mut Command) -> Result<String> {
-        let output = command.output().map_err(|source| self.spawn_error(source))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    /// Runs to the end; a status other than 0 is an error with the line of stderr that names the cause. Killed when
+    /// `stop` asks: fetching can take minutes.
+    pub(crate) fn run(self, command: &mut Command, stop: &Stop) -> Result<String> {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| spawn_error(self.name, self.package, error))?;
+        let stdout = child.stdout.take().map(read_all);
+        let stderr = child.stderr.take().map(read_all);
+        let status = loop {
+            if let Some(status) = child.try_wait().context("wait for", self.name)? {
+                break status;
+            }
+            if stop.is_asked() {
+                // Both fail only when it is gone already.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Error::StoppedEarly);
+            }
+            thread::sleep(POLL);
+        };
+        let text =
+            |thread: Option<JoinHandle<String>>| thread.and_then(|t| t.join().ok()).unwrap_or_default();
+        if status.success() {
+            return Ok(text(stdout));
         }
-        Err(Error::ProgramFailed {
-            program: self.name.into(),
-            status: output.status.to_string(),
-            message: last_complaint(&output),
-        })
+        let message = last_complaint(&text(stderr));
+        Err(Error::ProgramFailed { program: self.name.into(), status: status.to_string(), message })
     }
+}
 
-    fn spawn_error(self, source: io::Error) -> Error {
-        spawn_error(self.name, self.package, source)
-    }
+/// Reads a pipe to its end in a thread of its own, so that neither of two can fill up and block the child.
+fn read_all(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error is what there is to show.
+        let _ = pipe.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
 }
 
 /// "Not found" becomes the package to install.
@@ -48,12 +75,11 @@ pub(crate) fn spawn_error(program: &str, package: &'static str, source: io::Erro
     if source.kind() == io::ErrorKind::NotFound {
         Error::ProgramMissing { program: program.into(), package }
     } else {
-        Err::<(), _>(source).context("run", program).expect_err("made from an error")
+        Error::Io { action: "run", path: program.into(), reason: source }
     }
 }
 
-fn last_complaint(output: &Output) -> String {
-    let stderr = String::from_utf8_lossy(&output.stderr);
+fn last_complaint(stderr: &str) -> String {
     let line = |wanted: &dyn Fn(&str) -> bool| stderr.lines().rev().map(str::trim).find(|line| wanted(line));
     // apt ends with generalities; its first "E:" line names the cause.
     stderr
@@ -62,4 +88,34 @@ fn last_complaint(output: &Output) -> String {
         .or_else(|| line(&|line| !line.is_empty()))
         .unwrap_or("no message")
         .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SH: Program = Program { name: "sh", package: "dash" };
+
+    #[test]
+    fn output_and_failure() {
+        let run = |script| SH.run(&mut SH.command(["-c", script]), &Stop::default());
+        assert_eq!(run("echo out; echo noise >&2").unwrap(), "out\n");
+        let error =
+            run("echo 'E: no mirror' >&2; echo 'E: general advice' >&2; exit 100").unwrap_err().to_string();
+        assert_eq!(error, "sh failed (exit status: 100): E: no mirror");
+    }
+
+    #[test]
+    fn more_than_a_pipe_holds_does_not_block() {
+        let script = "head -c 300000 /dev/zero | tr '\\0' x; head -c 300000 /dev/zero >&2";
+        assert_eq!(SH.run(&mut SH.command(["-c", script]), &Stop::default()).unwrap().len(), 300_000);
+    }
+
+    #[test]
+    fn stop_ends_it() {
+        let stop = Stop::default();
+        stop.stop();
+        let result = SH.run(&mut SH.command(["-c", "exec sleep 600"]), &stop);
+        assert!(matches!(result, Err(Error::StoppedEarly)), "{result:?}");
+    }
 }

@@ -76,12 +76,12 @@ pub struct Outcome {
 /// Boots a guest, runs the command there and brings the results back. Blocks; `stop` ends it from elsewhere.
 pub fn run(spec: &Spec, etc_apt: &Path, stop: &Stop, events: &mut dyn FnMut(Event<'_>)) -> Result<Outcome> {
     check(spec)?;
-    let qemu_version = qemu_version(spec.arch)?;
-    let kernel = find_kernel(spec, etc_apt, events)?;
-    let work = WorkDir::create(&spec.cache)?;
+    let qemu_version = qemu_version(spec.arch, stop)?;
+    let kernel = find_kernel(spec, etc_apt, stop, events)?;
+    let work = WorkDir::create(&spec.cache, stop)?;
     let modules = guest_modules(&kernel, &spec.modules, events)?;
     let trees =
-        packages::unpack(spec, etc_apt, &work.join("packages"), &mut |note| events(Event::Note(note)))?;
+        packages::unpack(spec, etc_apt, &work.join("packages"), stop, &mut |note| events(Event::Note(note)))?;
     let initramfs = work.join("initramfs");
     write_initramfs(spec, &modules, &trees, &initramfs)?;
     results::prepare_dir(&spec.out)?;
@@ -134,18 +134,23 @@ fn check(spec: &Spec) -> Result<()> {
 }
 
 /// Asked before anything is fetched, so that a missing emulator is the first thing one hears of.
-fn qemu_version(arch: Arch) -> Result<String> {
+fn qemu_version(arch: Arch, stop: &Stop) -> Result<String> {
     let (name, package) = arch.qemu();
     let qemu = Program { name, package };
-    let text = qemu.run(&mut qemu.command(["--version"]))?;
+    let text = qemu.run(&mut qemu.command(["--version"]), stop)?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-fn find_kernel(spec: &Spec, etc_apt: &Path, events: &mut dyn FnMut(Event<'_>)) -> Result<Kernel> {
+fn find_kernel(
+    spec: &Spec,
+    etc_apt: &Path,
+    stop: &Stop,
+    events: &mut dyn FnMut(Event<'_>),
+) -> Result<Kernel> {
     let path = Path::new(&spec.kernel);
     match spec.kernel.parse() {
         Ok(name) => {
-            kernels::fetch(&spec.cache, etc_apt, name, spec.arch, &mut |note| events(Event::Note(note)))
+            kernels::fetch(&spec.cache, etc_apt, name, spec.arch, stop, &mut |note| events(Event::Note(note)))
         }
         Err(_) => kernels::given(path, Path::new("/")),
     }

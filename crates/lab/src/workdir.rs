@@ -5,6 +5,7 @@
 
 use crate::cache::Lock;
 use crate::error::{IoContext, Result};
+use crate::vm::Stop;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -19,8 +20,8 @@ pub(crate) struct WorkDir {
 
 impl WorkDir {
     /// Makes a new one below `<cache>/work`, and removes what killed runs have left there.
-    pub(crate) fn create(cache: &Path) -> Result<Self> {
-        let _guard = Lock::acquire(cache)?;
+    pub(crate) fn create(cache: &Path, stop: &Stop) -> Result<Self> {
+        let _guard = Lock::acquire(cache, stop)?;
         let base = cache.join("work");
         fs::create_dir_all(&base).context("create", &base)?;
         remove_abandoned(&base);
@@ -61,10 +62,10 @@ mod tests {
     #[test]
     fn living_stay_and_abandoned_go() {
         let cache = tempfile::tempdir().unwrap();
-        let first = WorkDir::create(cache.path()).unwrap();
+        let first = WorkDir::create(cache.path(), &Stop::default()).unwrap();
         fs::create_dir(cache.path().join("work/77")).unwrap();
         fs::write(cache.path().join("work/77").join(LOCK), "").unwrap();
-        let second = WorkDir::create(cache.path()).unwrap();
+        let second = WorkDir::create(cache.path(), &Stop::default()).unwrap();
         assert!(first.path.exists() && second.path.exists() && first.path != second.path);
         assert!(!cache.path().join("work/77").exists());
         drop(first);

@@ -39,8 +39,8 @@ const TESTS: [Test; 4] = [
 ];
 
 fn main() {
-    if let Some(first) = guest_init::claim() {
-        guest_init::run(first);
+    if guest_init::is_wanted() {
+        guest_init::run();
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {

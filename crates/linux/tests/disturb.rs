@@ -132,7 +132,7 @@ fn all_six_at_once_in_control_groups() -> Outcome {
 
 /// A rate is an upper bound that an idle machine reaches; a duration ends a stressor without being told.
 fn what_is_asked_is_what_is_done() -> Outcome {
-    let options = Options { rate: Some(50.0), duration: Duration::from_millis(600), ..Options::default() };
+    let options = Options { rate: Some(50.0), duration: Duration::from_secs(2), ..Options::default() };
     let disturbance = start(&["u_fork", "fault", "sock"], &some_cpus(), &options);
     let deadline = Instant::now() + Duration::from_secs(10);
     while !disturbance.status().iter().all(|child| child.ended) && Instant::now() < deadline {

@@ -4,12 +4,14 @@
 //! those of a real run do.
 
 use analysis::shape::{
-    ClassCount, Comparison, CountNs, CrossCheck, Distribution, Exceedance, LabelCount, LossSection, Overlap, Quantile, Stolen,
-    TraceAccount, Verdict, WindowEvents,
+    ClassCount, Comparison, CountNs, CrossCheck, Distribution, Exceedance, LabelCount, LossSection, Overlap,
+    Quantile, Stolen, TraceAccount, Verdict, WindowEvents,
 };
 use analysis::{Analysis, shape};
 use model::events::{EventCatalogue, Remedy};
-use model::machine::{Clocksource, CpuTopology, Kernel, Limits, Machine, MachineState, Snapshot, Topology, Tracing};
+use model::machine::{
+    Clocksource, CpuTopology, Kernel, Limits, Machine, MachineState, Snapshot, Topology, Tracing,
+};
 use model::run::{Losses, ObserverCost, Phase, ProbeRecord, Run, TraceCpu, TraceRecord, Window};
 use model::sample::{Policy, ProbeKind};
 use model::stressor::{StressorRecord, StressorState, Witness};
@@ -84,8 +86,14 @@ pub(crate) fn catalogue() -> EventCatalogue {
         (EventClass::Softirq, remedy(&["rcu_nocbs", "nohz_full"], None)),
         (EventClass::Work, remedy(&["workqueue-cpumask"], None)),
         (EventClass::Switch, remedy(&["isolcpus", "workqueue-cpumask"], None)),
-        (EventClass::Tlb, remedy(&[], Some("a TLB shootdown reaches every CPU that runs a thread of the process"))),
-        (EventClass::Unexplained, remedy(&[], Some("no recorded event explains the time: firmware or the hypervisor"))),
+        (
+            EventClass::Tlb,
+            remedy(&[], Some("a TLB shootdown reaches every CPU that runs a thread of the process")),
+        ),
+        (
+            EventClass::Unexplained,
+            remedy(&[], Some("no recorded event explains the time: firmware or the hypervisor")),
+        ),
     ];
     EventCatalogue { events: Vec::new(), classes: BTreeMap::from(classes) }
 }
@@ -109,7 +117,13 @@ fn samples(probe: ProbeKind, phase: usize, cpu: u32) -> Vec<(i64, i64)> {
     let mut draw = Draw(u64::from(cpu) * 101 + phase as u64 * 7 + u64::from(probe == ProbeKind::Noise));
     let disturbed = phase == 1;
     let start = window_start(probe, phase);
-    let n = if probe == ProbeKind::Wakeup { 10_000 } else if disturbed { 3_900 } else { 2_510 };
+    let n = if probe == ProbeKind::Wakeup {
+        10_000
+    } else if disturbed {
+        3_900
+    } else {
+        2_510
+    };
     let value = |draw: &mut Draw| {
         let (base, mean) = if probe == ProbeKind::Wakeup { (2_900.0, 600.0) } else { (1_150.0, 420.0) };
         let load = if disturbed { 1.6 } else { 1.0 };
@@ -233,14 +247,22 @@ fn window_events(probe: ProbeKind, phase: usize, cpu: u32) -> WindowEvents {
     let row = |class| {
         let absent = matches!(class, EventClass::Throttle | EventClass::Unexplained);
         let (count, mean_ns, max_ns, labels): (u64, u64, u64, &[(&str, u64)]) = match class {
-            EventClass::IpiCall => (disturbed * 640, 1_900, 9_800, &[("flush_tlb_func", 70), ("do_sync_core", 30)]),
+            EventClass::IpiCall => {
+                (disturbed * 640, 1_900, 9_800, &[("flush_tlb_func", 70), ("do_sync_core", 30)])
+            }
             EventClass::IpiResched => (disturbed * 31, 1_200, 4_100, &[]),
             EventClass::TimerTick => (2_500, 1_650, 14_200, &[("tick_nohz_handler", 100)]),
-            EventClass::Softirq => (210 + disturbed * 300, 820, 21_000, &[("TIMER", 60), ("RCU", 30), ("SCHED", 10)]),
+            EventClass::Softirq => {
+                (210 + disturbed * 300, 820, 21_000, &[("TIMER", 60), ("RCU", 30), ("SCHED", 10)])
+            }
             EventClass::Work => (disturbed * 12, 3_900, 11_000, &[("vmstat_update", 100)]),
-            EventClass::Switch => (disturbed * 14, 8_800, 31_400, &[("kworker/3:1", 80), ("<script>alert(1)</script>", 20)]),
+            EventClass::Switch => {
+                (disturbed * 14, 8_800, 31_400, &[("kworker/3:1", 80), ("<script>alert(1)</script>", 20)])
+            }
             EventClass::Irq => (u64::from(phase == 2), 5_400, 5_400, &[("virtio2-req.0", 100)]),
-            EventClass::SelfCaused if probe == ProbeKind::Wakeup => (20_100, 1_100, 8_000, &[("probe timer", 50)]),
+            EventClass::SelfCaused if probe == ProbeKind::Wakeup => {
+                (20_100, 1_100, 8_000, &[("probe timer", 50)])
+            }
             EventClass::SelfCaused => (200, 900, 3_000, &[("probe timer", 50)]),
             _ => (0, 0, 0, &[]),
         };
@@ -321,16 +343,41 @@ fn comparisons(cpu: u32) -> Vec<Comparison> {
         sentence: sentence.into(),
     };
     vec![
-        row("wakeup p99", "ns", [6_640.0, 13_900.0, 6_610.0], Verdict::Worse,
-            "disturbed wakeup p99 was 13.9 us against 6.64 us and 6.61 us idle: told apart"),
-        row("wakeup p50", "ns", [3_310.0, 3_560.0, 3_480.0], Verdict::CannotTell,
-            "the two idle controls differ by 0.17 us themselves, more than the 0.08 us that disturbing added: this run cannot tell"),
-        row("noise share", "share", [0.000_39, 0.000_72, 0.000_4], Verdict::Worse,
-            "disturbed noise share was 0.072 % against 0.039 % and 0.040 % idle: told apart"),
-        row("ipi.call per second", "per s", [0.0, 64.0, 0.0], Verdict::Worse,
-            "disturbed ipi.call came 64.0 times a second against 0 and 0 idle: told apart"),
-        row("timer.tick per second", "per s", [250.0, 250.0, 250.0], Verdict::CannotTell,
-            "timer.tick came as often with disturbance as without: this run cannot tell"),
+        row(
+            "wakeup p99",
+            "ns",
+            [6_640.0, 13_900.0, 6_610.0],
+            Verdict::Worse,
+            "disturbed wakeup p99 was 13.9 us against 6.64 us and 6.61 us idle: told apart",
+        ),
+        row(
+            "wakeup p50",
+            "ns",
+            [3_310.0, 3_560.0, 3_480.0],
+            Verdict::CannotTell,
+            "the two idle controls differ by 0.17 us themselves, more than the 0.08 us that disturbing added: this run cannot tell",
+        ),
+        row(
+            "noise share",
+            "share",
+            [0.000_39, 0.000_72, 0.000_4],
+            Verdict::Worse,
+            "disturbed noise share was 0.072 % against 0.039 % and 0.040 % idle: told apart",
+        ),
+        row(
+            "noise ipi.call per second",
+            "per s",
+            [0.0, 64.0, 0.0],
+            Verdict::Worse,
+            "disturbed ipi.call came 64.0 times a second against 0 and 0 idle: told apart",
+        ),
+        row(
+            "noise timer.tick per second",
+            "per s",
+            [250.0, 250.0, 250.0],
+            Verdict::CannotTell,
+            "timer.tick came as often with disturbance as without: this run cannot tell",
+        ),
     ]
 }
 
@@ -355,7 +402,7 @@ fn run(cpus: &[u32], analysis: &Analysis) -> Run {
             t1_ns: t0_ns + WINDOW,
             interrupts: BTreeMap::from([("LOC".to_owned(), cpus.iter().map(|&cpu| (cpu, 2_501)).collect())]),
             softirqs: BTreeMap::new(),
-            steal_ns: cpus.iter().map(|&cpu| (cpu, 10_000_000)).collect(),
+            steal_ns: BTreeMap::new(),
         }
     });
     let words = |text: &str| text.split(' ').map(str::to_owned).collect();
@@ -454,7 +501,14 @@ fn stressors() -> Vec<StressorRecord> {
 
 fn findings(cpus: &[u32]) -> Vec<Finding> {
     use FindingState::{Boot, Fixable, NotApplicable, Ok, Unknown};
-    let finding = |id: &str, title: &str, state, want: &str, have: Option<&str>, reason: &str, removes: &[EventClass], remedy: Option<&str>| {
+    let finding = |id: &str,
+                   title: &str,
+                   state,
+                   want: &str,
+                   have: Option<&str>,
+                   reason: &str,
+                   removes: &[EventClass],
+                   remedy: Option<&str>| {
         Finding {
             id: id.into(),
             title: title.into(),
@@ -469,20 +523,76 @@ fn findings(cpus: &[u32]) -> Vec<Finding> {
         }
     };
     vec![
-        finding("nohz_full", "Full dynticks", Boot, "2-3", Some(""), "the tick is not stopped on CPUs 2-3",
-            &[EventClass::TimerTick], Some("nohz_full=2-3")),
-        finding("isolcpus", "Isolation from the scheduler", Boot, "2-3", Some(""), "no CPU is isolated",
-            &[EventClass::Switch, EventClass::Migrate], Some("isolcpus=managed_irq,domain,2-3")),
-        finding("workqueue-cpumask", "Unbound workqueues", Fixable, "3", Some("f"),
-            "unbound work items may run on CPUs 2-3", &[EventClass::Work],
-            Some("echo 3 > /sys/devices/virtual/workqueue/cpumask")),
-        finding("irq-affinity", "IRQ affinity", Ok, "0-1", Some("0-1"), "no IRQ may run on CPUs 2-3", &[EventClass::Irq], None),
-        finding("ksm-run", "Kernel same-page merging", Fixable, "0", Some("1"), "ksmd may run", &[],
-            Some("echo 0 > /sys/kernel/mm/ksm/run")),
-        finding("transparent_hugepage", "Transparent huge pages", NotApplicable, "never", None,
-            "this kernel was built without them", &[], None),
-        finding("rcu_nocbs", "RCU callback offloading", Unknown, "2-3", None, "the build options could not be read",
-            &[EventClass::Softirq], None),
+        finding(
+            "nohz_full",
+            "Full dynticks",
+            Boot,
+            "2-3",
+            Some(""),
+            "the tick is not stopped on CPUs 2-3",
+            &[EventClass::TimerTick],
+            Some("nohz_full=2-3"),
+        ),
+        finding(
+            "isolcpus",
+            "Isolation from the scheduler",
+            Boot,
+            "2-3",
+            Some(""),
+            "no CPU is isolated",
+            &[EventClass::Switch, EventClass::Migrate],
+            Some("isolcpus=managed_irq,domain,2-3"),
+        ),
+        finding(
+            "workqueue-cpumask",
+            "Unbound workqueues",
+            Fixable,
+            "3",
+            Some("f"),
+            "unbound work items may run on CPUs 2-3",
+            &[EventClass::Work],
+            Some("echo 3 > /sys/devices/virtual/workqueue/cpumask"),
+        ),
+        finding(
+            "irq-affinity",
+            "IRQ affinity",
+            Ok,
+            "0-1",
+            Some("0-1"),
+            "no IRQ may run on CPUs 2-3",
+            &[EventClass::Irq],
+            None,
+        ),
+        finding(
+            "ksm-run",
+            "Kernel same-page merging",
+            Fixable,
+            "0",
+            Some("1"),
+            "ksmd may run",
+            &[],
+            Some("echo 0 > /sys/kernel/mm/ksm/run"),
+        ),
+        finding(
+            "transparent_hugepage",
+            "Transparent huge pages",
+            NotApplicable,
+            "never",
+            None,
+            "this kernel was built without them",
+            &[],
+            None,
+        ),
+        finding(
+            "rcu_nocbs",
+            "RCU callback offloading",
+            Unknown,
+            "2-3",
+            None,
+            "the build options could not be read",
+            &[EventClass::Softirq],
+            None,
+        ),
     ]
 }
 
@@ -522,7 +632,10 @@ fn machine() -> Snapshot {
                 smt_active: Some(false),
                 cpus: (0..4).map(cpu).collect(),
             },
-            clocksource: Clocksource { current: Some("tsc".into()), available: vec!["tsc".into(), "kvm-clock".into()] },
+            clocksource: Clocksource {
+                current: Some("tsc".into()),
+                available: vec!["tsc".into(), "kvm-clock".into()],
+            },
             limits: Limits {
                 euid: 0,
                 rtprio: Some(0),
@@ -532,7 +645,12 @@ fn machine() -> Snapshot {
                 rt_period_us: Some(1_000_000),
                 fair_server_runtime_ns: BTreeMap::new(),
             },
-            tracing: Tracing { tracefs: true, mounted_at: None, lockdown: None, tracers: vec!["function".into(), "nop".into()] },
+            tracing: Tracing {
+                tracefs: true,
+                mounted_at: None,
+                lockdown: None,
+                tracers: vec!["function".into(), "nop".into()],
+            },
         },
         state: MachineState::default(),
     }

@@ -58,7 +58,7 @@ pub fn count(value: u64) -> String {
 /// A rate per second: `1,250/s`, `249.8/s`, `0.0033/s`.
 pub fn rate(per_s: f64) -> String {
     match per_s {
-        r if r == 0.0 => "0/s".to_owned(),
+        0.0 => "0/s".to_owned(),
         r if r >= 999.5 => format!("{}/s", count(r.round() as u64)),
         r if r >= 0.1 => format!("{}/s", significant(r, 4)),
         r => format!("{}/s", significant(r, 2)),
@@ -67,18 +67,47 @@ pub fn rate(per_s: f64) -> String {
 
 /// An upper bound of a rate: two significant digits, rounded up, so that what is printed still is a bound.
 pub fn rate_up(per_s: f64) -> String {
-    if per_s <= 0.0 || !per_s.is_finite() {
-        return rate(per_s);
+    format!("{}/s", significant(two_digits_up(per_s), 2))
+}
+
+fn two_digits_up(value: f64) -> f64 {
+    if value <= 0.0 || !value.is_finite() {
+        return 0.0;
     }
-    let step = 10f64.powf(per_s.log10().floor() - 1.0);
+    let step = 10f64.powf(value.log10().floor() - 1.0);
     // A bound that is a round number itself must not be lifted by the error of the division.
-    format!("{}/s", significant((per_s / step - 1e-9).ceil() * step, 2))
+    (value / step - 1e-9).ceil() * step
+}
+
+/// A round time as short as it reads, for ticks and thresholds: `20 us`, `0.5 ms`, `1.25 s`.
+pub fn ns_round(value_ns: f64) -> String {
+    let (divisor, unit) = match value_ns.abs() {
+        s if s < 999.5 => (1.0, "ns"),
+        s if s < 999_500.0 => (1e3, "us"),
+        s if s < 999_500_000.0 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{} {unit}", short(value_ns / divisor))
+}
+
+/// A number without the zeros it does not need, four decimals at most.
+pub fn short(value: f64) -> String {
+    let text = format!("{value:.4}");
+    match trimmed(&text) {
+        "" | "-0" => "0".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// An upper bound of a share, rounded up like [`rate_up`].
+pub fn share_up(value: f64) -> String {
+    share(two_digits_up(value))
 }
 
 /// A share of one as a percentage, down to where powers of ten read better: `12.5 %`, `0.041 %`, `3.1e-6`.
 pub fn share(value: f64) -> String {
     match value {
-        v if v == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         v if v.abs() < 1e-5 => format!("{v:.1e}"),
         v => format!("{} %", significant(v * 100.0, 3)),
     }
@@ -156,6 +185,12 @@ mod tests {
         assert_eq!(rate_up(0.075), "0.075/s");
         assert_eq!(rate_up(0.3), "0.30/s");
         assert_eq!(rate_up(0.3001), "0.31/s");
+        assert_eq!(rate_up(0.0), "0/s");
+        assert_eq!(share_up(3e-4), "0.0300 %");
+        assert_eq!(share_up(3.01e-7), "3.1e-7");
+        assert_eq!(ns_round(20_000.0), "20 us");
+        assert_eq!(ns_round(500_000.0), "500 us");
+        assert_eq!(short(0.25), "0.25");
         assert_eq!(share(0.125), "12.5 %");
         assert_eq!(share(0.000_41), "0.0410 %");
         assert_eq!(share(3.1e-6), "3.1e-6");

@@ -12,6 +12,7 @@ use sched::paper_sets::{IEEE_ACCESS_2020, PaperSet};
 use sched::{Limits, Task, TaskSet, jitter_margin, jitter_steps, response_times};
 use serde::{Deserialize, Serialize};
 
+use crate::distribution::maximum;
 use crate::format;
 
 /// Changes of a ceiling looked at when searching the first step; the published set has a handful below its margin.
@@ -143,7 +144,8 @@ fn answer(set: &TaskSet, jitter_ns: u64) -> Answer {
 /// The largest observed wake-up latency with its circumstances; `None` without a single counted sample.
 fn evidence(analysis: &Analysis) -> Option<Evidence> {
     let windows = || analysis.distributions.iter().filter(|d| d.probe == ProbeKind::Wakeup);
-    let worst = windows().filter(|d| maximum(d).is_some()).max_by_key(|d| (maximum(d), std::cmp::Reverse(d.cpu)))?;
+    let worst =
+        windows().filter(|d| maximum(d).is_some()).max_by_key(|d| (maximum(d), std::cmp::Reverse(d.cpu)))?;
     Some(Evidence {
         jitter_ns: maximum(worst)?.max(0) as u64,
         phase: worst.phase.clone(),
@@ -155,10 +157,6 @@ fn evidence(analysis: &Analysis) -> Option<Evidence> {
         ring_lost: windows().map(|d| d.ring_lost).sum(),
         duration_ns: windows().map(|d| d.duration_ns).sum(),
     })
-}
-
-fn maximum(window: &Distribution) -> Option<i64> {
-    window.corrected_max_ns.max(window.observed_max_ns)
 }
 
 /// Lost samples can hide a larger latency: then "fails" still stands, "holds" does not.
@@ -276,9 +274,11 @@ mod tests {
             window.corrected_max_ns = Some(jitter_ns.min(20_000));
             window.observed_max_ns = Some(jitter_ns.min(20_000));
         }
-        let wakeup = document.analysis.distributions.iter_mut().find(|d| {
-            d.probe == ProbeKind::Wakeup && d.phase == "disturbed"
-        });
+        let wakeup = document
+            .analysis
+            .distributions
+            .iter_mut()
+            .find(|d| d.probe == ProbeKind::Wakeup && d.phase == "disturbed");
         wakeup.unwrap().corrected_max_ns = Some(jitter_ns);
         guarantee(&document.run, &document.analysis)
     }

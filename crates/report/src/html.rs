@@ -37,8 +37,18 @@ const SECTIONS: &[Section] = &[
     section("wakeup", "Wake-up latency", include_str!("../templates/wakeup.html"), wakeup::figures),
     section("noise", "Noise", include_str!("../templates/noise.html"), noise::figures),
     section("events", "Interference events", include_str!("../templates/events.html"), events::figures),
-    section("overlap", "Overlap of samples and events", include_str!("../templates/overlap.html"), overlap::figures),
-    section("comparison", "Disturbed against idle", include_str!("../templates/comparison.html"), comparison::figures),
+    section(
+        "overlap",
+        "Overlap of samples and events",
+        include_str!("../templates/overlap.html"),
+        overlap::figures,
+    ),
+    section(
+        "comparison",
+        "Disturbed against idle",
+        include_str!("../templates/comparison.html"),
+        comparison::figures,
+    ),
     section("guarantee", "Guarantee", include_str!("../templates/guarantee.html"), nothing),
     section("findings", "Audit of the isolation", include_str!("../templates/findings.html"), nothing),
     section("disturbance", "Disturbances", include_str!("../templates/disturbance.html"), nothing),
@@ -94,7 +104,9 @@ pub fn page(document: &Document) -> Result<String, Error> {
     for section in SECTIONS {
         let x = (section.figures)(document);
         let body = render(&environment, section.id, context! { doc => doc.clone(), x => x })?;
-        sections.push(context! { id => section.id, title => section.title, body => Value::from_safe_string(body) });
+        sections.push(
+            context! { id => section.id, title => section.title, body => Value::from_safe_string(body) },
+        );
     }
     render(&environment, "page", context! { doc => doc, sections => sections, several => several })
 }
@@ -123,7 +135,9 @@ fn environment() -> Result<Environment<'static>, Error> {
 
 fn render(environment: &Environment, name: &'static str, values: Value) -> Result<String, Error> {
     let template = environment.get_template(name);
-    template.and_then(|template| template.render(values)).map_err(|source| Error::Template { section: name, source })
+    template
+        .and_then(|template| template.render(values))
+        .map_err(|source| Error::Template { section: name, source })
 }
 
 /// A value for templates from anything that serialises.

@@ -81,8 +81,8 @@ pub fn assess_value(document: &Document) -> Result<Value, Error> {
 /// The object as text, one line, newline at the end.
 pub fn assess_json(document: &Document) -> Result<String, Error> {
     let value = assess_value(document)?;
-    let mut text = serde_json::to_string(&value)
-        .map_err(|source| Error::Json { what: "the assessment", source })?;
+    let mut text =
+        serde_json::to_string(&value).map_err(|source| Error::Json { what: "the assessment", source })?;
     text.push('\n');
     Ok(text)
 }

@@ -8,8 +8,9 @@
 //! | `guarantee` | response times with the observed maximum as release jitter |
 //! | `advice/` | what is wrong, in order of cost, and the next command |
 //! | `outcome` | pass or finding: the exit status |
+//! | `distribution` | quantiles and maxima, missed releases charged |
 //! | `pooled` | event counts over all measured CPUs |
-//! | `format` | numbers with their units |
+//! | `format`, `words` | numbers with their units, classes in words |
 //! | `text/` | the terminal summary |
 //! | `json` | the one object of `--json` |
 //! | `html/`, `templates/` | one offline page: a file and a partial a section |
@@ -17,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod distribution;
 pub mod document;
 mod error;
 #[cfg(test)]
@@ -27,8 +29,9 @@ mod html;
 mod json;
 pub mod outcome;
 pub mod pooled;
-mod text;
 pub mod svg;
+mod text;
+mod words;
 
 // The fixture is shared with the demo, which sees this crate from outside.
 #[cfg(test)]
@@ -42,3 +45,4 @@ pub use html::page;
 pub use json::{assess_json, assess_value};
 pub use outcome::{Outcome, Status};
 pub use text::{TextOptions, summary};
+pub use words::class_title;

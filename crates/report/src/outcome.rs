@@ -125,8 +125,10 @@ mod tests {
     #[test]
     fn the_probe_itself_and_withheld_verdicts_are_no_findings() {
         let own = of(|d| d.analysis.comparisons.push(comparison("self per second", Verdict::Worse)));
-        let unsure = of(|d| d.analysis.comparisons.push(comparison("ipi.call per second", Verdict::CannotTell)));
-        let withheld = of(|d| d.analysis.comparisons.push(comparison("ipi.call per second", Verdict::Withheld)));
+        let unsure =
+            of(|d| d.analysis.comparisons.push(comparison("ipi.call per second", Verdict::CannotTell)));
+        let withheld =
+            of(|d| d.analysis.comparisons.push(comparison("ipi.call per second", Verdict::Withheld)));
         let better = of(|d| d.analysis.comparisons.push(comparison("wakeup p50", Verdict::Better)));
         let unknown = of(|d| d.findings[0].state = FindingState::Unknown);
         for found in [own, unsure, withheld, better, unknown] {

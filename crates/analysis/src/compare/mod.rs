@@ -41,8 +41,14 @@ pub struct EventTrust<'a> {
     pub whole: &'a dyn Fn(u32) -> bool,
 }
 
-/// Every comparison of a run. Empty where no phase was disturbed.
-pub fn compare(run: &Run, windows: &[WindowData<'_>], trust: &EventTrust<'_>) -> Vec<Comparison> {
+/// Every comparison of a run, with `draws` draws of each bootstrap ([`resample::DRAWS`] in a report). Empty where no phase was
+/// disturbed.
+pub fn compare(
+    run: &Run,
+    windows: &[WindowData<'_>],
+    trust: &EventTrust<'_>,
+    draws: usize,
+) -> Vec<Comparison> {
     let Some(phases) = Phases::of(run) else { return Vec::new() };
     let seed = run.seeds.get("analysis").copied().unwrap_or(0);
     let mut comparisons = Vec::new();
@@ -58,7 +64,7 @@ pub fn compare(run: &Run, windows: &[WindowData<'_>], trust: &EventTrust<'_>) ->
             })
         };
         let (wakeup, noise) = (trio(ProbeKind::Wakeup), trio(ProbeKind::Noise));
-        let mut figures = Figures { cpu, seed, next: u64::from(cpu) << 8, out: &mut comparisons };
+        let mut figures = Figures { cpu, seed, draws, next: u64::from(cpu) << 8, out: &mut comparisons };
         figures.wakeup(wakeup);
         figures.noise(noise);
         for (probe, trio) in [(ProbeKind::Wakeup, wakeup), (ProbeKind::Noise, noise)] {
@@ -92,6 +98,7 @@ const NAMES: [&str; 3] = ["the idle control before", "the disturbed phase", "the
 struct Figures<'o> {
     cpu: u32,
     seed: u64,
+    draws: usize,
     /// Number of the next stream of random numbers.
     next: u64,
     out: &'o mut Vec<Comparison>,
@@ -142,7 +149,11 @@ impl Figures<'_> {
                 let mut generator = self.generator();
                 let samples = blocked[at].as_ref()?;
                 let value = samples.quantile(parts)? as f64;
-                Some((value, samples.quantile_draws(parts, &mut generator), samples.block_count()))
+                Some((
+                    value,
+                    samples.quantile_draws(parts, self.draws, &mut generator),
+                    samples.block_count(),
+                ))
             });
             self.sampled(figure, "ns", windows, drawn);
         }
@@ -187,15 +198,16 @@ impl Figures<'_> {
             return;
         }
         let blocks = windows.map(|window| window.map(|w| NoiseBlocks::of(&w)));
-        let figures: [(&str, &'static str, fn(&NoiseBlocks) -> &Vec<f64>); 2] =
-            [("noise share", "share", |b| &b.stolen_s), ("noise gaps per second", "per s", |b| &b.gaps)];
-        for (figure, unit, part) in figures {
+        for (figure, unit) in [("noise share", "share"), ("noise gaps per second", "per s")] {
+            let part = |blocks: &NoiseBlocks| {
+                if unit == "share" { blocks.stolen_s.clone() } else { blocks.gaps.clone() }
+            };
             let drawn = [0, 1, 2].map(|at| {
                 let mut generator = self.generator();
                 let blocks = blocks[at].as_ref()?;
                 let ran: f64 = blocks.ran_s.iter().sum();
                 let value = part(blocks).iter().sum::<f64>() / ran;
-                let draws = resample::ratio_draws(part(blocks), &blocks.ran_s, &mut generator);
+                let draws = resample::ratio_draws(&part(blocks), &blocks.ran_s, self.draws, &mut generator);
                 (ran > 0.0).then_some((value, draws, blocks.ran_s.len()))
             });
             self.sampled(figure, unit, windows, drawn);

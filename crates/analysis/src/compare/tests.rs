@@ -10,6 +10,8 @@ use rand_chacha::rand_core::Rng;
 
 const PHASES: [&str; 3] = ["idle-before", "disturbed", "idle-after"];
 const SECOND: i64 = 1_000_000_000;
+/// Fewer than a report's, for speed.
+const DRAWS: usize = 200;
 
 fn run() -> Run {
     let phase = |(at, name): (usize, &&str)| {
@@ -65,27 +67,38 @@ fn wakeup_record(phase: &str, n: i64) -> ProbeRecord {
     ProbeRecord { phase: phase.into(), t1_ns: n * 1_000_000, ..record(ProbeKind::Wakeup) }
 }
 
-fn compared(run: &Run, windows: &[(ProbeRecord, Intervals)], tallies: &[Option<Tally>; 3]) -> Vec<Comparison> {
+fn compared(
+    run: &Run,
+    windows: &[(ProbeRecord, Intervals)],
+    tallies: &[Option<Tally>; 3],
+) -> Vec<Comparison> {
     let data: Vec<WindowData<'_>> = windows
         .iter()
         .zip(tallies)
         .map(|((record, intervals), tally)| WindowData { record, intervals, tally: tally.as_ref() })
         .collect();
     let observable = EventClass::ALL.iter().copied().collect();
-    compare(run, &data, &EventTrust { observable: &observable, whole: &|_| true })
+    compare(run, &data, &EventTrust { observable: &observable, whole: &|_| true }, DRAWS)
 }
 
 fn wakeups(random: &mut ChaCha8Rng, n: i64, rho: f64, factors: [f64; 3]) -> Vec<Comparison> {
     let windows: Vec<_> = PHASES
         .iter()
         .zip(factors)
-        .map(|(phase, factor)| (wakeup_record(phase, n), Intervals::new(&latencies(random, n, rho, factor), 0)))
+        .map(|(phase, factor)| {
+            (wakeup_record(phase, n), Intervals::new(&latencies(random, n, rho, factor), 0))
+        })
         .collect();
     compared(&run(), &windows, &[None, None, None])
 }
 
 /// Noise windows of `seconds` with bursts of `burst` gaps at `per_s` bursts a second.
-fn noise(random: &mut ChaCha8Rng, seconds: i64, burst: u32, per_s: [f64; 3]) -> [(ProbeRecord, Vec<Sample>); 3] {
+fn noise(
+    random: &mut ChaCha8Rng,
+    seconds: i64,
+    burst: u32,
+    per_s: [f64; 3],
+) -> [(ProbeRecord, Vec<Sample>); 3] {
     [0, 1, 2].map(|at| {
         let length = seconds * SECOND;
         let slices = (0..seconds).map(|s| [s * SECOND, s * SECOND + 900_000_000]).collect();
@@ -102,7 +115,11 @@ fn noise(random: &mut ChaCha8Rng, seconds: i64, burst: u32, per_s: [f64; 3]) -> 
             for k in 0..burst {
                 let t_ns = (t * 1e9) as i64 + i64::from(k) * 300_000;
                 if t_ns % SECOND < 900_000_000 && t_ns < length {
-                    samples.push(Sample { t_ns, value_ns: (5_000.0 * (0.5 * normal(random)).exp()) as i64, ..Sample::default() });
+                    samples.push(Sample {
+                        t_ns,
+                        value_ns: (5_000.0 * (0.5 * normal(random)).exp()) as i64,
+                        ..Sample::default()
+                    });
                 }
             }
         }
@@ -130,7 +147,11 @@ fn noises(random: &mut ChaCha8Rng, seconds: i64, burst: u32, per_s: [f64; 3]) ->
 }
 
 fn verdict(comparisons: &[Comparison], figure: &str) -> Verdict {
-    comparisons.iter().find(|c| c.figure == figure).unwrap_or_else(|| panic!("no {figure} in {comparisons:#?}")).verdict
+    comparisons
+        .iter()
+        .find(|c| c.figure == figure)
+        .unwrap_or_else(|| panic!("no {figure} in {comparisons:#?}"))
+        .verdict
 }
 
 fn told(verdict: Verdict) -> bool {
@@ -163,7 +184,8 @@ fn the_same_run_gives_the_same_answer() {
 #[test]
 fn ten_times_the_noise_is_told_apart() {
     let comparisons = noises(&mut resample::generator(6, 0), 10, 1, [5.0, 50.0, 5.0]);
-    for figure in ["noise share", "noise gaps per second", "noise irq per second", "noise softirq per second"] {
+    for figure in ["noise share", "noise gaps per second", "noise irq per second", "noise softirq per second"]
+    {
         assert_eq!(verdict(&comparisons, figure), Verdict::Worse, "{figure}");
     }
 }
@@ -185,7 +207,11 @@ fn a_missing_control_or_a_full_ring_withholds() {
         .collect();
     let comparisons = compared(&run(), &windows, &[None, None, None]);
     assert!(comparisons.iter().all(|c| c.verdict == Verdict::Withheld), "{comparisons:#?}");
-    assert!(comparisons[0].sentence.contains("the idle control after is missing"), "{}", comparisons[0].sentence);
+    assert!(
+        comparisons[0].sentence.contains("the idle control after is missing"),
+        "{}",
+        comparisons[0].sentence
+    );
 
     let windows: Vec<_> = PHASES
         .iter()
@@ -206,7 +232,15 @@ fn a_trace_with_holes_withholds_events_and_nothing_else() {
         .map(|(record, samples)| {
             let mut tally = Tally::new(&record, Intervals::default(), 0);
             let (class, t0_ns, t1_ns) = (EventClass::Irq, 100, 200);
-            tally.span(&crate::spans::Span { cpu: 1, class, t0_ns, t1_ns, net_ns: 100, label: 0, counts: true });
+            tally.span(&crate::spans::Span {
+                cpu: 1,
+                class,
+                t0_ns,
+                t1_ns,
+                net_ns: 100,
+                label: 0,
+                counts: true,
+            });
             (record, Intervals::new(&samples, 0), tally)
         })
         .collect();
@@ -215,7 +249,8 @@ fn a_trace_with_holes_withholds_events_and_nothing_else() {
         .map(|(record, intervals, tally)| WindowData { record, intervals, tally: Some(tally) })
         .collect();
     let observable = BTreeSet::from([EventClass::Irq]);
-    let comparisons = compare(&run(), &data, &EventTrust { observable: &observable, whole: &|_| false });
+    let comparisons =
+        compare(&run(), &data, &EventTrust { observable: &observable, whole: &|_| false }, DRAWS);
     assert_eq!(verdict(&comparisons, "noise irq per second"), Verdict::Withheld);
     assert_ne!(verdict(&comparisons, "noise share"), Verdict::Withheld);
 }
@@ -243,7 +278,11 @@ fn a_run_without_a_disturbed_phase_compares_nothing() {
 }
 
 /// Share of the repetitions in which a figure is told apart, where nothing differs.
-fn false_verdicts(repetitions: usize, seed: u64, one: impl Fn(&mut ChaCha8Rng) -> Vec<Comparison>) -> Vec<(String, f64)> {
+fn false_verdicts(
+    repetitions: usize,
+    seed: u64,
+    one: impl Fn(&mut ChaCha8Rng) -> Vec<Comparison>,
+) -> Vec<(String, f64)> {
     let mut counts = std::collections::BTreeMap::<String, usize>::new();
     for repetition in 0..repetitions {
         for comparison in one(&mut resample::generator(seed, repetition as u64)) {

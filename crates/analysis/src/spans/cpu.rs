@@ -11,7 +11,7 @@ use model::EventClass;
 /// One measured CPU inside a window.
 #[derive(Debug)]
 pub(super) struct Cpu {
-    pub(super) cpu: u32,
+    pub(super) number: u32,
     /// Thread of the probe that measures here.
     pub(super) probe: i32,
     /// Who runs; unknown until the first event, and after a loss.
@@ -42,9 +42,9 @@ pub(super) struct Start {
 }
 
 impl Cpu {
-    pub(super) fn new(cpu: u32, probe: i32, t0_ns: i64) -> Self {
+    pub(super) fn new(number: u32, probe: i32, t0_ns: i64) -> Self {
         Self {
-            cpu,
+            number,
             probe,
             current: None,
             running_since_ns: Some(t0_ns),
@@ -136,7 +136,7 @@ impl Cpu {
             // It ran when recording began: its time counts from there, its number does not.
             let Start { class, label, .. } = start;
             let net_ns = (ts_ns.saturating_sub(edge).max(0) as u64).saturating_sub(nested_ns);
-            sink(Span { cpu: self.cpu, class, label, t0_ns: edge, t1_ns: ts_ns, net_ns, counts: false });
+            sink(Span { cpu: self.number, class, label, t0_ns: edge, t1_ns: ts_ns, net_ns, counts: false });
             self.nest(net_ns);
             self.edge = Some((ts_ns, 0));
         }
@@ -154,7 +154,7 @@ impl Cpu {
         self.nest(length);
         let (class, label) = verdict;
         let span = Span {
-            cpu: self.cpu,
+            cpu: self.number,
             class,
             t0_ns: frame.t0_ns,
             t1_ns: frame.t0_ns.max(ts_ns),
@@ -199,7 +199,15 @@ impl Cpu {
             }
             self.nest(frame.nested_ns);
             let ((class, label), t0_ns) = (verdict, frame.t0_ns);
-            sink(Span { cpu: self.cpu, class, t0_ns, t1_ns: t0_ns, net_ns: 0, label, counts: frame.counts });
+            sink(Span {
+                cpu: self.number,
+                class,
+                t0_ns,
+                t1_ns: t0_ns,
+                net_ns: 0,
+                label,
+                counts: frame.counts,
+            });
         }
     }
 
@@ -226,7 +234,15 @@ impl Cpu {
         self.current = Some(next);
         if next == 0 || next == self.probe {
             let class = EventClass::SelfCaused;
-            sink(Span { cpu: self.cpu, class, t0_ns: ts_ns, t1_ns: ts_ns, net_ns: 0, label, counts: true });
+            sink(Span {
+                cpu: self.number,
+                class,
+                t0_ns: ts_ns,
+                t1_ns: ts_ns,
+                net_ns: 0,
+                label,
+                counts: true,
+            });
         } else {
             self.push_run(ts_ns, label, true);
         }
@@ -298,7 +314,7 @@ impl Cpu {
         if let Some((_, nested_ns)) = &mut self.edge {
             *nested_ns += net_ns;
         }
-        sink(Span { cpu: self.cpu, class, t0_ns, t1_ns: ts_ns, net_ns, label, counts });
+        sink(Span { cpu: self.number, class, t0_ns, t1_ns: ts_ns, net_ns, label, counts });
     }
 
     /// Whether a handler is the first of its NMI. Handlers are asked in a fixed order: one that comes again belongs to the next.

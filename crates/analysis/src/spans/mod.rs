@@ -94,7 +94,7 @@ impl SpanBuilder {
         let size = measured.iter().map(|m| m.cpu as usize + 1).max().unwrap_or(0);
         let mut places = vec![None; size];
         for (place, cpu) in cpus.iter().enumerate() {
-            places[cpu.cpu as usize] = Some(place);
+            places[cpu.number as usize] = Some(place);
         }
         let timers = Timers { armed: HashMap::new(), sleeper: known.sleeper };
         Self { t1_ns, cpus, places, parked: HashMap::new(), timers, unnamed: known.unnamed }
@@ -166,10 +166,10 @@ impl SpanBuilder {
     }
 
     fn migrate(&self, ts_ns: i64, moved: i32, ends: [u32; 2], label: LabelId, sink: &mut impl FnMut(Span)) {
-        let touched = self.cpus.iter().filter(|cpu| ends[0] != ends[1] && ends.contains(&cpu.cpu));
+        let touched = self.cpus.iter().filter(|cpu| ends[0] != ends[1] && ends.contains(&cpu.number));
         for cpu in touched {
             let class = if moved == cpu.probe { EventClass::SelfCaused } else { EventClass::Migrate };
-            sink(Span { cpu: cpu.cpu, class, t0_ns: ts_ns, t1_ns: ts_ns, net_ns: 0, label, counts: true });
+            sink(Span { cpu: cpu.number, class, t0_ns: ts_ns, t1_ns: ts_ns, net_ns: 0, label, counts: true });
         }
     }
 

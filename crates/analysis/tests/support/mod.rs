@@ -12,18 +12,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The measured CPU.
-pub const CPU: u32 = 1;
+pub(crate) const CPU: u32 = 1;
 /// Thread of every probe.
-pub const TID: i32 = 4242;
+pub(crate) const TID: i32 = 4242;
 /// A kworker.
-pub const KWORKER: i32 = 33;
+pub(crate) const KWORKER: i32 = 33;
 
 /// Addresses of functions in [`KALLSYMS`].
-pub const TICK: u64 = 0xffff_ffff_8100_1000;
+pub(crate) const TICK: u64 = 0xffff_ffff_8100_1000;
 /// `hrtimer_wakeup`.
-pub const WAKEUP: u64 = 0xffff_ffff_8100_2000;
+pub(crate) const WAKEUP: u64 = 0xffff_ffff_8100_2000;
 /// A workqueue function.
-pub const VMSTAT: u64 = 0xffff_ffff_8100_3000;
+pub(crate) const VMSTAT: u64 = 0xffff_ffff_8100_3000;
 
 const KALLSYMS: &str = "ffffffff81001000 t tick_sched_timer\nffffffff81002000 t hrtimer_wakeup\n\
                         ffffffff81003000 t vmstat_update\nffffffff81009000 T _etext\n";
@@ -35,7 +35,10 @@ type Layout = (&'static str, &'static [(&'static str, usize, bool)]);
 const EVENTS: &[Layout] = &[
     ("irq_vectors:local_timer_entry", &[("int vector", 4, true)]),
     ("irq_vectors:local_timer_exit", &[("int vector", 4, true)]),
-    ("timer:hrtimer_expire_entry", &[("void * hrtimer", 8, false), ("s64 now", 8, true), ("void *function", 8, false)]),
+    (
+        "timer:hrtimer_expire_entry",
+        &[("void * hrtimer", 8, false), ("s64 now", 8, true), ("void *function", 8, false)],
+    ),
     ("timer:hrtimer_expire_exit", &[("void * hrtimer", 8, false)]),
     ("irq_vectors:reschedule_entry", &[("int vector", 4, true)]),
     ("irq_vectors:reschedule_exit", &[("int vector", 4, true)]),
@@ -55,12 +58,14 @@ const EVENTS: &[Layout] = &[
     ),
     (
         "sched:sched_waking",
-        &[("char comm[16]", 16, false), ("pid_t pid", 4, true), ("int prio", 4, true), ("int target_cpu", 4, true)],
+        &[
+            ("char comm[16]", 16, false),
+            ("pid_t pid", 4, true),
+            ("int prio", 4, true),
+            ("int target_cpu", 4, true),
+        ],
     ),
-    (
-        "workqueue:workqueue_execute_start",
-        &[("void * work", 8, false), ("void * function", 8, false)],
-    ),
+    ("workqueue:workqueue_execute_start", &[("void * work", 8, false), ("void * function", 8, false)]),
     ("workqueue:workqueue_execute_end", &[("void * work", 8, false), ("void * function", 8, false)]),
     ("tlb:tlb_flush", &[("int reason", 4, true), ("unsigned long pages", 8, false)]),
     ("sched:sched_process_fork", &[("pid_t parent_pid", 4, true)]),
@@ -68,13 +73,13 @@ const EVENTS: &[Layout] = &[
 
 /// A value of a field.
 #[derive(Clone, Copy)]
-pub enum Value {
+pub(crate) enum Value {
     /// A number or pointer.
     N(u64),
     /// A task name.
     T(&'static str),
 }
-pub use Value::{N, T};
+pub(crate) use Value::{N, T};
 
 /// The text of an event's format file.
 fn format(number: usize) -> (String, Vec<u8>) {
@@ -91,7 +96,10 @@ fn format(number: usize) -> (String, Vec<u8>) {
     }
     for (place, (declaration, size, signed)) in fields.iter().enumerate() {
         let offset = offset(fields, place);
-        text += &format!("\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{};\n", u8::from(*signed));
+        text += &format!(
+            "\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{};\n",
+            u8::from(*signed)
+        );
     }
     text += "\nprint fmt: \"\"\n";
     (system.to_owned(), text.into_bytes())
@@ -109,19 +117,26 @@ fn offset(fields: &[(&str, usize, bool)], place: usize) -> usize {
 
 /// The trace of [`CPU`] under construction.
 #[derive(Default)]
-pub struct Trace {
+pub(crate) struct Trace {
     records: Vec<(u64, Vec<u8>)>,
     now: u64,
 }
 
 impl Trace {
     /// Adds an event `later` ns after the last one.
-    pub fn event(&mut self, later: u64, pid: i32, name: &str, values: &[Value]) -> &mut Self {
+    pub(crate) fn event(&mut self, later: u64, pid: i32, name: &str, values: &[Value]) -> &mut Self {
         self.flagged(later, pid, 0, name, values)
     }
 
     /// The same with `common_flags`.
-    pub fn flagged(&mut self, later: u64, pid: i32, flags: u8, name: &str, values: &[Value]) -> &mut Self {
+    pub(crate) fn flagged(
+        &mut self,
+        later: u64,
+        pid: i32,
+        flags: u8,
+        name: &str,
+        values: &[Value],
+    ) -> &mut Self {
         let number = EVENTS.iter().position(|event| event.0 == name).unwrap_or_else(|| panic!("no {name}"));
         let fields = EVENTS[number].1;
         assert_eq!(fields.len(), values.len(), "{name}");
@@ -143,24 +158,30 @@ impl Trace {
     }
 
     /// Goes to an absolute time.
-    pub fn at(&mut self, now: u64) -> &mut Self {
+    pub(crate) fn at(&mut self, now: u64) -> &mut Self {
         assert!(now >= self.now);
         self.now = now;
         self
     }
 
     /// A switch between tasks.
-    pub fn switch(&mut self, later: u64, prev: i32, next: i32, comm: &'static str) -> &mut Self {
+    pub(crate) fn switch(&mut self, later: u64, prev: i32, next: i32, comm: &'static str) -> &mut Self {
         let values = [T("x"), N(prev as u64), N(120), N(0), T(comm), N(next as u64), N(120)];
         self.event(later, prev, "sched:sched_switch", &values)
     }
 
     /// The timer's interrupt, 4 µs, with one expiry inside; `wakes` says whether that wakes the probe.
-    pub fn timer(&mut self, later: u64, pid: i32, function: u64, wakes: bool) -> &mut Self {
+    pub(crate) fn timer(&mut self, later: u64, pid: i32, function: u64, wakes: bool) -> &mut Self {
         self.flagged(later, pid, 8, "irq_vectors:local_timer_entry", &[N(236)]);
         self.flagged(1_000, pid, 8, "timer:hrtimer_expire_entry", &[N(function ^ 0xf0f0), N(0), N(function)]);
         if wakes {
-            self.flagged(500, pid, 8, "sched:sched_waking", &[T("probe"), N(TID as u64), N(19), N(u64::from(CPU))]);
+            self.flagged(
+                500,
+                pid,
+                8,
+                "sched:sched_waking",
+                &[T("probe"), N(TID as u64), N(19), N(u64::from(CPU))],
+            );
         } else {
             self.now += 500;
         }
@@ -169,7 +190,7 @@ impl Trace {
     }
 
     /// How many events there are.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.records.len() as u64
     }
 
@@ -199,7 +220,7 @@ impl Trace {
             last = *time;
             if delta >= 1 << 27 {
                 // A time_extend record holds the upper bits.
-                page.extend_from_slice(&(30u32 | ((delta & 0x7ff_ffff) as u32) << 5).to_le_bytes());
+                page.extend_from_slice(&(0x1e_u32 | ((delta & 0x7ff_ffff) as u32) << 5).to_le_bytes());
                 page.extend_from_slice(&((delta >> 27) as u32).to_le_bytes());
                 delta = 0;
             }
@@ -211,12 +232,12 @@ impl Trace {
     }
 
     /// Writes `trace.dat` into the run.
-    pub fn write(&self, dir: &Path) {
+    pub(crate) fn write(&self, dir: &Path) {
         self.write_with(dir, KALLSYMS);
     }
 
     /// The same with another symbol table.
-    pub fn write_with(&self, dir: &Path, kallsyms: &str) {
+    pub(crate) fn write_with(&self, dir: &Path, kallsyms: &str) {
         let raw = dir.join("cpu.raw");
         std::fs::write(&raw, self.pages()).unwrap();
         let header_page = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
@@ -238,7 +259,7 @@ impl Trace {
 }
 
 /// A run of three phases with a wake-up and a noise window each, all of `length_ns`, on [`CPU`].
-pub fn run(length_ns: i64, trace: Option<u64>) -> Run {
+pub(crate) fn run(length_ns: i64, trace: Option<u64>) -> Run {
     let phases = ["idle-before", "disturbed", "idle-after"];
     let (mut windows, mut probes) = (Vec::new(), Vec::new());
     for (at, phase) in phases.iter().enumerate() {
@@ -295,7 +316,7 @@ pub fn run(length_ns: i64, trace: Option<u64>) -> Run {
 }
 
 /// Start of a window: one second between windows.
-pub fn window_start(phase: usize, half: usize, length_ns: i64) -> i64 {
+pub(crate) fn window_start(phase: usize, half: usize, length_ns: i64) -> i64 {
     1_000_000_000 + (phase * 2 + half) as i64 * (length_ns + 1_000_000_000)
 }
 
@@ -332,7 +353,7 @@ fn record(phase: &str, probe: ProbeKind, at: usize, t0_ns: i64, length_ns: i64) 
 }
 
 /// Writes samples `(t_ns, value_ns)` for a probe and puts their number into its record.
-pub fn write_samples(dir: &Path, record: &mut ProbeRecord, samples: &[(i64, i64)]) {
+pub(crate) fn write_samples(dir: &Path, record: &mut ProbeRecord, samples: &[(i64, i64)]) {
     let path = dir.join(&record.file);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let meta = SampleMeta {

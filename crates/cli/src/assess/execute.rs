@@ -40,6 +40,8 @@ impl std::fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 const PHASES: [(&str, bool); 3] = [("idle-before", false), ("disturbed", true), ("idle-after", false)];
+/// Raw pages of the trace while it is being recorded.
+const TRACE_PAGES: &str = "trace-pages";
 /// How long stressors get to end before they are killed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -85,8 +87,13 @@ fn measure(
         let record = recorder.finish(session, &output.dir);
         match record {
             Ok(record) => output.run.trace = Some(record),
-            Err(error) if result.is_ok() => return Err(error.into()),
-            Err(error) => output.run.limits.push(format!("the trace is lost: {error}")),
+            Err(error) => {
+                let _ = std::fs::remove_dir_all(output.dir.join(TRACE_PAGES));
+                if result.is_ok() {
+                    return Err(error.into());
+                }
+                output.run.limits.push(format!("the trace is lost: {error}"));
+            }
         }
     }
     add_probe_cost(&mut output.run.observer, &output.run.probes);
@@ -154,7 +161,7 @@ fn prepare_recorder(
     })?;
     session.take_back(Transient::TraceInstance, &target)?;
     output.run.observer.trace_event_ns = event_ns;
-    let scratch = output.dir.join("trace-pages");
+    let scratch = output.dir.join(TRACE_PAGES);
     std::fs::create_dir(&scratch).map_err(|source| linux::Error::os("create", scratch.display(), source))?;
     Recorder::prepare(session, &plan.events, &name, &plan.measured, &scratch)
         .inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))

@@ -9,45 +9,37 @@ mod plan;
 mod progress;
 
 use crate::args::AssessArgs;
-use crate::conclude;
+use crate::{conclude, failure};
 use linux::sys::signals::EndSignals;
 use model::store;
 use output::RunOutput;
 use plan::Plan;
+use std::path::Path;
 
 /// Carries out `assess`.
 pub(crate) fn run(args: &AssessArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let plan = Plan::resolve(args)?;
     let mut output = RunOutput::create(&plan)?;
     let ended = execute::execute(&plan, &mut output, signals);
-    let (run, dir) = match ended {
-        Ok(()) => output.close(None)?,
-        Err(error) => {
-            let told = format!("{error:#}");
-            let interrupted = error.is::<execute::Interrupted>();
-            let kept = output.close(Some(told));
-            return Err(match kept {
-                Ok((run, dir)) if interrupted && !run.probes.is_empty() => {
-                    error.context(partial_report(&dir).map_or_else(
-                        |why| {
-                            format!("the partial run is kept in {} without a report ({why:#})", dir.display())
-                        },
-                        |()| format!("the partial run is kept in {}", dir.display()),
-                    ))
-                }
-                Ok((_, dir)) => error.context(format!("the partial run is kept in {}", dir.display())),
-                Err(why) => error.context(format!("the run could not be marked as partial ({why:#})")),
-            });
-        }
-    };
-    let document = conclude::document(&dir)?;
-    conclude::write(&document, &dir, &dir.join(store::REPORT))?;
-    output::mark_complete(&dir)?;
-    debug_assert!(run.complete);
+    let reason = ended.as_ref().err().map(failure::sentence);
+    let closed = output.close(reason);
+    if let Err(error) = ended {
+        let kept = format!("the partial run is kept in {}", plan.out.display());
+        let interrupted = error.is::<execute::Interrupted>();
+        return Err(error.context(match closed.and_then(|()| if interrupted { conclude_at(&plan.out) } else { Ok(()) }) {
+            Ok(()) => kept,
+            Err(why) => format!("{kept}, but not all of it could be written ({})", failure::sentence(&why)),
+        }));
+    }
+    closed?;
+    let document = conclude::document(&plan.out)?;
+    conclude::write(&document, &plan.out, &plan.out.join(store::REPORT))?;
+    output::mark_complete(&plan.out)?;
     conclude::print(&document, args.json)?;
     Ok(document.outcome.exit_code())
 }
 
-fn partial_report(dir: &std::path::Path) -> anyhow::Result<()> {
+/// An interrupted run gets a report of what it has, which says that it is partial.
+fn conclude_at(dir: &Path) -> anyhow::Result<()> {
     conclude::write(&conclude::document(dir)?, dir, &dir.join(store::REPORT))
 }

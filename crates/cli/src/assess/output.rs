@@ -44,15 +44,15 @@ impl RunOutput {
     }
 
     /// Ends the writing of facts. Without a reason the run is complete, but its mark stays until the report is written.
-    pub(crate) fn close(mut self, reason: Option<String>) -> anyhow::Result<(Run, PathBuf)> {
+    pub(crate) fn close(mut self, reason: Option<String>) -> anyhow::Result<()> {
         self.run.complete = reason.is_none();
         self.run.incomplete_reason.clone_from(&reason);
         self.run.losses = losses(&self.run);
-        self.save()?;
         if let Some(reason) = reason {
             store::write_whole(&self.dir.join(store::PARTIAL), format!("{reason}\n").as_bytes())?;
         }
-        Ok((self.run, self.dir))
+        self.save()?;
+        Ok(())
     }
 }
 

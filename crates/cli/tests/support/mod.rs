@@ -7,32 +7,32 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A scratch place with a state directory for the journal.
-pub struct Place {
-    pub dir: tempfile::TempDir,
+pub(crate) struct Place {
+    pub(crate) dir: tempfile::TempDir,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap() }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    pub fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.path("state")
     }
 
     /// `stillcore assess` with the state directory and run directory in this place.
-    pub fn assess(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn assess(&self, arguments: &[&str]) -> Command {
         let mut command = stillcore(&["assess"]);
         command.arg("--state").arg(self.state()).arg("--out").arg(self.path("run")).args(arguments);
         command
     }
 
     /// What a finished stillcore has left on the machine: mounts, tracing instances, control groups, processes, journals.
-    pub fn leftovers(&self) -> Vec<String> {
+    pub(crate) fn leftovers(&self) -> Vec<String> {
         let here = self.dir.path().to_string_lossy().into_owned();
         let mounts = fs::read_to_string("/proc/mounts").unwrap();
         let mut left: Vec<String> =
@@ -45,7 +45,7 @@ impl Place {
 }
 
 /// Tracing instances and control groups named after a process.
-pub fn traces_of(pid: u32) -> Vec<PathBuf> {
+pub(crate) fn traces_of(pid: u32) -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/mounts").unwrap();
     let places = mounts.lines().filter_map(|line| {
         let mut words = line.split_whitespace().skip(1);
@@ -77,23 +77,23 @@ fn processes_mentioning(text: &str) -> Vec<String> {
     lines.collect()
 }
 
-pub fn stillcore(arguments: &[&str]) -> Command {
+pub(crate) fn stillcore(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stillcore"));
     command.args(arguments).stdin(std::process::Stdio::null());
     command
 }
 
-pub fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     status.lines().any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"))
 }
 
-pub fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// One sentence on stderr, nothing on stdout, exit 1.
-pub fn assert_refused(output: &Output, expected: &[&str]) {
+pub(crate) fn assert_refused(output: &Output, expected: &[&str]) {
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "stdout: {out}\nstderr: {err}");
     assert_eq!(out, "");
@@ -105,6 +105,6 @@ pub fn assert_refused(output: &Output, expected: &[&str]) {
     }
 }
 
-pub fn read_json(path: &Path) -> serde_json::Value {
+pub(crate) fn read_json(path: &Path) -> serde_json::Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }

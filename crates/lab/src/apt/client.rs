@@ -8,6 +8,7 @@ use super::sources;
 use crate::arch::Arch;
 use crate::error::{Error, IoContext, Result};
 use crate::program::{APT_CACHE, APT_GET};
+use crate::vm::Stop;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,11 +18,13 @@ use std::process::Command;
 pub struct Apt {
     dir: PathBuf,
     suite: String,
+    stop: Stop,
 }
 
 impl Apt {
-    /// Writes the configuration below `cache`; fetches nothing. `etc_apt` is the machine's (`/etc/apt`).
-    pub fn prepare(cache: &Path, etc_apt: &Path, suite: &str, arch: Arch) -> Result<Self> {
+    /// Writes the configuration below `cache`; fetches nothing. `etc_apt` is the machine's (`/etc/apt`); `stop` ends
+    /// whatever is running later on.
+    pub fn prepare(cache: &Path, etc_apt: &Path, suite: &str, arch: Arch, stop: &Stop) -> Result<Self> {
         let text = sources::retarget(&sources::read_machine(etc_apt), suite, arch.debian());
         if text.is_empty() {
             return Err(Error::NoMirror { dir: etc_apt.to_path_buf(), suite: suite.into() });
@@ -34,7 +37,7 @@ impl Apt {
         write("sources.list.d/debian.sources", &text)?;
         write("status", "")?;
         write("apt.conf", &configuration(&dir, arch))?;
-        Ok(Self { dir, suite: suite.into() })
+        Ok(Self { dir, suite: suite.into(), stop: stop.clone() })
     }
 
     /// Whether package lists have ever been fetched.
@@ -44,19 +47,19 @@ impl Apt {
 
     /// Fetches the package lists.
     pub fn update(&self) -> Result<()> {
-        APT_GET.run(&mut self.command_get(["update", "-q"]))?;
+        APT_GET.run(&mut self.command_get(["update", "-q"]), &self.stop)?;
         fs::write(self.stamp(), "").context("write", self.stamp())
     }
 
     /// Names of all packages that begin with `prefix`.
     pub fn package_names(&self, prefix: &str) -> Result<Vec<String>> {
-        let text = APT_CACHE.run(&mut self.command_cache(["pkgnames", prefix]))?;
+        let text = APT_CACHE.run(&mut self.command_cache(["pkgnames", prefix]), &self.stop)?;
         Ok(text.split_whitespace().map(str::to_owned).collect())
     }
 
     /// Versions of a package that the mirrors claim to have, the newest first.
     pub fn versions(&self, package: &str) -> Result<Vec<String>> {
-        let text = APT_CACHE.run(&mut self.command_cache(["madison", package]))?;
+        let text = APT_CACHE.run(&mut self.command_cache(["madison", package]), &self.stop)?;
         let mut versions: Vec<String> = text
             .lines()
             .filter_map(|line| line.split('|').nth(1))
@@ -71,7 +74,7 @@ impl Apt {
     /// lists.
     pub fn download(&self, package: &str, version: &str, into: &Path) -> Result<PathBuf> {
         let mut command = self.command_get(["download", "-q", &format!("{package}={version}")]);
-        APT_GET.run(command.current_dir(into))?;
+        APT_GET.run(command.current_dir(into), &self.stop)?;
         deb_files(into)?.into_iter().next().ok_or_else(|| Error::ProgramFailed {
             program: "apt-get download".into(),
             status: "exit status: 0".into(),
@@ -88,7 +91,7 @@ impl Apt {
         }
         let mut command =
             self.command_get(["install", "-q", "-y", "--download-only", "--no-install-recommends"]);
-        APT_GET.run(command.args(packages))?;
+        APT_GET.run(command.args(packages), &self.stop)?;
         deb_files(&archives)
     }
 
@@ -176,7 +179,8 @@ mod tests {
     #[test]
     fn no_debian_source_is_one_clear_error() {
         let (cache, etc) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let error = Apt::prepare(cache.path(), etc.path(), "trixie", Arch::X86_64).unwrap_err();
+        let error =
+            Apt::prepare(cache.path(), etc.path(), "trixie", Arch::X86_64, &Stop::default()).unwrap_err();
         assert!(error.to_string().contains("no Debian source"), "{error}");
         assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0, "nothing may be written");
     }

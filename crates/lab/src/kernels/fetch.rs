@@ -10,6 +10,7 @@ use crate::arch::Arch;
 use crate::cache::Lock;
 use crate::error::{Error, IoContext, Result};
 use crate::program::DPKG_DEB;
+use crate::vm::Stop;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -27,23 +28,24 @@ pub fn fetch(
     etc_apt: &Path,
     name: KernelName,
     arch: Arch,
+    stop: &Stop,
     note: &mut NoteSink<'_>,
 ) -> Result<Kernel> {
-    let _lock = Lock::acquire(cache)?;
+    let _lock = Lock::acquire(cache, stop)?;
     if let Some(kernel) = store::find(cache, &name.to_string(), arch) {
         return Ok(kernel);
     }
-    let apt = Apt::prepare(cache, etc_apt, name.suite, arch)?;
+    let apt = Apt::prepare(cache, etc_apt, name.suite, arch, stop)?;
     note(&format!("looking for kernel {name} ({}) in suite {}", arch.debian(), name.suite));
     let fresh = !apt.has_lists();
     if fresh {
         apt.update()?;
     }
-    match try_candidates(cache, &apt, name, arch, note) {
+    match try_candidates(cache, &apt, name, arch, stop, note) {
         // Old lists name versions that are long gone.
         Err(Error::NoPackage { .. }) if !fresh => {
             apt.update()?;
-            try_candidates(cache, &apt, name, arch, note)
+            try_candidates(cache, &apt, name, arch, stop, note)
         }
         other => other,
     }
@@ -54,6 +56,7 @@ fn try_candidates(
     apt: &Apt,
     name: KernelName,
     arch: Arch,
+    stop: &Stop,
     note: &mut NoteSink<'_>,
 ) -> Result<Kernel> {
     let names = apt.package_names(&format!("linux-image-{}", name.series))?;
@@ -64,7 +67,7 @@ fn try_candidates(
                 break;
             }
             note(&format!("fetching {package} {version}"));
-            match download(cache, apt, name, arch, &package, &version) {
+            match download(cache, apt, name, arch, (&package, &version), stop) {
                 Err(Error::ProgramFailed { message, .. }) if is_gone(&message) => {
                     note(&format!("{package} {version} is gone from the mirror, trying the next older one"));
                     gone.push(format!("{package}={version}"));
@@ -96,8 +99,8 @@ fn download(
     apt: &Apt,
     name: KernelName,
     arch: Arch,
-    package: &str,
-    version: &str,
+    (package, version): (&str, &str),
+    stop: &Stop,
 ) -> Result<Kernel> {
     // One fixed name: what a killed run left there is cleared away by the next, under the lock.
     let work = cache.join("kernels").join("incoming");
@@ -107,7 +110,7 @@ fn download(
     let unpacked = work.join("unpacked");
     fs::create_dir_all(&unpacked).context("create", &unpacked)?;
     let deb = apt.download(package, version, &work)?;
-    DPKG_DEB.run(DPKG_DEB.command(["-x"]).arg(&deb).arg(&unpacked))?;
+    DPKG_DEB.run(DPKG_DEB.command(["-x"]).arg(&deb).arg(&unpacked), stop)?;
     let manifest = Manifest {
         schema: String::new(),
         suite: apt.suite().into(),

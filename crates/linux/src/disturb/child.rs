@@ -106,8 +106,15 @@ pub fn run(name: &str, args: &StressArgs, out: &mut dyn Write) -> Result<Stresso
     let spec = catalogue::find(name)?;
     let (end, confined_by) = settle(name, args)?;
     let rate = args.rate.map_or(spec.default_rate, |rate| (rate > 0.0).then_some(rate));
-    let end_ns = now_ns().saturating_add(args.duration_ns);
-    let mut job = Job { cpus: args.cpus.clone(), rate, end_ns, confined_by, end, out };
+    let mut job = Job {
+        cpus: args.cpus.clone(),
+        rate,
+        duration_ns: args.duration_ns,
+        end_ns: now_ns(),
+        confined_by,
+        end,
+        out,
+    };
     let account = (spec.work)(&mut job)?;
     Ok(record(spec, &job, account))
 }

@@ -5,6 +5,7 @@
 
 use super::Error;
 use super::child::Line;
+use super::settle::arm_alarm;
 use crate::sys::clock::{SECOND_NS, now_ns, sleep_until};
 use crate::sys::signals::EndSignals;
 use model::Cpus;
@@ -23,7 +24,9 @@ pub(super) struct Job<'a> {
     pub(super) cpus: Cpus,
     /// Operations per second; `None` is as fast as it goes.
     pub(super) rate: Option<f64>,
-    /// CLOCK_MONOTONIC, ns: when to end if nobody says so earlier.
+    /// How long to run, ns.
+    pub(super) duration_ns: i64,
+    /// CLOCK_MONOTONIC, ns: when to end if nobody says so earlier. Known once operations begin.
     pub(super) end_ns: i64,
     /// How the process is confined so far; a stressor adds what it does itself.
     pub(super) confined_by: Vec<String>,
@@ -32,8 +35,11 @@ pub(super) struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Tells the supervisor that everything is prepared and operations begin now.
+    /// Tells the supervisor that everything is prepared and operations begin now. The duration counts from here: making a
+    /// network namespace alone can take longer than a short run.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
+        self.end_ns = now_ns().saturating_add(self.duration_ns);
+        arm_alarm(self.duration_ns);
         Line::Ready { confined_by: self.confined_by.clone() }.write(self.out)
     }
 

@@ -51,7 +51,12 @@ fn of_class(facts: &Facts, class: EventClass) -> Option<Advice> {
         net_ns_per_s: disturbed.net_ns_per_s(),
         idle_net_ns_per_s: idle.as_ref().map_or(0.0, Pooled::net_ns_per_s),
         max_ns: disturbed.max_ns,
-        ran: disturbed.labels.iter().take(3).map(|l| format!("{} ({})", l.label, format::count(l.count))).collect(),
+        ran: disturbed
+            .labels
+            .iter()
+            .take(3)
+            .map(|l| format!("{} ({})", l.label, format::count(l.count)))
+            .collect(),
     };
     let (steps, no_step) = remedies(facts, class);
     Some(Advice {
@@ -79,11 +84,13 @@ fn merge(mut a: Pooled, b: Pooled) -> Pooled {
 
 /// How the disturbed phase compares, in words; the comparison's verdict speaks where there is one.
 fn what(facts: &Facts, class: EventClass, cost: &Cost) -> String {
-    let mut verdicts = facts.analysis.comparisons.iter().filter(|c| class_of(c) == Some(class)).map(|c| c.verdict);
+    let mut verdicts =
+        facts.analysis.comparisons.iter().filter(|c| class_of(c) == Some(class)).map(|c| c.verdict);
     let told = if verdicts.any(|verdict| verdict == Verdict::Worse) { "; told apart from idle" } else { "" };
     let idle = if cost.idle_per_s > 0.0 { format::rate(cost.idle_per_s) } else { "none seen".to_owned() };
     format!(
-        "{class}: {} a CPU (idle: {idle}), {} of every second stolen, longest {}{told}",
+        "{} ({class}): {} a CPU (idle: {idle}), {} of every second stolen, longest {}{told}",
+        crate::class_title(class),
         format::rate(cost.per_s),
         format::ns_f(cost.net_ns_per_s),
         format::ns(cost.max_ns as i64),
@@ -96,8 +103,13 @@ fn remedies(facts: &Facts, class: EventClass) -> (Vec<Step>, Option<String>) {
     let listed: &[String] = entry.map_or(&[], |remedy| &remedy.remedies);
     let find = |id: &String| facts.findings.iter().find(|finding| finding.id == *id);
     let others = facts.findings.iter().filter(|f| f.removes.contains(&class) && !listed.contains(&f.id));
-    let steps: Vec<Step> =
-        listed.iter().filter_map(find).chain(others).filter(|finding| is_settable(finding)).map(step).collect();
+    let steps: Vec<Step> = listed
+        .iter()
+        .filter_map(find)
+        .chain(others)
+        .filter(|finding| is_settable(finding))
+        .map(step)
+        .collect();
     if !steps.is_empty() {
         return (steps, None);
     }
@@ -138,11 +150,12 @@ fn unexplained(facts: &Facts) -> Option<Advice> {
         max_ns: 0,
         ran: Vec::new(),
     };
-    let why = facts.catalogue.classes.get(&EventClass::Unexplained).and_then(|remedy| remedy.why_none.clone());
+    let why =
+        facts.catalogue.classes.get(&EventClass::Unexplained).and_then(|remedy| remedy.why_none.clone());
     Some(Advice {
         kind: AdviceKind::Interference,
         what: format!(
-            "unexplained: {} of the busy loop that no recorded event overlaps, {} a CPU, {} of every second{}",
+            "{} of the busy loop that no recorded event overlaps, {} a CPU, {} of every second{}",
             format::plural(found.count, "gap"),
             format::rate(cost.per_s),
             format::ns_f(cost.net_ns_per_s),
@@ -187,12 +200,16 @@ fn stolen_by_host(facts: &Facts) -> String {
     if steal_ns == 0 {
         return String::new();
     }
-    format!("; the kernel counted {} of steal time, taken by the hypervisor, in the noise windows", format::ns(steal_ns as i64))
+    format!(
+        "; the kernel counted {} of steal time, taken by the hypervisor, in the noise windows",
+        format::ns(steal_ns as i64)
+    )
 }
 
 /// Figures that got worse although no event was recorded that could say by whom.
 pub(super) fn unattributed(facts: &Facts) -> Vec<Advice> {
-    let worse = facts.analysis.comparisons.iter().filter(|c| c.verdict == Verdict::Worse && class_of(c).is_none());
+    let worse =
+        facts.analysis.comparisons.iter().filter(|c| c.verdict == Verdict::Worse && class_of(c).is_none());
     worse
         .map(|comparison| Advice {
             kind: AdviceKind::Unattributed,

@@ -47,7 +47,10 @@ fn ring(facts: &Facts) -> Option<Advice> {
     (lost > 0).then(|| {
         loss(
             facts,
-            format!("{} lost to a full ring: a larger maximum may be among them", format::plural(lost, "sample")),
+            format!(
+                "{} lost to a full ring: a larger maximum may be among them",
+                format::plural(lost, "sample")
+            ),
             "keep a housekeeping CPU free for the process that drains, or measure fewer CPUs at once",
             "run.json, losses.ring_samples",
         )
@@ -58,16 +61,13 @@ fn trace(facts: &Facts) -> Option<Advice> {
     let lost = facts.run.losses.trace_events;
     let balanced = facts.analysis.losses.reconciled;
     let what = match (lost, balanced) {
-        (0, Some(false)) => "the trace does not balance with the kernel's own account: events are missing".to_owned(),
+        (0, Some(false)) => {
+            "the trace does not balance with the kernel's own account: events are missing".to_owned()
+        }
         (0, _) => return None,
         (lost, _) => format!("{} lost: event counts are lower bounds", format::plural(lost, "trace event")),
     };
-    Some(loss(
-        facts,
-        what,
-        "verdicts on event rates are withheld",
-        "analysis.json, losses.trace",
-    ))
+    Some(loss(facts, what, "verdicts on event rates are withheld", "analysis.json, losses.trace"))
 }
 
 /// A disturbance that did not happen makes "not told apart from idle" empty.

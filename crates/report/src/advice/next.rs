@@ -3,8 +3,8 @@
 use model::FindingState;
 use serde::{Deserialize, Serialize};
 
-use crate::document::join;
 use super::{Advice, AdviceKind, Facts};
+use crate::document::join;
 
 /// What to type next, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +26,9 @@ pub fn next_step(facts: &Facts, advice: &[Advice]) -> NextStep {
         return next(format!("sudo {again}"), "root can record who interrupts, and measure under SCHED_FIFO");
     }
     remedy(advice, FindingState::Fixable, |title| format!("{title}: can be changed now"))
-        .or_else(|| remedy(advice, FindingState::Boot, |title| format!("{title}: then boot again and type `{again}`")))
+        .or_else(|| {
+            remedy(advice, FindingState::Boot, |title| format!("{title}: then boot again and type `{again}`"))
+        })
         .unwrap_or_else(|| look(facts, advice))
 }
 
@@ -35,7 +37,10 @@ fn look(facts: &Facts, advice: &[Advice]) -> NextStep {
     match &facts.run.trace {
         Some(trace) if open => {
             let path = join(facts.dir, &trace.file);
-            next(format!("stillcore trace counts {path}"), "nothing is left to set; see what is still there, event by event")
+            next(
+                format!("stillcore trace counts {path}"),
+                "nothing is left to set; see what is still there, event by event",
+            )
         }
         _ => next(assess(facts, " --duration 600s"), "a longer run bounds what was not seen more tightly"),
     }

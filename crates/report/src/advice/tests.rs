@@ -37,7 +37,10 @@ fn a_mechanism_whose_every_remedy_is_in_place_says_so() {
     }
     let document = again(&document);
     let tick = document.advice.iter().find(|a| a.class == Some(EventClass::TimerTick)).unwrap();
-    assert_eq!(tick.no_step.as_deref(), Some("what the catalogue knows against it is in place: nohz_full (ok)"));
+    assert_eq!(
+        tick.no_step.as_deref(),
+        Some("what the catalogue knows against it is in place: nohz_full (ok)")
+    );
     assert_eq!(document.next.command, "stillcore trace counts run/trace.dat");
 }
 
@@ -118,4 +121,18 @@ fn nothing_wrong_is_said_with_its_conditions() {
     assert_eq!(document.advice[0].kind, AdviceKind::Nothing);
     assert!(document.advice[0].what.contains("95 %: fewer than"), "{}", document.advice[0].what);
     assert!(document.next.command.starts_with("stillcore assess --cpus 2,3 --duration"));
+}
+
+#[test]
+fn steal_time_stands_beside_unexplained_gaps() {
+    let mut document = fixture::document();
+    let of = |document: &crate::Document| {
+        let found = document.advice.iter().find(|a| a.class == Some(EventClass::Unexplained));
+        found.map(|advice| advice.what.clone()).unwrap()
+    };
+    assert!(!of(&document).contains("steal"));
+    for window in &mut document.run.windows {
+        window.steal_ns.insert(3, 10_000_000);
+    }
+    assert!(of(&again(&document)).contains("30.00 ms of steal time"), "{}", of(&again(&document)));
 }

@@ -83,7 +83,8 @@ fn observed(document: &Document) -> impl Iterator<Item = EventClass> + '_ {
 
 fn unobservable(document: &Document) -> String {
     let seen: Vec<EventClass> = observed(document).collect();
-    let not = EventClass::ALL.iter().filter(|class| !seen.contains(class) && **class != EventClass::Unexplained);
+    let not =
+        EventClass::ALL.iter().filter(|class| !seen.contains(class) && **class != EventClass::Unexplained);
     not.map(|class| class.name()).collect::<Vec<_>>().join(", ")
 }
 
@@ -133,7 +134,8 @@ fn stolen_chart(document: &Document, names: &[String]) -> Option<String> {
         label: class.name().to_owned(),
         ns_per_s: pools(document, names, None, class).iter().map(Pooled::net_ns_per_s).collect(),
     };
-    let mut rows: Vec<StolenRow> = classes.map(row).filter(|row| row.ns_per_s.iter().any(|ns| *ns > 0.0)).collect();
+    let mut rows: Vec<StolenRow> =
+        classes.map(row).filter(|row| row.ns_per_s.iter().any(|ns| *ns > 0.0)).collect();
     let most = |row: &StolenRow| row.ns_per_s.iter().copied().fold(0.0, f64::max);
     rows.sort_by(|a, b| most(b).total_cmp(&most(a)));
     stolen("es", "Time stolen per CPU and second", names, &rows)
@@ -161,7 +163,8 @@ fn ran(document: &Document) -> Vec<Ran<'_>> {
 
 /// Every check that fails, and the first that hold.
 fn cross_checks(document: &Document) -> (Vec<Value>, usize) {
-    let all = || document.analysis.events.iter().flat_map(|w| w.cross_checks.iter().map(move |check| (w, check)));
+    let all =
+        || document.analysis.events.iter().flat_map(|w| w.cross_checks.iter().map(move |check| (w, check)));
     let agreeing = all().filter(|(_, check)| check.agrees);
     let left_out = agreeing.clone().count().saturating_sub(AGREEING);
     let shown = all().filter(|(_, check)| !check.agrees).chain(agreeing.take(AGREEING));

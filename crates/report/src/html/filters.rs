@@ -16,6 +16,9 @@ pub(super) fn add(environment: &mut Environment) {
     environment.add_filter("rate", |v: &Value| float(v, format::rate));
     environment.add_filter("rate_up", |v: &Value| float(v, format::rate_up));
     environment.add_filter("share", |v: &Value| float(v, format::share));
+    environment.add_filter("share_up", |v: &Value| float(v, format::share_up));
+    environment.add_filter("ns_round", |v: &Value| float(v, format::ns_round));
+    environment.add_filter("title_of", title_of);
     environment.add_filter("seconds", |v: &Value| float(v, |s| format!("{s:.3} s")));
     environment.add_filter("dash", dash);
     environment.add_filter("prose", |text: &str| prose(text));
@@ -27,6 +30,11 @@ fn float(value: &Value, text: impl Fn(f64) -> String) -> String {
 
 fn whole(value: &Value, text: impl Fn(u64) -> String) -> String {
     u64::try_from(value.clone()).map_or_else(|_| NONE.to_owned(), |number| typographic(&text(number)))
+}
+
+/// A class in words.
+fn title_of(class: &str) -> &'static str {
+    class.parse().map_or("", crate::class_title)
 }
 
 /// The value, or a dash where there is none or an empty one.
@@ -50,7 +58,8 @@ fn prose(text: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find(" us") {
         let (before, after) = (&rest[..at], &rest[at + 3..]);
-        let unit = before.ends_with(|c: char| c.is_ascii_digit()) && !after.starts_with(char::is_alphanumeric);
+        let unit =
+            before.ends_with(|c: char| c.is_ascii_digit()) && !after.starts_with(char::is_alphanumeric);
         typed.push_str(before);
         typed.push_str(if unit { "\u{a0}µs" } else { " us" });
         rest = after;

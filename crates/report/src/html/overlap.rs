@@ -9,7 +9,8 @@ use crate::Document;
 const ROWS: usize = 40;
 
 pub(super) fn figures(document: &Document) -> Value {
-    let mut touched: Vec<_> = document.analysis.overlaps.iter().filter(|overlap| overlap.samples > 0).collect();
+    let mut touched: Vec<_> =
+        document.analysis.overlaps.iter().filter(|overlap| overlap.samples > 0).collect();
     let weight = |share: Option<f64>| share.unwrap_or(0.0);
     touched.sort_by(|a, b| {
         let by_largest = weight(b.share_of_largest).total_cmp(&weight(a.share_of_largest));

@@ -1,12 +1,13 @@
 //! The head of the page: the answer, the figures that carry it, and the whole run on one time axis.
 
-use analysis::shape::{Distribution, Quantile};
+use analysis::shape::Distribution;
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 
 use super::chart;
 use super::windows::{of, style, worst_cpus};
 use crate::Document;
+use crate::distribution::{maximum, quantile};
 use crate::svg::{Band, Stretch, timeline};
 
 pub(super) fn figures(document: &Document) -> Value {
@@ -14,7 +15,7 @@ pub(super) fn figures(document: &Document) -> Value {
     let (drawn, undrawn) = worst_cpus(&all, 1);
     let cpu = drawn.first().copied();
     context! {
-        wakeup => worst_by_phase(document, ProbeKind::Wakeup, p999),
+        wakeup => worst_by_phase(document, ProbeKind::Wakeup, |d| quantile(d, 0.999).map(|ns| ns as f64)),
         noise => worst_by_phase(document, ProbeKind::Noise, |d| d.stolen.as_ref().map(|stolen| stolen.share)),
         duration_ns => document.analysis.distributions.iter().map(|d| d.duration_ns).sum::<u64>(),
         timeline_cpu => cpu,
@@ -24,21 +25,20 @@ pub(super) fn figures(document: &Document) -> Value {
 }
 
 /// For each phase the largest of a figure over the measured CPUs, with the largest observed maximum.
-fn worst_by_phase(document: &Document, probe: ProbeKind, figure: impl Fn(&Distribution) -> Option<f64>) -> Vec<Value> {
+fn worst_by_phase(
+    document: &Document,
+    probe: ProbeKind,
+    figure: impl Fn(&Distribution) -> Option<f64>,
+) -> Vec<Value> {
     let windows = of(document, probe);
     let phase = |name: &str| {
         let here = || windows.iter().filter(|d| d.phase == name);
         let largest = here().filter_map(|d| figure(d)).reduce(f64::max);
-        let max_ns = here().filter_map(|d| d.corrected_max_ns.max(d.observed_max_ns)).max();
+        let max_ns = here().filter_map(|d| maximum(d)).max();
         context! { phase => name, style => style(document, name), figure => largest, max_ns => max_ns }
     };
     let phases = document.run.phases.iter().filter(|p| windows.iter().any(|d| d.phase == p.name));
     phases.map(|p| phase(&p.name)).collect()
-}
-
-fn p999(d: &Distribution) -> Option<f64> {
-    let find = |quantiles: &[Quantile]| quantiles.iter().find(|q| (q.p - 0.999).abs() < 1e-9)?.value_ns;
-    find(&d.corrected_quantiles).or_else(|| find(&d.quantiles)).map(|ns| ns as f64)
 }
 
 fn draw(document: &Document, cpu: u32) -> Option<String> {

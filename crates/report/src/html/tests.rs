@@ -20,7 +20,8 @@ fn tags(page: &str) -> Vec<Tag<'_>> {
     let mut rest = page;
     while let Some(start) = rest.find('<') {
         rest = &rest[start + 1..];
-        let end = tag_end(rest).unwrap_or_else(|| panic!("a tag does not end: {}", &rest[..rest.len().min(80)]));
+        let end =
+            tag_end(rest).unwrap_or_else(|| panic!("a tag does not end: {}", &rest[..rest.len().min(80)]));
         let inside = &rest[..end];
         rest = &rest[end + 1..];
         let closes = inside.starts_with('/');
@@ -82,8 +83,18 @@ fn pages() -> Vec<String> {
     bare.analysis.comparisons.clear();
     bare.analysis.overlaps.clear();
     bare.analysis.losses.trace.clear();
-    let bare = Document::conclude("run", bare.run, bare.machine, bare.findings, bare.analysis, &fixture::catalogue());
-    [fixture::document(), fixture::still(), fixture::wide(&[7]), bare].iter().map(|d| page(d).unwrap()).collect()
+    let bare = Document::conclude(
+        "run",
+        bare.run,
+        bare.machine,
+        bare.findings,
+        bare.analysis,
+        &fixture::catalogue(),
+    );
+    [fixture::document(), fixture::still(), fixture::wide(&[7]), bare]
+        .iter()
+        .map(|d| page(d).unwrap())
+        .collect()
 }
 
 #[test]
@@ -106,7 +117,11 @@ fn every_section_is_there_with_its_heading_and_a_link() {
     for page in pages() {
         for section in SECTIONS {
             assert!(page.contains(&format!("<section id=\"{}\"", section.id)), "{}", section.id);
-            assert!(page.contains(&format!("<a href=\"#{}\">{}</a>", section.id, section.title)), "{}", section.id);
+            assert!(
+                page.contains(&format!("<a href=\"#{}\">{}</a>", section.id, section.title)),
+                "{}",
+                section.id
+            );
         }
     }
 }
@@ -115,7 +130,8 @@ fn every_section_is_there_with_its_heading_and_a_link() {
 fn ids_are_unique_and_references_resolve() {
     for page in pages() {
         let tags = tags(&page);
-        let mut ids: Vec<&str> = tags.iter().filter_map(|tag| attribute(tag, " id").or(attribute(tag, "id"))).collect();
+        let mut ids: Vec<&str> =
+            tags.iter().filter_map(|tag| attribute(tag, " id").or(attribute(tag, "id"))).collect();
         ids.sort_unstable();
         let all = ids.len();
         ids.dedup();
@@ -125,7 +141,10 @@ fn ids_are_unique_and_references_resolve() {
                 assert!(ids.contains(&id), "no element {id}");
             }
             if let Some(link) = attribute(tag, "href") {
-                assert!(link.strip_prefix('#').is_some_and(|id| ids.contains(&id)), "{link} leads out of the page");
+                assert!(
+                    link.strip_prefix('#').is_some_and(|id| ids.contains(&id)),
+                    "{link} leads out of the page"
+                );
             }
         }
     }
@@ -141,7 +160,11 @@ fn nothing_is_loaded_from_anywhere() {
             for name in ["src", "srcset", "data", "action", "poster"] {
                 assert_eq!(attribute(&tag, &format!(" {name}")), None, "<{}>", tag.name);
             }
-            assert!(!["link", "img", "iframe", "object", "embed", "base", "form"].contains(&tag.name), "{}", tag.name);
+            assert!(
+                !["link", "img", "iframe", "object", "embed", "base", "form"].contains(&tag.name),
+                "{}",
+                tag.name
+            );
         }
     }
 }
@@ -184,7 +207,8 @@ fn no_value_is_printed_as_a_placeholder() {
     for page in pages() {
         let body = &page[page.find("<main>").unwrap()..page.find("<footer>").unwrap()];
         for placeholder in [">none<", "undefined", "NaN", "inf ", "null"] {
-            let allowed = placeholder == ">none<" && page.contains("<th scope=\"col\" class=\"l\">failed</th>");
+            let allowed =
+                placeholder == ">none<" && page.contains("<th scope=\"col\" class=\"l\">failed</th>");
             assert!(allowed || !body.contains(placeholder), "{placeholder}");
         }
     }

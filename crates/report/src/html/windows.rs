@@ -5,6 +5,7 @@ use model::sample::ProbeKind;
 use serde::Serialize;
 
 use crate::Document;
+use crate::distribution::{maximum, quantile, quantiles};
 use crate::svg::Curve;
 
 /// CPUs that get charts of their own: those with the largest maxima.
@@ -68,7 +69,7 @@ pub(super) fn of(document: &Document, probe: ProbeKind) -> Vec<&Distribution> {
 pub(super) fn worst_cpus(windows: &[&Distribution], most: usize) -> (Vec<u32>, Vec<u32>) {
     let mut worst: std::collections::BTreeMap<u32, i64> = std::collections::BTreeMap::new();
     for window in windows {
-        let max = window.corrected_max_ns.max(window.observed_max_ns).unwrap_or(0);
+        let max = maximum(window).unwrap_or(0);
         let entry = worst.entry(window.cpu).or_insert(max);
         *entry = max.max(*entry);
     }
@@ -91,7 +92,6 @@ pub(super) fn rows<'a>(document: &'a Document, windows: &[&'a Distribution], nam
 }
 
 fn row<'a>(document: &'a Document, d: &'a Distribution, names: &[f64]) -> Row<'a> {
-    let corrected = |p: f64| find(&d.corrected_quantiles, p).or_else(|| find(&d.quantiles, p));
     let probes = &document.run.probes;
     let record = probes.iter().find(|r| r.probe == d.probe && r.cpu == d.cpu && r.phase == d.phase);
     Row {
@@ -99,8 +99,8 @@ fn row<'a>(document: &'a Document, d: &'a Distribution, names: &[f64]) -> Row<'a
         style: style(document, &d.phase),
         cpu: d.cpu,
         policy: crate::guarantee::policy(&d.policy),
-        quantiles: names.iter().map(|&p| corrected(p).flatten()).collect(),
-        max_ns: d.corrected_max_ns.max(d.observed_max_ns),
+        quantiles: names.iter().map(|&p| quantile(d, p)).collect(),
+        max_ns: maximum(d),
         max_at_s: d.observed_max_at_ns.and_then(|t_ns| seconds(document, t_ns)),
         file: record.map(|record| record.file.as_str()),
         d: Figures {
@@ -116,15 +116,11 @@ fn row<'a>(document: &'a Document, d: &'a Distribution, names: &[f64]) -> Row<'a
     }
 }
 
-fn find(quantiles: &[analysis::shape::Quantile], p: f64) -> Option<Option<i64>> {
-    quantiles.iter().find(|q| (q.p - p).abs() < 1e-9).map(|q| q.value_ns)
-}
-
 /// The probabilities for which at least one window has a value.
 pub(super) fn known_quantiles(windows: &[&Distribution]) -> Vec<f64> {
     let mut known: Vec<f64> = windows
         .iter()
-        .flat_map(|d| d.corrected_quantiles.iter().chain(&d.quantiles))
+        .flat_map(|d| quantiles(d))
         .filter(|quantile| quantile.value_ns.is_some())
         .map(|quantile| quantile.p)
         .collect();

@@ -1,5 +1,8 @@
 //! Axes: from data to pixels, and where the ticks go.
 
+use super::micro;
+use crate::format::{self, short};
+
 /// How values are laid out along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
@@ -45,7 +48,14 @@ impl Axis {
     pub(super) fn decades(unit: Unit, low: f64, high: f64, px: [f64; 2]) -> Self {
         let floor = low.max(f64::MIN_POSITIVE).log10().floor();
         let ceil = high.max(low).log10().ceil().max(floor + 1.0);
-        Self { kind: Kind::Log, unit, low: 10f64.powf(floor), high: 10f64.powf(ceil), from_px: px[0], to_px: px[1] }
+        Self {
+            kind: Kind::Log,
+            unit,
+            low: 10f64.powf(floor),
+            high: 10f64.powf(ceil),
+            from_px: px[0],
+            to_px: px[1],
+        }
     }
 
     /// A logarithmic axis that ends at the values themselves, a little room on both sides.
@@ -83,7 +93,7 @@ impl Axis {
     }
 
     fn linear_ticks(&self) -> Vec<Tick> {
-        let step = nice_step((self.high - self.low) / 6.0);
+        let step = nice_step((self.high - self.low) / ((self.to_px - self.from_px).abs() / 90.0).max(2.0));
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
         let tick = |k: i64| Tick { px: self.px(k as f64 * step), label: Some(self.label(k as f64 * step)) };
@@ -118,11 +128,10 @@ impl Axis {
 
     fn label(&self, value: f64) -> String {
         match self.unit {
-            Unit::Ns => ns(value),
+            Unit::Ns => micro(&format::ns_round(value)),
             Unit::Seconds => format!("{} s", short(value)),
-            Unit::Count => count(value),
+            Unit::Count | Unit::PerSecond => count(value),
             Unit::Share => share(value),
-            Unit::PerSecond => count(value),
         }
     }
 }
@@ -133,21 +142,10 @@ fn nice_step(rough: f64) -> f64 {
     decade * [1.0, 2.0, 5.0, 10.0].into_iter().find(|&nice| digit <= nice + 1e-9).unwrap_or(10.0)
 }
 
-/// `1 µs`, `20 µs`, `0.5 ms`: ticks are round numbers, so as few digits as they need.
-fn ns(value: f64) -> String {
-    let (divisor, unit) = match value {
-        v if v < 999.5 => (1.0, "ns"),
-        v if v < 999_500.0 => (1e3, "µs"),
-        v if v < 999_500_000.0 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
-    format!("{} {unit}", short(value / divisor))
-}
-
 fn count(value: f64) -> String {
     match value {
         v if v >= 999_500.0 => format!("{} M", short(v / 1e6)),
-        v if v >= 9_999.5 => format!("{} k", short(v / 1e3)),
+        v if v >= 999.5 => format!("{} k", short(v / 1e3)),
         v => short(v),
     }
 }
@@ -155,12 +153,6 @@ fn count(value: f64) -> String {
 /// Shares as percentages down to a thousandth of a percent, then as powers of ten.
 fn share(value: f64) -> String {
     if value >= 0.999e-5 { format!("{} %", short(value * 100.0)) } else { format!("{value:.0e}") }
-}
-
-fn short(value: f64) -> String {
-    let text = format!("{value:.4}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text.is_empty() || text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
 #[cfg(test)]
@@ -182,9 +174,10 @@ mod tests {
 
     #[test]
     fn linear_steps_are_round() {
-        assert_eq!(nice_step(0.13), 0.2);
-        assert_eq!(nice_step(7.0), 10.0);
-        let axis = Axis::linear(Unit::Seconds, 0.0, 61.0, [0.0, 100.0]);
+        for (rough, step) in [(0.13, 0.2), (7.0, 10.0), (20.0, 20.0)] {
+            assert!((nice_step(rough) - step).abs() < 1e-12, "{rough}");
+        }
+        let axis = Axis::linear(Unit::Seconds, 0.0, 61.0, [0.0, 400.0]);
         assert_eq!(labels(&axis), ["0 s", "20 s", "40 s", "60 s"]);
     }
 

@@ -3,9 +3,9 @@
 //! Log-log: a bound "x in at most one of a million" is read off directly. Each curve ends in a dot at its observed maximum, one
 //! sample high; beyond it the run says nothing, and nothing is drawn.
 
-use super::{Curve, maxima};
 use super::axis::{Axis, Unit};
-use super::frame::{Chart, HALF, px};
+use super::frame::{Chart, HALF, Steps};
+use super::{Curve, maxima};
 use crate::format;
 
 /// What the vertical axis counts.
@@ -50,23 +50,24 @@ fn count(curve: &Curve) -> i64 {
 /// At a bucket's lower edge all samples from this bucket on count; inside a bucket the curve is not known and drawn level.
 fn steps(curve: &Curve, x: &Axis, y: &Axis) -> String {
     let mut left = count(curve);
-    let mut path = String::new();
+    let mut steps = Steps::default();
     for [low, _, count] in curve.drawn() {
-        let height = px(y.px(left as f64 / curve.total));
-        if path.is_empty() {
-            path = format!("M{} {height}", px(x.px(*low as f64)));
+        let (at, height) = (x.px(*low as f64), y.px(left as f64 / curve.total));
+        if steps.is_empty() {
+            steps.start(at, height);
         } else {
-            path += &format!("H{}V{height}", px(x.px(*low as f64)));
+            steps.across(at);
+            steps.to_height(height);
         }
         left -= count;
     }
-    path + &format!("H{}V{}", px(x.px(curve.max_ns as f64)), px(y.px(1.0 / curve.total)))
+    steps.across(x.px(curve.max_ns as f64));
+    steps.to_height(y.px(1.0 / curve.total));
+    steps.path()
 }
 
 fn description(what: &str, curves: &[&Curve]) -> String {
-    let parts: Vec<String> = curves
-        .iter()
-        .map(|c| format!("{}: observed maximum {}", c.label, format::ns(c.max_ns)))
-        .collect();
+    let parts: Vec<String> =
+        curves.iter().map(|c| format!("{}: observed maximum {}", c.label, format::ns(c.max_ns))).collect();
     format!("Exceedance curve of {what}, logarithmic on both axes. {}.", parts.join("; "))
 }

@@ -26,7 +26,13 @@ pub(super) struct Chart {
 
 impl Chart {
     /// An empty chart; `id` must be unique in the page.
-    pub(super) fn new(id: &str, title: &str, description: &str, [width, height]: [f64; 2], left: f64) -> Self {
+    pub(super) fn new(
+        id: &str,
+        title: &str,
+        description: &str,
+        [width, height]: [f64; 2],
+        left: f64,
+    ) -> Self {
         Self {
             body: String::new(),
             area: [left, width - 14.0, 14.0, height - 44.0],
@@ -60,7 +66,8 @@ impl Chart {
         let mut grid = String::new();
         for tick in y.ticks() {
             let class = if tick.label.is_some() { "g" } else { "m" };
-            let _ = write!(grid, "<path class=\"{class}\" d=\"M{} {}H{}\"/>", px(left), px(tick.px), px(right));
+            let _ =
+                write!(grid, "<path class=\"{class}\" d=\"M{} {}H{}\"/>", px(left), px(tick.px), px(right));
             if let Some(label) = tick.label {
                 self.text(left - 6.0, tick.px + 4.0, "t e", &label);
             }
@@ -82,7 +89,8 @@ impl Chart {
         let mut grid = String::new();
         for tick in x.ticks() {
             let class = if tick.label.is_some() { "g" } else { "m" };
-            let _ = write!(grid, "<path class=\"{class}\" d=\"M{} {}V{}\"/>", px(tick.px), px(top), px(bottom));
+            let _ =
+                write!(grid, "<path class=\"{class}\" d=\"M{} {}V{}\"/>", px(tick.px), px(top), px(bottom));
             if let Some(label) = tick.label {
                 self.text(tick.px, bottom + 16.0, "t c", &label);
             }
@@ -94,21 +102,24 @@ impl Chart {
 
     /// A text at a point; classes: `t` tick, `n` name, `l` label, `c` centred, `e` ends at the point.
     pub(super) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
-        let _ = write!(self.body, "<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>", px(x), px(y), escape(text));
+        let _ = write!(
+            self.body,
+            "<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>",
+            px(x),
+            px(y),
+            escape(text)
+        );
     }
 
     /// A step line or any path of a series.
     pub(super) fn series(&mut self, style: usize, label: &str, path: &str) {
-        let _ = write!(
-            self.body,
-            "<path class=\"s s{style}\" data-l=\"{}\" d=\"{path}\"/>",
-            escape(label)
-        );
+        let _ = write!(self.body, "<path class=\"s s{style}\" data-l=\"{}\" d=\"{path}\"/>", escape(label));
     }
 
     /// A dot.
     pub(super) fn dot(&mut self, style: usize, x: f64, y: f64) {
-        let _ = write!(self.body, "<circle class=\"d s{style}\" cx=\"{}\" cy=\"{}\" r=\"3.5\"/>", px(x), px(y));
+        let _ =
+            write!(self.body, "<circle class=\"d s{style}\" cx=\"{}\" cy=\"{}\" r=\"3.5\"/>", px(x), px(y));
     }
 
     /// A label beside a point, on the side that has room.
@@ -124,7 +135,13 @@ impl Chart {
         for (row, (style, text)) in entries.iter().enumerate() {
             let y = top + LINE * (row as f64 + 0.8);
             self.text(right - 40.0, y + 4.0, &format!("l e s{style}"), text);
-            let _ = write!(self.body, "<path class=\"w s{style}\" d=\"M{} {}H{}\"/>", px(right - 34.0), px(y), px(right - 6.0));
+            let _ = write!(
+                self.body,
+                "<path class=\"w s{style}\" d=\"M{} {}H{}\"/>",
+                px(right - 34.0),
+                px(y),
+                px(right - 6.0)
+            );
         }
     }
 
@@ -135,6 +152,32 @@ impl Chart {
             "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"{plot}>\
              <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>{body}</svg>"
         )
+    }
+}
+
+/// A step line under construction: moves, and horizontal and vertical strokes.
+#[derive(Default)]
+pub(super) struct Steps(String);
+
+impl Steps {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn start(&mut self, x: f64, y: f64) {
+        let _ = write!(self.0, "M{} {}", px(x), px(y));
+    }
+
+    pub(super) fn across(&mut self, x: f64) {
+        let _ = write!(self.0, "H{}", px(x));
+    }
+
+    pub(super) fn to_height(&mut self, y: f64) {
+        let _ = write!(self.0, "V{}", px(y));
+    }
+
+    pub(super) fn path(self) -> String {
+        self.0
     }
 }
 

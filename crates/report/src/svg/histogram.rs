@@ -3,9 +3,9 @@
 //! The community's picture (cyclictest and OSADL draw it with a linear x axis); logarithmic buckets keep the body and a tail three
 //! decades away in one plot, and an empty bucket shows as a fall to the axis.
 
-use super::{Curve, maxima};
 use super::axis::{Axis, Unit};
-use super::frame::{Chart, HALF, px};
+use super::frame::{Chart, HALF, Steps};
+use super::{Curve, maxima};
 use crate::format;
 
 /// Draws the curves; `None` where no bucket can be drawn.
@@ -29,26 +29,26 @@ pub fn histogram(id: &str, title: &str, what: &str, curves: &[Curve]) -> Option<
 
 /// Up to the count of each bucket, down to the axis where the next bucket is empty.
 fn steps(curve: &Curve, x: &Axis, y: &Axis) -> String {
-    let floor = px(y.px(0.0));
-    let mut path = String::new();
+    let floor = y.px(0.0);
+    let mut steps = Steps::default();
     let mut end = None;
     for [low, high, count] in curve.drawn() {
         if end != Some(*low) {
             if end.is_some() {
-                path += &format!("V{floor}");
+                steps.to_height(floor);
             }
-            path += &format!("M{} {floor}", px(x.px(*low as f64)));
+            steps.start(x.px(*low as f64), floor);
         }
-        path += &format!("V{}H{}", px(y.px(*count as f64)), px(x.px(*high as f64)));
+        steps.to_height(y.px(*count as f64));
+        steps.across(x.px(*high as f64));
         end = Some(*high);
     }
-    path + &format!("V{floor}")
+    steps.to_height(floor);
+    steps.path()
 }
 
 fn description(what: &str, curves: &[Curve]) -> String {
-    let parts: Vec<String> = curves
-        .iter()
-        .map(|c| format!("{}: observed maximum {}", c.label, format::ns(c.max_ns)))
-        .collect();
+    let parts: Vec<String> =
+        curves.iter().map(|c| format!("{}: observed maximum {}", c.label, format::ns(c.max_ns))).collect();
     format!("Histogram of {what}, logarithmic on both axes. {}.", parts.join("; "))
 }

@@ -1,8 +1,8 @@
 //! What each class costs: time stolen per second, one bar a phase, from zero on a linear axis.
 
-use super::micro;
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, HALF, px};
+use super::micro;
 use crate::format;
 
 const BAR: f64 = 8.0;

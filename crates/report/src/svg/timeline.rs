@@ -2,9 +2,9 @@
 //!
 //! A spike that comes every second, or only while something ran, shows here and in no histogram.
 
-use super::micro;
 use super::axis::{Axis, Unit};
-use super::frame::{Chart, FULL, px};
+use super::frame::{Chart, FULL, Steps, px};
+use super::micro;
 use crate::format;
 
 /// Columns a window is reduced to; the maximum of each is kept.
@@ -79,13 +79,17 @@ fn draw_band(chart: &mut Chart, band: &Band, [left, right]: [f64; 2]) {
 fn draw_stretch(chart: &mut Chart, stretch: &Stretch, x: &Axis, y: &Axis, seconds: &dyn Fn(i64) -> f64) {
     let slots: Vec<[i64; 3]> = stretch.slots.iter().copied().filter(|slot| slot[1] > 0).collect();
     let (Some(first), Some(last)) = (slots.first(), slots.last()) else { return };
-    let columns = reduce(&slots);
-    let mut path = String::new();
-    for (index, slot) in columns.iter().enumerate() {
-        let (at, height) = (px(x.px(seconds(slot[0]))), px(y.px(slot[1] as f64)));
-        path += &if index == 0 { format!("M{at} {height}") } else { format!("H{at}V{height}") };
+    let mut steps = Steps::default();
+    for slot in reduce(&slots) {
+        let (at, height) = (x.px(seconds(slot[0])), y.px(slot[1] as f64));
+        if steps.is_empty() {
+            steps.start(at, height);
+        } else {
+            steps.across(at);
+            steps.to_height(height);
+        }
     }
-    chart.series(stretch.style, &stretch.label, &path);
+    chart.series(stretch.style, &stretch.label, &steps.path());
     let middle = f64::midpoint(x.px(seconds(first[0])), x.px(seconds(last[0])));
     let [_, _, top, _] = chart.area;
     chart.text(middle, top + 12.0, "t c", &stretch.label);

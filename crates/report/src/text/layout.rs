@@ -1,6 +1,7 @@
 //! Headings, wrapped lines and tables on a page of a fixed width.
 
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
+use std::fmt::Write;
 
 use super::TextOptions;
 
@@ -65,11 +66,13 @@ impl Page {
     }
 
     fn paragraph(&mut self, paint: Option<Paint>, first: &str, rest: &str, text: &str) {
-        for (index, line) in wrap(&printable(text), self.width.saturating_sub(first.chars().count())).iter().enumerate() {
+        for (index, line) in
+            wrap(&printable(text), self.width.saturating_sub(first.chars().count())).iter().enumerate()
+        {
             let line = format!("{}{line}", if index == 0 { first } else { rest });
             match paint {
                 Some(paint) if self.color => {
-                    self.text.push_str(&format!("\u{1b}[{}m{line}\u{1b}[0m", paint.code()));
+                    let _ = write!(self.text, "\u{1b}[{}m{line}\u{1b}[0m", paint.code());
                 }
                 _ => self.text.push_str(&line),
             }

@@ -95,7 +95,8 @@ pub(super) fn comparisons(page: &mut Page, document: &Document) {
 pub(super) fn guarantee(page: &mut Page, document: &Document) {
     let guarantee = &document.guarantee;
     let tasks = guarantee.tasks.iter();
-    let tasks: Vec<String> = tasks.map(|t| format!("({}, {})", t.cost_ns as f64 / 1e6, t.period_ns as f64 / 1e6)).collect();
+    let tasks: Vec<String> =
+        tasks.map(|t| format!("({}, {})", t.cost_ns as f64 / 1e6, t.period_ns as f64 / 1e6)).collect();
     page.heading(&format!("WHAT CAN BE GUARANTEED   for tasks (C, T = D) {} ms", tasks.join(" ")));
     let paint = match guarantee.verdict {
         GuaranteeVerdict::Holds => Paint::Green,
@@ -104,7 +105,8 @@ pub(super) fn guarantee(page: &mut Page, document: &Document) {
     };
     page.painted(paint, "  ", &guarantee.sentence);
     let times = |times: &[Option<u64>]| {
-        let texts: Vec<String> = times.iter().map(|t| t.map_or_else(|| "late".to_owned(), format::ms_exact)).collect();
+        let texts: Vec<String> =
+            times.iter().map(|t| t.map_or_else(|| "late".to_owned(), format::ms_exact)).collect();
         texts.join(", ")
     };
     page.item("  response times without jitter: ", &times(&guarantee.at_zero.response_times_ns));
@@ -153,7 +155,12 @@ pub(super) fn observer(page: &mut Page, document: &Document) {
 pub(super) fn files(page: &mut Page, document: &Document) {
     let paths = paths(document);
     page.heading("FILES");
-    for (key, name) in [("report", "  report    "), ("analysis", "  analysis  "), ("trace", "  trace     "), ("dir", "  all       ")] {
+    for (key, name) in [
+        ("report", "  report    "),
+        ("analysis", "  analysis  "),
+        ("trace", "  trace     "),
+        ("dir", "  all       "),
+    ] {
         if let Some(path) = paths.get(key) {
             page.item(name, path);
         }

@@ -1,11 +1,12 @@
 //! The figures: wake-up latency and noise by phase and CPU, events by class and phase.
 
-use analysis::shape::{Distribution, Quantile};
+use analysis::shape::Distribution;
 use model::EventClass;
 use model::sample::ProbeKind;
 
 use super::layout::Page;
 use crate::Document;
+use crate::distribution::{maximum, quantile};
 use crate::format;
 use crate::pooled::{Pooled, pooled};
 
@@ -21,23 +22,25 @@ pub(super) fn wakeup(page: &mut Page, document: &Document) {
     page.heading(&format!("WAKE-UP LATENCY   {}", conditions(document, ProbeKind::Wakeup)));
     let rows: Vec<Vec<String>> = windows
         .iter()
-        .map(|d| {
-            let quantile = |p| quantile(&d.corrected_quantiles, p).or_else(|| quantile(&d.quantiles, p));
+        .map(|&d| {
             vec![
                 d.phase.clone(),
                 d.cpu.to_string(),
                 format::count(d.n),
                 format::count(d.missed),
-                time(quantile(0.5)),
-                time(quantile(0.99)),
-                time(quantile(0.999)),
-                time(d.corrected_max_ns.max(d.observed_max_ns)),
+                time(quantile(d, 0.5)),
+                time(quantile(d, 0.99)),
+                time(quantile(d, 0.999)),
+                time(maximum(d)),
             ]
         })
         .collect();
     let header = ["phase", "CPU", "n", "missed", "p50", "p99", "p99.9", "observed max"];
     cut(page, 1, &header, &rows);
-    page.item("  ", "missed releases are charged with the lateness they had; - means fewer than ten samples above");
+    page.item(
+        "  ",
+        "missed releases are charged with the lateness they had; - means fewer than ten samples above",
+    );
 }
 
 pub(super) fn noise(page: &mut Page, document: &Document) {
@@ -57,8 +60,8 @@ pub(super) fn noise(page: &mut Page, document: &Document) {
                 d.cpu.to_string(),
                 format::count(d.n),
                 stolen.map_or_else(dash, |stolen| format::share(stolen.share)),
-                time(quantile(&d.quantiles, 0.5)),
-                time(quantile(&d.quantiles, 0.99)),
+                time(quantile(d, 0.5)),
+                time(quantile(d, 0.99)),
                 time(d.observed_max_ns),
                 unexplained.map_or_else(dash, |gaps| format::count(gaps.count)),
             ]
@@ -74,7 +77,8 @@ pub(super) fn events(page: &mut Page, document: &Document) {
         return page.item("  ", "no trace was recorded: who interrupts is not known");
     }
     let phases: Vec<&str> = document.run.phases.iter().map(|phase| phase.name.as_str()).collect();
-    let in_phases = |class| phases.iter().map(|phase| pooled(&document.analysis, phase, None, class)).collect();
+    let in_phases =
+        |class| phases.iter().map(|phase| pooled(&document.analysis, phase, None, class)).collect();
     let classes: Vec<Vec<Pooled>> = EventClass::ALL.iter().map(|&class| in_phases(class)).collect();
     let (seen, unseen): (Vec<_>, Vec<_>) =
         classes.into_iter().partition(|pools| pools.iter().any(|pool| pool.observable || pool.count > 0));
@@ -132,20 +136,21 @@ fn of(document: &Document, probe: ProbeKind) -> Vec<&Distribution> {
 /// `SCHED_FIFO 95, period 1.000 ms, 10.0 s a window`, from the probes' own records.
 fn conditions(document: &Document, probe: ProbeKind) -> String {
     let records = document.run.probes.iter().filter(|record| record.probe == probe);
-    let mut policies: Vec<String> = records.clone().map(|r| crate::guarantee::policy(&r.policy_effective)).collect();
+    let mut policies: Vec<String> =
+        records.clone().map(|r| crate::guarantee::policy(&r.policy_effective)).collect();
     policies.sort();
     policies.dedup();
     let mut parts = vec![policies.join(" / ")];
     let first = records.clone().next();
-    parts.extend(first.and_then(|r| r.period_ns).map(|period| format!("period {}", format::ns(period as i64))));
-    parts.extend(first.and_then(|r| r.threshold_ns).map(|least| format!("gaps from {}", format::ns(least as i64))));
+    parts.extend(
+        first.and_then(|r| r.period_ns).map(|period| format!("period {}", format::ns(period as i64))),
+    );
+    parts.extend(
+        first.and_then(|r| r.threshold_ns).map(|least| format!("gaps from {}", format::ns(least as i64))),
+    );
     parts.extend(first.map(|r| format!("clock {}", r.counter)));
     parts.retain(|part| !part.is_empty());
     parts.join(", ")
-}
-
-fn quantile(quantiles: &[Quantile], p: f64) -> Option<i64> {
-    quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-9).and_then(|quantile| quantile.value_ns)
 }
 
 fn time(value_ns: Option<i64>) -> String {

@@ -61,7 +61,7 @@ pub(super) fn why_not(
     let asked = BootList::split(value);
     if parameter == "isolcpus" && !asked.flags.is_empty() && !asked.flags.contains(&"domain") {
         return format!(
-            "its flags ({}) leave out domain, so the scheduler still balances onto them",
+            "its flags ({}) leave out domain, so the scheduler still balances tasks there",
             asked.flags.join(",")
         );
     }
