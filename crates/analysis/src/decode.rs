@@ -4,13 +4,14 @@
 //! whose fields cannot be found is counted, said to be unreadable, and its class is not taken for observed.
 //! `TRACE_FLAG_*`: Linux include/linux/trace_events.h. Softirq numbers: include/linux/interrupt.h.
 
+use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
 use crate::spans::KnownLabels;
 use crate::view::{Context, KernelEvent, What};
 use ftrace::{Endian, Event, EventFormat, Field, Formats, Symbols};
 use model::EventClass;
 use model::events::{EventCatalogue, EventSpec, Role};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// `TRACE_FLAG_HARDIRQ | TRACE_FLAG_SOFTIRQ | TRACE_FLAG_NMI`.
 const IN_INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
@@ -30,7 +31,7 @@ pub struct Decoder {
     names: Vec<String>,
     symbols: Symbols,
     /// Functions already named.
-    functions: HashMap<u64, LabelId>,
+    functions: FastMap<u64, LabelId>,
     labels: Labels,
     known: KnownLabels,
     unreadable: Vec<String>,
@@ -49,7 +50,7 @@ enum Pick {
         context: Context,
         key: Option<Field>,
         label: Naming,
-        when: HashMap<LabelId, EventClass>,
+        when: FastMap<LabelId, EventClass>,
     },
     Exit {
         of: u16,
@@ -103,7 +104,7 @@ impl Decoder {
             unnamed: labels.id("(running when recording began)"),
         };
         let names = catalogue.events.iter().map(|spec| spec.name.clone()).collect();
-        let (plans, functions, unreadable) = (Vec::new(), HashMap::new(), Vec::new());
+        let (plans, functions, unreadable) = (Vec::new(), FastMap::default(), Vec::new());
         let mut decoder =
             Self { endian: formats.endian(), plans, names, symbols, functions, labels, known, unreadable };
         for format in formats.iter() {
@@ -289,7 +290,7 @@ fn is_text_pointer(field: &Field) -> bool {
 /// Reads the fields of one record.
 struct Namer<'a> {
     symbols: &'a Symbols,
-    functions: &'a mut HashMap<u64, LabelId>,
+    functions: &'a mut FastMap<u64, LabelId>,
     labels: &'a mut Labels,
     endian: Endian,
     data: &'a [u8],
@@ -309,8 +310,9 @@ impl Namer<'_> {
     }
 
     fn text(&mut self, field: &Field) -> LabelId {
-        let text = field.text(self.data, self.endian);
-        self.labels.id(text.as_deref().unwrap_or("?"))
+        let bytes = field.bytes(self.data, self.endian).unwrap_or(b"?");
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        self.labels.id_of_bytes(&bytes[..end])
     }
 
     fn function(&mut self, field: &Field) -> LabelId {
@@ -372,6 +374,81 @@ impl Namer<'_> {
             },
             Pick::Called { function } => What::Called { label: self.function(function) },
             Pick::Other => What::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+                          \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+                          \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
+
+    /// A decoder for one event with the given fields, and the names under which it was recorded.
+    fn decoder(name: &str, fields: &str) -> (Decoder, EventCatalogue) {
+        let catalogue = EventCatalogue::embedded().unwrap();
+        let mut formats = Formats::new(Endian::Little, "", 8).unwrap();
+        let (system, event) = name.split_once(':').unwrap();
+        formats.add(system, &format!("name: {event}\nID: 7\nformat:\n{COMMON}{fields}")).unwrap();
+        (
+            Decoder::new(
+                &catalogue,
+                &formats,
+                Symbols::parse("ffffffff81000000 t tick_nohz_handler.llvm.9\n"),
+            ),
+            catalogue,
+        )
+    }
+
+    fn decode(decoder: &mut Decoder, flags: u8, data: &[u8]) -> KernelEvent {
+        decoder.decode(&Event { ts_ns: 5, cpu: 2, id: 7, flags, pid: 9, data }).unwrap()
+    }
+
+    #[test]
+    fn the_filter_holds_for_traces_recorded_without_it() {
+        let (mut tlb, _) = decoder("tlb:tlb_flush", "\tfield:int reason;\toffset:8;\tsize:4;\tsigned:1;\n");
+        let mut what = |reason: u8| decode(&mut tlb, 0, &[7, 0, 0, 0, 9, 0, 0, 0, reason, 0, 0, 0]).what;
+        assert!(matches!(what(1), What::Instant { class: EventClass::Tlb, .. }));
+        assert_eq!(what(0), What::Other);
+    }
+
+    #[test]
+    fn a_function_is_named_without_its_clone_and_decides_the_class() {
+        let fields = "\tfield:void * hrtimer;\toffset:8;\tsize:8;\tsigned:0;\n\
+                      \tfield:void * function;\toffset:16;\tsize:8;\tsigned:0;\n";
+        let (mut expire, _) = decoder("timer:hrtimer_expire_entry", fields);
+        let mut data = vec![0u8; 24];
+        data[16..].copy_from_slice(&0xffff_ffff_8100_0000u64.to_le_bytes());
+        let What::Enter { class, label, .. } = decode(&mut expire, 8, &data).what else { panic!() };
+        assert_eq!((class, expire.labels().text(label)), (EventClass::TimerTick, "tick_nohz_handler"));
+        data[16] = 1;
+        let What::Enter { class, label, .. } = decode(&mut expire, 8, &data).what else { panic!() };
+        assert_eq!((class, expire.labels().text(label)), (EventClass::TimerHrtimer, "0xffffffff81000001"));
+    }
+
+    #[test]
+    fn an_event_without_its_fields_is_said_to_be_unreadable_and_not_observed() {
+        let (decoder, catalogue) =
+            decoder("sched:sched_switch", "\tfield:pid_t prev_pid;\toffset:8;\tsize:4;\tsigned:1;\n");
+        assert_eq!(decoder.unreadable(), ["sched:sched_switch has no field next_pid"]);
+        assert!(decoder.observable(&catalogue, &["sched:sched_switch".to_owned()]).is_empty());
+    }
+
+    #[test]
+    fn only_what_was_recorded_is_observed() {
+        let (decoder, catalogue) = decoder("irq_vectors:reschedule_entry", "");
+        let recorded = ["irq_vectors:reschedule_entry".to_owned()];
+        assert_eq!(decoder.observable(&catalogue, &recorded), BTreeSet::from([EventClass::IpiResched]));
+        assert!(decoder.observable(&catalogue, &[]).is_empty());
+    }
+
+    #[test]
+    fn interrupts_do_not_speak_for_the_task_they_interrupt() {
+        let (mut plain, _) = decoder("irq_vectors:reschedule_entry", "");
+        for (flags, in_task) in [(0x00, true), (0x05, true), (0x08, false), (0x10, false), (0x40, false)] {
+            assert_eq!(decode(&mut plain, flags, &[0; 8]).in_task, in_task, "{flags:#x}");
         }
     }
 }

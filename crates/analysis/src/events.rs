@@ -69,7 +69,7 @@ fn class_count(context: &Context<'_>, tally: &Tally, class: EventClass) -> Class
 }
 
 fn labels(context: &Context<'_>, tally: &Tally, class: EventClass) -> Vec<LabelCount> {
-    let of_class = tally.labels.iter().filter(|((of, _), _)| *of == class);
+    let of_class = tally.labels.iter().filter(|((of, _), _)| *of == class as u32);
     let mut labels: Vec<_> = of_class
         .map(|((_, label), sum)| LabelCount {
             label: context.labels.text(*label).to_owned(),

@@ -13,6 +13,7 @@ pub mod dispersion;
 pub mod distribution;
 pub mod error;
 pub mod events;
+mod hash;
 pub mod labels;
 pub mod losses;
 pub mod missed;
@@ -25,6 +26,7 @@ pub mod stretches;
 pub mod tally;
 #[cfg(test)]
 mod testing;
+mod trace_pass;
 pub mod view;
 mod words;
 

@@ -5,6 +5,7 @@
 //! is not interference with it. Raw counts over the whole window are kept beside, for the kernel's counters.
 
 use crate::decode::SOFTIRQS;
+use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::overlap::Intervals;
 use crate::shape::CountNs;
@@ -14,7 +15,6 @@ use crate::view::{KernelEvent, What};
 use model::EventClass;
 use model::run::ProbeRecord;
 use model::sample::ProbeKind;
-use std::collections::HashMap;
 
 /// Length of the blocks in which events are counted for their dispersion, ns.
 pub const BLOCK_NS: i64 = 100_000_000;
@@ -39,8 +39,8 @@ pub struct Tally {
     pub cpu: u32,
     /// By the class's place in `EventClass::ALL`.
     pub classes: Vec<ClassSum>,
-    /// By class and label.
-    pub labels: HashMap<(EventClass, LabelId), CountNs>,
+    /// By place of the class and by label.
+    pub(crate) labels: FastMap<(u32, LabelId), CountNs>,
     /// Raw events in the counted time, by number of the event.
     pub by_event: Vec<u64>,
     /// Raw events in the whole window, by number of the event.
@@ -77,7 +77,7 @@ impl Tally {
         Self {
             cpu: record.cpu,
             classes: vec![class; EventClass::ALL.len()],
-            labels: HashMap::new(),
+            labels: FastMap::default(),
             by_event: vec![0; events],
             whole: vec![0; events],
             softirqs: [0; SOFTIRQS.len()],
@@ -137,7 +137,7 @@ impl Tally {
         let sum = &mut self.classes[span.class as usize];
         sum.total.ns += net_ns;
         sum.max_ns = sum.max_ns.max(net_ns);
-        let label = self.labels.entry((span.class, span.label)).or_default();
+        let label = self.labels.entry((span.class as u32, span.label)).or_default();
         label.ns += net_ns;
         if span.counts {
             sum.total.count += 1;

@@ -36,6 +36,15 @@ fn main() -> ExitCode {
     }
 }
 
+/// Takes back what a stillcore that was killed together with its guardian has left. What cannot be taken back is `assess`'s to tell,
+/// which looks again.
+fn restore_what_was_left() {
+    let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
+    if let Some(state) = linux::session::default_state(home.as_deref()) {
+        let _ = linux::isolate::undo::recover(&state);
+    }
+}
+
 /// Turns a signal into the lab's request to stop; the thread ends with the process.
 fn stop_on(signals: EndSignals) -> lab::Stop {
     let stop = lab::Stop::default();
@@ -52,6 +61,7 @@ fn stop_on(signals: EndSignals) -> lab::Stop {
 fn dispatch(verb: Verb) -> anyhow::Result<u8> {
     // Signals are blocked before any thread exists, so that every thread inherits it.
     let signals = EndSignals::block()?;
+    restore_what_was_left();
     match verb {
         Verb::Assess(args) => assess::run(&args, &signals),
         Verb::Report(args) => report_verb::run(&args),

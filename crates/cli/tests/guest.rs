@@ -54,6 +54,9 @@ fn nothing_is_left(root: &Path) {
     assert_eq!(read("left-after-run"), "");
     assert!(read("held-when-killed").contains("internal"), "there was something to clean up");
     assert_eq!(read("left-after-kill"), "");
+    assert_eq!(read("left-after-offline"), "");
+    assert_eq!(read("offlined.code").trim(), "1");
+    assert!(read("offlined.log").contains("CPU 3 was taken from it"), "{}", read("offlined.log"));
     let killed = read_json(&root.join("killed/run.json"));
     assert_eq!(killed["complete"], false);
     assert!(root.join("killed/PARTIAL").exists());

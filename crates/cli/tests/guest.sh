@@ -9,8 +9,10 @@ leftovers() {
     grep stillcore /proc/mounts
     ls -d /sys/fs/cgroup/stillcore-* /root/*/tracefs-*/instances/stillcore-* /var/lib/stillcore/journal/* 2>/dev/null
     for process in /proc/[0-9]*; do
-        tr '\0' ' ' <$process/cmdline 2>/dev/null | grep -E 'stillcore (assess|internal)'
+        # A process may be gone by now.
+        cat $process/cmdline 2>/dev/null | tr '\0' ' ' | grep -E 'stillcore (assess|internal)'
     done
+    return 0
 }
 
 uname -r >release
@@ -19,6 +21,17 @@ leftovers >left-at-start
 $stillcore assess --cpus 2 --duration $duration --period 1ms --trace on --out run --json >assess.json 2>assess.log
 echo $? >assess.code
 leftovers >left-after-run
+
+# The measured CPU goes away in the first window.
+$stillcore assess --cpus 3 --duration 6s --period 1ms --out offlined >/dev/null 2>offlined.log &
+victim=$!
+while ! ls offlined/samples/wakeup-cpu3-0.parquet >/dev/null 2>&1; do sleep 0.1; done
+sleep 0.5
+echo 0 >/sys/devices/system/cpu/cpu3/online
+wait $victim
+echo $? >offlined.code
+echo 1 >/sys/devices/system/cpu/cpu3/online
+leftovers >left-after-offline
 
 # Killed in its disturbed phase: the guardian cleans up.
 $stillcore assess --cpus 2,3 --duration 4s --period 1ms --trace on --out killed >/dev/null 2>killed.log &

@@ -159,6 +159,24 @@ fn guardian_of(parent: u32) -> u32 {
 }
 
 #[test]
+fn two_runs_at_once_do_not_take_each_other_s_things() {
+    let places = [Place::new(), Place::new()];
+    let starts = places.iter().map(|place| {
+        let mut command = place.assess(&["--duration", "1s", "--stressors", "u_fork"]);
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    let children: Vec<_> = starts.collect();
+    for (child, place) in children.into_iter().zip(&places) {
+        let pid = child.id();
+        let output = child.wait_with_output().unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output.stderr));
+        assert!(!text(&output.stderr).contains("not restored"), "{}", text(&output.stderr));
+        assert_eq!(place.leftovers(), NOTHING);
+        assert_eq!(traces_of(pid), Vec::<std::path::PathBuf>::new());
+    }
+}
+
+#[test]
 fn an_ordinary_user_gets_what_can_be_had() {
     if !is_root() {
         eprintln!("skipped: already an ordinary user, and a_run_to_its_end is this test");

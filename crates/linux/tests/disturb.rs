@@ -257,11 +257,15 @@ fn a_child_is_ordinary_and_bounded_whatever_its_caller_is() -> Outcome {
 
 /// With a worker that is stopped, `u_fork` waits for ever: nothing but the alarm ends it.
 fn a_wedged_stressor_is_ended_by_its_alarm() -> Outcome {
-    let options = Options { duration: Duration::from_millis(500), ..Options::default() };
+    let options = Options { duration: Duration::from_secs(2), ..Options::default() };
     let disturbance = start(&["u_fork"], &some_cpus(), &options);
     ensure(disturbance.wait_ready(Duration::from_secs(10)), "it began")?;
-    std::thread::sleep(Duration::from_millis(50));
     let child = disturbance.status()[0].pid;
+    // Workers are made right after the stressor has said that it begins.
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while tree(child).len() < 2 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let worker = tree(child).get(1).copied().and_then(Pid::from_raw).ok_or("no worker")?;
     kill_process(worker, Signal::STOP)?;
     let pids = trees(&disturbance);

@@ -1,7 +1,8 @@
 //! What is wrong, in order of cost, and what to do about each.
 //!
 //! Losses come first, since they qualify everything below. Then what the kernel ran on the measured CPUs, ranked by the
-//! time it stole per second of the disturbed phase (ties by how often), each joined through the event catalogue with the
+//! time it stole per second from the busy loop in the disturbed phase (ties by how often); classes that came only while the
+//! periodic task slept follow, since a sleeping task loses nothing to them but the way back. Each is joined through the event catalogue with the
 //! mechanisms that remove it and what the audit says of them. Last, settings that nothing observed argues for.
 
 mod interference;
@@ -10,6 +11,7 @@ mod next;
 
 use analysis::Analysis;
 use model::events::EventCatalogue;
+use model::sample::ProbeKind;
 use model::{Cpus, EventClass, Finding, FindingState, Machine, Run};
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +60,8 @@ pub enum AdviceKind {
 /// What a class costs, pooled over the measured CPUs. Rates are per CPU and second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
+    /// The probe in whose windows it was counted; only from a busy loop is time stolen.
+    pub probe: ProbeKind,
     /// Events in the disturbed phase.
     pub count: u64,
     /// Events per second, disturbed.
@@ -70,6 +74,8 @@ pub struct Cost {
     pub idle_net_ns_per_s: f64,
     /// Longest, disturbed, ns.
     pub max_ns: u64,
+    /// Among the largest hundredth of the disturbed wake-up latencies the share that overlaps the class, the largest of any CPU.
+    pub share_of_largest: Option<f64>,
     /// The most frequent of what ran, by time, at most three, `label (count)`.
     pub ran: Vec<String>,
 }

@@ -48,11 +48,11 @@ pub(crate) fn still() -> Document {
         window.by_event.clear();
     }
     for window in &mut analysis.distributions {
+        let phase = PHASES.iter().position(|phase| *phase == window.phase).unwrap_or(0);
+        *window = distribution(window.probe, phase, window.cpu, false);
         if let Some(stolen) = &mut window.stolen {
             stolen.unexplained = Some(CountNs::default());
         }
-        window.corrected_max_ns = window.corrected_max_ns.map(|max| max.min(18_000));
-        window.observed_max_ns = window.observed_max_ns.map(|max| max.min(18_000));
         window.missed = 0;
     }
     analysis.overlaps.clear();
@@ -112,24 +112,23 @@ impl Draw {
     }
 }
 
-/// `(t_ns, value_ns)` of one window: 1 kHz wake-ups, or the gaps of a busy loop.
-fn samples(probe: ProbeKind, phase: usize, cpu: u32) -> Vec<(i64, i64)> {
+/// `(t_ns, value_ns)` of one window: 1 kHz wake-ups, or the gaps of a busy loop; `loaded` brings more and longer ones.
+fn samples(probe: ProbeKind, phase: usize, cpu: u32, loaded: bool) -> Vec<(i64, i64)> {
     let mut draw = Draw(u64::from(cpu) * 101 + phase as u64 * 7 + u64::from(probe == ProbeKind::Noise));
-    let disturbed = phase == 1;
     let start = window_start(probe, phase);
     let n = if probe == ProbeKind::Wakeup {
         10_000
-    } else if disturbed {
+    } else if loaded {
         3_900
     } else {
         2_510
     };
     let value = |draw: &mut Draw| {
         let (base, mean) = if probe == ProbeKind::Wakeup { (2_900.0, 600.0) } else { (1_150.0, 420.0) };
-        let load = if disturbed { 1.6 } else { 1.0 };
+        let load = if loaded { 1.6 } else { 1.0 };
         let body = base + draw.exponential(mean * load);
-        let spike = draw.uniform() < if disturbed { 0.012 } else { 0.000_6 };
-        (body + if spike { draw.exponential(if disturbed { 14_000.0 } else { 4_000.0 }) } else { 0.0 }) as i64
+        let spike = draw.uniform() < if loaded { 0.012 } else { 0.000_6 };
+        (body + if spike { draw.exponential(if loaded { 14_000.0 } else { 4_000.0 }) } else { 0.0 }) as i64
     };
     (0..n).map(|k| (start + k * (WINDOW / n), value(&mut draw))).collect()
 }
@@ -138,8 +137,8 @@ fn window_start(probe: ProbeKind, phase: usize) -> i64 {
     T0 + SECOND + (2 * phase as i64 + i64::from(probe == ProbeKind::Noise)) * (WINDOW + SECOND / 4)
 }
 
-fn distribution(probe: ProbeKind, phase: usize, cpu: u32) -> Distribution {
-    let samples = samples(probe, phase, cpu);
+fn distribution(probe: ProbeKind, phase: usize, cpu: u32, loaded: bool) -> Distribution {
+    let samples = samples(probe, phase, cpu, loaded);
     let mut values: Vec<i64> = samples.iter().map(|sample| sample.1).collect();
     values.sort_unstable();
     let n = values.len();
@@ -304,7 +303,10 @@ fn analysis(cpus: &[u32]) -> Analysis {
             reconciled: Some(true),
             statements: vec!["every event the kernel wrote was read and decoded".into()],
         },
-        distributions: windows.iter().map(|&(phase, probe, cpu)| distribution(probe, phase, cpu)).collect(),
+        distributions: windows
+            .iter()
+            .map(|&(phase, probe, cpu)| distribution(probe, phase, cpu, phase == 1))
+            .collect(),
         events: windows.iter().map(|&(phase, probe, cpu)| window_events(probe, phase, cpu)).collect(),
         overlaps: overlaps(cpus),
         comparisons: cpus.iter().flat_map(|&cpu| comparisons(cpu)).collect(),

@@ -113,6 +113,12 @@ pub fn share(value: f64) -> String {
     }
 }
 
+/// An RFC 3339 moment without its fraction of a second.
+pub fn moment(rfc3339: &str) -> String {
+    let Some((seconds, rest)) = rfc3339.split_once('.') else { return rfc3339.to_owned() };
+    format!("{seconds}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
+}
+
 /// Memory: `3,412 KiB`.
 pub fn kib(value: u64) -> String {
     format!("{} KiB", count(value))
@@ -199,6 +205,9 @@ mod tests {
         assert_eq!(quantile_name(0.5), "p50");
         assert_eq!(quantile_name(0.999_99), "p99.999");
         assert_eq!(plural(1, "sample"), "1 sample");
+        assert_eq!(moment("2026-03-01T09:30:00.25899717Z"), "2026-03-01T09:30:00Z");
+        assert_eq!(moment("2026-03-01T09:30:00.5+01:00"), "2026-03-01T09:30:00+01:00");
+        assert_eq!(moment("then"), "then");
         assert_eq!(span(600_000_000_000), "10.0 min");
     }
 

@@ -23,7 +23,7 @@ pub enum Status {
 pub struct Outcome {
     /// The answer.
     pub status: Status,
-    /// Why it is a finding, one sentence each; empty for a pass.
+    /// Why it is a finding, or what a pass rests on; one sentence each.
     pub reasons: Vec<String>,
 }
 
@@ -61,8 +61,32 @@ pub fn outcome(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee)
     if guarantee.verdict == GuaranteeVerdict::Fails {
         reasons.push(guarantee.sentence.clone());
     }
-    let status = if reasons.is_empty() { Status::Pass } else { Status::Finding };
-    Outcome { status, reasons }
+    if reasons.is_empty() {
+        return Outcome { status: Status::Pass, reasons: grounds(findings, analysis, guarantee) };
+    }
+    Outcome { status: Status::Finding, reasons }
+}
+
+/// What was looked at when nothing was found, so that a pass says how much it is worth.
+fn grounds(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee) -> Vec<String> {
+    let compared = analysis.comparisons.len() as u64;
+    let withheld = analysis.comparisons.iter().filter(|c| c.verdict == Verdict::Withheld).count();
+    let unknown = findings.iter().filter(|finding| finding.state == FindingState::Unknown).count();
+    let task_set = match guarantee.verdict {
+        GuaranteeVerdict::Holds => "the example task set meets its deadlines under the observed jitter",
+        _ => "the verdict on the example task set is withheld",
+    };
+    vec![
+        format!(
+            "none of {} is told apart from idle as worse ({withheld} withheld)",
+            format::plural(compared, "figure")
+        ),
+        format!(
+            "none of {} is left to set ({unknown} unknown)",
+            format::plural(findings.len() as u64, "audited mechanism")
+        ),
+        task_set.to_owned(),
+    ]
 }
 
 /// Whether somebody could act on it: fixable now, or with another boot.
@@ -108,7 +132,20 @@ mod tests {
     #[test]
     fn a_still_core_passes() {
         let found = of(|_| ());
-        assert_eq!((found.status, found.exit_code(), found.reasons.len()), (Status::Pass, 0, 0));
+        assert_eq!((found.status, found.exit_code(), found.reasons.len()), (Status::Pass, 0, 3));
+    }
+
+    #[test]
+    fn a_pass_says_what_it_rests_on() {
+        let found = of(|d| {
+            d.findings[0].state = FindingState::Unknown;
+            d.analysis.comparisons[0].verdict = Verdict::Withheld;
+            d.guarantee.verdict = GuaranteeVerdict::Withheld;
+        });
+        assert_eq!(found.status, Status::Pass);
+        assert!(found.reasons[0].contains("1 withheld"), "{found:?}");
+        assert!(found.reasons[1].contains("1 unknown"), "{found:?}");
+        assert!(found.reasons[2].contains("withheld"), "{found:?}");
     }
 
     #[test]

@@ -50,6 +50,13 @@ impl Pooled {
     }
 }
 
+/// The probe whose windows say what a class costs: the busy loop always wants the CPU, so what else runs there is stolen from it. A
+/// task that sleeps loses nothing to what runs meanwhile. The wake-up windows speak only where no noise window was traced.
+pub fn telling_probe(analysis: &Analysis) -> Option<ProbeKind> {
+    let traced = |probe| analysis.events.iter().any(|window| window.probe == probe);
+    [ProbeKind::Noise, ProbeKind::Wakeup].into_iter().find(|&probe| traced(probe))
+}
+
 /// Pools one class over the windows of a phase, those of one probe or of both.
 pub fn pooled(analysis: &Analysis, phase: &str, probe: Option<ProbeKind>, class: EventClass) -> Pooled {
     let windows = analysis.events.iter().filter(|window| window.phase == phase);
@@ -120,6 +127,16 @@ mod tests {
         assert!((both.per_s() - counts as f64 * 1e9 / both.duration_ns as f64).abs() < 1e-9);
         let one = pooled(&analysis, "disturbed", Some(ProbeKind::Noise), EventClass::TimerTick);
         assert!(one.count < both.count && one.duration_ns < both.duration_ns);
+    }
+
+    #[test]
+    fn the_busy_loop_tells_unless_it_was_not_traced() {
+        let mut analysis = fixture::document().analysis;
+        assert_eq!(telling_probe(&analysis), Some(ProbeKind::Noise));
+        analysis.events.retain(|window| window.probe == ProbeKind::Wakeup);
+        assert_eq!(telling_probe(&analysis), Some(ProbeKind::Wakeup));
+        analysis.events.clear();
+        assert_eq!(telling_probe(&analysis), None);
     }
 
     #[test]

@@ -85,7 +85,11 @@ pub fn decide(trio: Trio, chance: &Chance) -> Comparison {
 fn doubt(trio: &Trio, higher: bool, chance: &Chance) -> Option<String> {
     match chance {
         Chance::Tested { adjusted_p, family } if *adjusted_p > 0.05 => {
-            let together = if *family > 1 { format!(", {family} classes looked at") } else { String::new() };
+            let together = if *family > 1 {
+                format!(", allowing for the {family} classes looked at")
+            } else {
+                String::new()
+            };
             Some(format!("counts so far apart come by chance with probability {adjusted_p:.2}{together}"))
         }
         Chance::Tested { .. } => None,

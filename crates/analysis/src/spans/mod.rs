@@ -16,12 +16,12 @@
 mod cpu;
 mod frame;
 
+use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::view::{KernelEvent, What};
 use cpu::{Cpu, Start};
 use frame::Frame;
 use model::EventClass;
-use std::collections::HashMap;
 
 /// Something that ran on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct KnownLabels {
 /// The timers that probes have armed.
 #[derive(Debug)]
 struct Timers {
-    armed: HashMap<u64, i32>,
+    armed: FastMap<u64, i32>,
     sleeper: Option<LabelId>,
 }
 
@@ -82,7 +82,7 @@ pub struct SpanBuilder {
     /// Place of each CPU in `cpus`, by CPU number.
     places: Vec<Option<usize>>,
     /// Frames of tasks that are off their CPU, by pid.
-    parked: HashMap<i32, Vec<Frame>>,
+    parked: FastMap<i32, Vec<Frame>>,
     timers: Timers,
     unnamed: LabelId,
 }
@@ -96,8 +96,8 @@ impl SpanBuilder {
         for (place, cpu) in cpus.iter().enumerate() {
             places[cpu.number as usize] = Some(place);
         }
-        let timers = Timers { armed: HashMap::new(), sleeper: known.sleeper };
-        Self { t1_ns, cpus, places, parked: HashMap::new(), timers, unnamed: known.unnamed }
+        let timers = Timers { armed: FastMap::default(), sleeper: known.sleeper };
+        Self { t1_ns, cpus, places, parked: FastMap::default(), timers, unnamed: known.unnamed }
     }
 
     fn place(&self, cpu: u32) -> Option<usize> {

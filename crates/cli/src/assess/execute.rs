@@ -3,11 +3,11 @@
 //! Facts go into the run directory as they come, so that an interrupted run keeps what it has. Whatever happens, the session takes
 //! back every change before this returns.
 
+use super::disturbed::{Disturbed, Groups};
 use super::output::RunOutput;
 use super::plan::Plan;
 use super::progress::Teller;
 use crate::args::TraceMode;
-use linux::disturb::{self, Disturbance, confine};
 use linux::isolate::undo::Transient;
 use linux::isolate::{audit, values};
 use linux::machine::{self, Root};
@@ -25,11 +25,10 @@ use model::sample::ProbeKind;
 use model::store;
 use std::cell::Cell;
 use std::path::Path;
-use std::time::Duration;
 
-/// The user asked to stop.
+/// The user asked to stop, by the signal of this name.
 #[derive(Debug)]
-pub(crate) struct Interrupted(&'static str);
+pub(crate) struct Interrupted(pub(crate) &'static str);
 
 impl std::fmt::Display for Interrupted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -42,8 +41,6 @@ impl std::error::Error for Interrupted {}
 const PHASES: [(&str, bool); 3] = [("idle-before", false), ("disturbed", true), ("idle-after", false)];
 /// Raw pages of the trace while it is being recorded.
 const TRACE_PAGES: &str = "trace-pages";
-/// How long stressors get to end before they are killed.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Does what the plan says and writes the facts down.
 pub(crate) fn execute(plan: &Plan, output: &mut RunOutput, signals: &EndSignals) -> anyhow::Result<()> {
@@ -80,10 +77,12 @@ fn measure(
     let findings = audit(&Root::live(), &plan.machine, &plan.mechanisms, &plan.measured);
     store::write_json(&output.dir.join(store::FINDINGS), &findings)?;
     output.run.observer = own_cost();
-    let recorder = recorder(plan, output, session)?;
-    let result = phases(plan, output, signals, teller, session, recorder.as_ref());
+    let groups = Groups::make(plan, session, &mut output.run.limits)?;
+    let stage = Stage { plan, signals, teller, groups, recorder: recorder(plan, output, session)? };
+    let result = phases(&stage, output, session);
+    stage.groups.remove(session)?;
     // An interrupted run keeps its trace; a failed one keeps what it can.
-    if let Some(recorder) = recorder {
+    if let Some(recorder) = stage.recorder {
         let record = recorder.finish(session, &output.dir);
         match record {
             Ok(record) => output.run.trace = Some(record),
@@ -167,18 +166,21 @@ fn prepare_recorder(
         .inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
 }
 
-fn phases(
-    plan: &Plan,
-    output: &mut RunOutput,
-    signals: &EndSignals,
-    teller: &Teller,
-    session: &mut Session,
-    recorder: Option<&Recorder>,
-) -> anyhow::Result<()> {
+/// What stays the same over all windows.
+struct Stage<'a> {
+    plan: &'a Plan,
+    signals: &'a EndSignals,
+    teller: &'a Teller,
+    groups: Groups,
+    recorder: Option<Recorder>,
+}
+
+fn phases(stage: &Stage<'_>, output: &mut RunOutput, session: &mut Session) -> anyhow::Result<()> {
     for (name, disturbed) in PHASES {
         let t0_ns = clock::now_ns();
-        let disturbance = if disturbed { Some(Disturbed::start(plan, session)?) } else { None };
-        let result = windows(plan, output, signals, teller, session, recorder, name);
+        let start = || Disturbed::start(stage.plan, &stage.groups, session, stage.signals);
+        let disturbance = disturbed.then(start).transpose()?;
+        let result = windows(stage, output, session, name);
         if let Some(disturbance) = disturbance {
             output.run.stressors = disturbance.stop(session)?;
         }
@@ -190,14 +192,12 @@ fn phases(
 }
 
 fn windows(
-    plan: &Plan,
+    stage: &Stage<'_>,
     output: &mut RunOutput,
-    signals: &EndSignals,
-    teller: &Teller,
     session: &mut Session,
-    recorder: Option<&Recorder>,
     phase: &str,
 ) -> anyhow::Result<()> {
+    let Stage { plan, signals, teller, recorder, .. } = stage;
     for kind in [ProbeKind::Wakeup, ProbeKind::Noise] {
         let step = teller.step(&format!("{phase}: {}", kind.name()), plan.window);
         let signal = Cell::new(None);
@@ -208,7 +208,7 @@ fn windows(
         };
         let k = output.run.windows.len();
         let order = Order { run: &output.dir, phase, k, probes: plan.probes(kind) };
-        let measured = window::measure(session, recorder, &order, &mut watch);
+        let measured = window::measure(session, recorder.as_ref(), &order, &mut watch);
         step.done();
         let measured = measured?;
         output.run.windows.push(measured.window);
@@ -224,38 +224,4 @@ fn windows(
         }
     }
     Ok(())
-}
-
-/// The stressors of the disturbed phase with the control groups they run in.
-struct Disturbed {
-    disturbance: Disturbance,
-    groups: Vec<String>,
-    children: Vec<String>,
-}
-
-impl Disturbed {
-    fn start(plan: &Plan, session: &mut Session) -> anyhow::Result<Self> {
-        let confinement = confine::plan(Path::new("/"), std::process::id(), &plan.housekeeping);
-        let groups: Vec<_> = confinement.directories().iter().map(|dir| dir.display().to_string()).collect();
-        // Written down as a whole before any is made: those that cannot be made are left out, and undoing them finds nothing.
-        groups.iter().try_for_each(|target| session.change(Transient::Cgroup, target, || Ok(())))?;
-        let confinement = confine::create(&confinement);
-        let options = disturb::Options {
-            duration: plan.window * 3 + Duration::from_secs(60),
-            groups: confinement.groups,
-            ..disturb::Options::default()
-        };
-        let disturbance = Disturbance::start(&plan.program, &plan.stressors, &plan.housekeeping, &options)?;
-        let pids = disturbance.status().into_iter().map(|child| child.pid as u32);
-        let children = pids.map(|pid| session.adopt(pid)).collect::<Result<_, _>>()?;
-        disturbance.wait_ready(Duration::from_secs(10));
-        Ok(Self { disturbance, groups, children })
-    }
-
-    fn stop(self, session: &mut Session) -> anyhow::Result<Vec<model::stressor::StressorRecord>> {
-        let records = self.disturbance.stop(PATIENCE);
-        self.children.iter().try_for_each(|target| session.forget(Transient::Process, target))?;
-        self.groups.iter().rev().try_for_each(|target| session.take_back(Transient::Cgroup, target))?;
-        Ok(records)
-    }
 }

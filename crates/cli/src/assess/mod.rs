@@ -3,6 +3,7 @@
 //! `plan` turns arguments into what will be done, and refuses here what cannot be done; `output` is the run directory while it is
 //! being written; `execute` does it; `progress` shows it. The conclusions are drawn by `crate::conclude`, as for any run.
 
+mod disturbed;
 mod execute;
 mod output;
 mod plan;

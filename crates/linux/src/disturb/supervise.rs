@@ -76,11 +76,6 @@ impl Disturbance {
     /// [`wait_ready`](Self::wait_ready). What a started child then fails at is said in its record.
     pub fn start(exe: &Path, names: &[&str], cpus: &Cpus, options: &Options) -> Result<Self, Error> {
         names.iter().try_for_each(|name| catalogue::find(name).map(|_| ()))?;
-        Self::start_unlisted(exe, names, cpus, options)
-    }
-
-    /// [`start`](Self::start) for programs that know stressors of their own.
-    pub fn start_unlisted(exe: &Path, names: &[&str], cpus: &Cpus, options: &Options) -> Result<Self, Error> {
         if cpus.is_empty() {
             return Err(Error::NoCpu { what: "the disturbances".to_owned() });
         }

@@ -401,18 +401,22 @@ mod tests {
     #[test]
     fn a_corrupt_entry_is_named_with_file_and_line() {
         assert!(with(str::to_owned).is_ok());
-        for (from, to, line, what) in [
-            ("layer = ", "layers = ", 3, "unknown field `layers`"),
-            ("kind = \"swaps\"", "kind = \"swabs\"", 0, "unknown variant `swabs`"),
-            ("kind = \"swaps\"", "kind = \"swaps\"\npath = \"x\"", 0, "unknown field `path`"),
-            ("removes = [", "removes = [\"ticks\", ", 0, "unknown variant `ticks`"),
-            ("id = \"swap\"", "id = \"swop\"", 1, "id \"swop\""),
-            ("title = \"", "title = \"\" # ", 2, "title"),
+        for (from, to, at, what) in [
+            ("layer = ", "layers = ", "layer", "unknown field `layers`"),
+            ("\"swaps\"", "\"swabs\"", "kind = \"swaps\"", "unknown variant `swabs`"),
+            ("\"swaps\"", "\"swaps\"\npath = \"x\"", "[probe]", "unknown field `path`"),
+            ("removes = [", "removes = [\"ticks\", ", "removes", "unknown variant `ticks`"),
+            ("id = \"swap\"", "id = \"swop\"", "id", "id \"swop\""),
+            ("title = \"", "title = \"\" # ", "title", "title is empty"),
+            ("[want]", "[want", "[want]", "unclosed table"),
         ] {
             let error = with(|text| text.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(error.contains(what), "{from}: {error}");
-            let place = if line == 0 { "swap.toml:".to_owned() } else { format!("swap.toml:{line}:") };
-            assert!(error.contains(&place), "{from}: {error}");
+            let swap = EMBEDDED.iter().find(|(name, _)| *name == "swap.toml").unwrap().1;
+            let line = swap.lines().position(|line| line.starts_with(at)).unwrap() + 1;
+            assert!(
+                error.contains(&format!("swap.toml:{line}: ")) && error.contains(what),
+                "{from}: {error}"
+            );
             assert_eq!(error.lines().count(), 1, "{error}");
         }
     }

@@ -158,7 +158,7 @@ fn processes(root: &Root, out: &Out, selection: &Selection) -> Result<(), Error>
     for process in found.user.iter().filter(|process| selection.daemons.contains(&process.name)) {
         let own = format!("proc/{}", process.pid);
         out.copy(root, &format!("{own}/stat"))?;
-        let environment = root.bytes(&format!("{own}/environ")).ok().flatten().unwrap_or_default();
+        let Ok(Some(environment)) = root.bytes(&format!("{own}/environ")) else { continue };
         let named = |entry: &&[u8]| {
             selection
                 .variables

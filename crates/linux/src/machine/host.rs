@@ -23,8 +23,8 @@ pub(super) fn memory_kib(root: &Root) -> Option<u64> {
     info.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok())
 }
 
-/// What the machine runs under: as the hypervisor's own files say, else as the firmware's product name says; the CPU flag
-/// tells that there is one, and no name.
+/// What the machine runs under: as the hypervisor's own files say, else the firmware's product name, else a clock source that only
+/// guests have; the CPU flag tells that there is one, and no name.
 pub(super) fn hypervisor(root: &Root) -> Option<String> {
     if let Some(kind) = root.maybe("sys/hypervisor/type") {
         return Some(kind);
@@ -50,8 +50,12 @@ pub(super) fn hypervisor(root: &Root) -> Option<String> {
         let flags = info.lines().find(|line| line.starts_with("flags"))?;
         flags.split_whitespace().any(|flag| flag == "hypervisor").then(|| "unnamed".to_owned())
     };
-    // `hypervisor` is the flag's own name; a hypervisor that hides it cannot be told from hardware.
-    named.map(|(_, _, name)| (*name).to_owned()).or_else(flagged)
+    let clocks = clocksource(root).available;
+    let clocks = [("kvm-clock", "kvm"), ("hyperv_clocksource", "hyper-v"), ("xen", "xen")]
+        .into_iter()
+        .find(|(prefix, _)| clocks.iter().any(|clock| clock.starts_with(prefix)));
+    let named = named.map(|(_, _, name)| *name).or(clocks.map(|(_, name)| name));
+    named.map(str::to_owned).or_else(flagged)
 }
 
 /// Clock sources.
@@ -93,22 +97,14 @@ pub(crate) fn bracketed(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tree::tree;
     use super::*;
-
-    fn root(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
-        let dir = tempfile::tempdir().unwrap();
-        for (file, text) in files {
-            std::fs::create_dir_all(dir.path().join(file).parent().unwrap()).unwrap();
-            std::fs::write(dir.path().join(file), text).unwrap();
-        }
-        let root = Root::open(dir.path()).unwrap();
-        (dir, root)
-    }
 
     #[test]
     fn a_hypervisor_is_named_by_the_best_sign() {
         let info = ("proc/cpuinfo", "model name : A\nflags\t\t: fpu hypervisor\n");
         let vendor = ("sys/class/dmi/id/sys_vendor", "Microsoft Corporation\n");
+        let clock = ("sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc kvm-clock\n");
         let laptop = ("sys/class/dmi/id/product_name", "Surface\n");
         let guest = ("sys/class/dmi/id/product_name", "Virtual Machine\n");
         for (files, wanted) in [
@@ -116,16 +112,17 @@ mod tests {
             (vec![info, vendor, guest], Some("hyper-v")),
             (vec![vendor, laptop], None),
             (vec![info, ("sys/hypervisor/type", "xen\n")], Some("xen")),
+            (vec![info, clock], Some("kvm")),
             (vec![], None),
         ] {
-            let (_dir, root) = root(&files);
+            let (_dir, root) = tree(&files);
             assert_eq!(hypervisor(&root).as_deref(), wanted, "{files:?}");
         }
     }
 
     #[test]
     fn tracing_is_seen_without_a_mount() {
-        let (_dir, root) = root(&[
+        let (_dir, root) = tree(&[
             ("proc/filesystems", "nodev\tsysfs\nnodev\ttracefs\n\text4\n"),
             ("sys/kernel/security/lockdown", "none [integrity] confidentiality\n"),
         ]);
@@ -136,7 +133,7 @@ mod tests {
 
     #[test]
     fn arm64_names_its_part() {
-        let (_dir, root) = root(&[
+        let (_dir, root) = tree(&[
             ("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n"),
             ("proc/meminfo", "MemTotal:       2048 kB\n"),
         ]);

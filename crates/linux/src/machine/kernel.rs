@@ -66,17 +66,8 @@ fn preempt(root: &Root, version: &str, cmdline: &str, config: &BTreeMap<String, 
 
 #[cfg(test)]
 mod tests {
+    use super::super::tree::tree;
     use super::*;
-
-    fn root(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
-        let dir = tempfile::tempdir().unwrap();
-        for (file, text) in files {
-            std::fs::create_dir_all(dir.path().join(file).parent().unwrap()).unwrap();
-            std::fs::write(dir.path().join(file), text).unwrap();
-        }
-        let root = Root::open(dir.path()).unwrap();
-        (dir, root)
-    }
 
     #[test]
     fn each_sign_of_a_real_time_kernel_counts_alone() {
@@ -85,11 +76,11 @@ mod tests {
             ("proc/sys/kernel/version", "#1 SMP PREEMPT_RT Debian 6.12\n"),
             ("boot/config-6.12", "CONFIG_PREEMPT_RT=y\n"),
         ] {
-            let (_dir, root) = root(&[("proc/sys/kernel/osrelease", "6.12"), (file, text)]);
+            let (_dir, root) = tree(&[("proc/sys/kernel/osrelease", "6.12"), (file, text)]);
             let kernel = read(&root, "");
             assert!(kernel.realtime && kernel.preempt.as_deref() == Some("rt"), "{file}");
         }
-        let (_dir, plain) = root(&[("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC")]);
+        let (_dir, plain) = tree(&[("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC")]);
         assert!(!read(&plain, "").realtime);
     }
 
@@ -98,10 +89,10 @@ mod tests {
         let config = ("boot/config-6.1", "CONFIG_PREEMPT_VOLUNTARY=y\n");
         let release = ("proc/sys/kernel/osrelease", "6.1");
         let version = ("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC");
-        let (_dir, built) = root(&[release, config, version]);
+        let (_dir, built) = tree(&[release, config, version]);
         assert_eq!(read(&built, "").preempt.as_deref(), Some("voluntary"));
         assert_eq!(read(&built, "quiet preempt=full").preempt.as_deref(), Some("full"));
-        let (_dir, shown) = root(&[
+        let (_dir, shown) = tree(&[
             release,
             config,
             version,

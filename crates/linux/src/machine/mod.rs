@@ -15,6 +15,8 @@ mod root;
 mod state;
 mod threads;
 mod topology;
+#[cfg(test)]
+pub(crate) mod tree;
 
 pub use capture::{Selection, capture};
 pub use cpus::{check_cpus, cpus_default, housekeeping};

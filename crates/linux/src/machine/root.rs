@@ -70,7 +70,8 @@ impl Root {
         use std::io::Read;
         let path = self.at(file);
         let result = self.inside(&path).and_then(|()| {
-            let mut bytes = Vec::new();
+            // Kernel files have no length to go by, and most fit: one read, and one that finds the end.
+            let mut bytes = Vec::with_capacity(4096);
             fs::File::open(&path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
             Ok(bytes)
         });

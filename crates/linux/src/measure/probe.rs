@@ -60,6 +60,10 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     let cpu_time_after = clock::thread_cpu_ns();
     let (faults_after, switches_after) = clock::thread_usage()?;
     ring.set_state(State::Done);
+    // The kernel takes a CPU that goes offline out of the affinity, and with it the meaning of everything measured since.
+    if sched::affinity()? != Cpus::one(spec.cpu) {
+        return Err(io::Error::other(format!("CPU {} was taken from it while it measured", spec.cpu)));
+    }
 
     report.t1_ns = result.t1_ns;
     report.released = result.released;

@@ -5,13 +5,17 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Where tracefs is mounted, by the text of `/proc/mounts`: mount points of its own first, then inside a debugfs.
+/// The source that stillcore's own mounts bear.
+pub const OWN_SOURCE: &str = "stillcore";
+
+/// Where tracefs is mounted, by the text of `/proc/mounts`: mount points of its own first, then inside a debugfs. Mounts of other
+/// stillcore processes do not count, because they end with those.
 pub fn mounted_at(mounts: &str) -> Option<PathBuf> {
     let of_type = |wanted: &'static str| {
         mounts.lines().filter_map(move |line| {
-            let mut words = line.split_whitespace().skip(1);
-            let target = words.next()?;
-            (words.next()? == wanted).then(|| PathBuf::from(unescape(target)))
+            let mut words = line.split_whitespace();
+            let (source, target, kind) = (words.next()?, words.next()?, words.next()?);
+            (kind == wanted && source != OWN_SOURCE).then(|| PathBuf::from(unescape(target)))
         })
     };
     let own = of_type("tracefs").find(|path| path.join("instances").is_dir());
@@ -80,5 +84,6 @@ mod tests {
         assert_eq!(mounted_at(&mounts), Some(good.join("tracing")));
         fs::create_dir_all(empty.join("instances")).unwrap();
         assert_eq!(mounted_at(&mounts), Some(empty));
+        assert_eq!(mounted_at(&mounts.replace("nodev", OWN_SOURCE)), Some(good.join("tracing")));
     }
 }

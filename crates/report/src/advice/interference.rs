@@ -9,23 +9,27 @@ use crate::format;
 use crate::outcome::{class_of, is_settable};
 use crate::pooled::{Pooled, pooled};
 
-/// One piece of advice a class that was seen in the disturbed phase (in any phase, where none was disturbed), by the time
-/// it stole per second, then by how often it came.
+/// One piece of advice a class that was seen in the disturbed phase, costliest first.
 pub(super) fn interference(facts: &Facts) -> Vec<Advice> {
     let classes = EventClass::ALL.iter().copied();
     let seen = classes.filter(|class| !matches!(class, EventClass::SelfCaused | EventClass::Unexplained));
     let mut all: Vec<Advice> = seen.filter_map(|class| of_class(facts, class)).collect();
     all.extend(unexplained(facts));
-    all.sort_by(|a, b| rank(b).total_cmp(&rank(a)).then(frequency(b).total_cmp(&frequency(a))));
+    all.sort_by(|a, b| {
+        let (a, b) = (rank(a), rank(b));
+        b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(b.2.total_cmp(&a.2))
+    });
     all
 }
 
-fn rank(advice: &Advice) -> f64 {
-    advice.cost.as_ref().map_or(0.0, |cost| cost.net_ns_per_s)
-}
-
-fn frequency(advice: &Advice) -> f64 {
-    advice.cost.as_ref().map_or(0.0, |cost| cost.per_s)
+/// Tier, then time, then how often. A busy loop is stolen from; a sleeping task is not; what came at rest alone is last.
+fn rank(advice: &Advice) -> (u8, f64, f64) {
+    let tier = |cost: &Cost| match (cost.count, cost.probe) {
+        (0, _) => 0,
+        (_, ProbeKind::Wakeup) => 1,
+        (_, ProbeKind::Noise) => 2,
+    };
+    advice.cost.as_ref().map_or((0, 0.0, 0.0), |cost| (tier(cost), cost.net_ns_per_s, cost.per_s))
 }
 
 fn phases(facts: &Facts, disturbed: bool) -> Vec<String> {
@@ -33,42 +37,54 @@ fn phases(facts: &Facts, disturbed: bool) -> Vec<String> {
     phases.map(|phase| phase.name.clone()).collect()
 }
 
+fn sum(facts: &Facts, probe: ProbeKind, class: EventClass, disturbed: bool) -> Option<Pooled> {
+    let parts = phases(facts, disturbed);
+    let parts = parts.iter().map(|phase| pooled(facts.analysis, phase, Some(probe), class));
+    parts.reduce(merge)
+}
+
+/// From the noise windows where the class came there, else from the wake-up windows; a class that came in the idle controls
+/// alone is told as well, since a core that is not still at rest is not still.
 fn of_class(facts: &Facts, class: EventClass) -> Option<Advice> {
-    let sum = |disturbed: bool| {
-        let parts = phases(facts, disturbed);
-        let parts = parts.iter().map(|phase| pooled(facts.analysis, phase, None, class));
-        parts.reduce(merge)
-    };
-    let disturbed = sum(true)?;
-    if disturbed.count == 0 {
-        return None;
-    }
-    let idle = sum(false);
+    let came = |probe, disturbed| sum(facts, probe, class, disturbed).filter(|pool| pool.count > 0);
+    let probes = [ProbeKind::Noise, ProbeKind::Wakeup];
+    let (probe, any) = probes
+        .into_iter()
+        .find_map(|probe| Some((probe, came(probe, true)?)))
+        .or_else(|| probes.into_iter().find_map(|probe| Some((probe, came(probe, false)?))))?;
+    let found = sum(facts, probe, class, true);
+    let idle = sum(facts, probe, class, false);
+    let of = |pool: &Option<Pooled>, figure: fn(&Pooled) -> f64| pool.as_ref().map_or(0.0, figure);
     let cost = Cost {
-        count: disturbed.count,
-        per_s: disturbed.per_s(),
-        idle_per_s: idle.as_ref().map_or(0.0, Pooled::per_s),
-        net_ns_per_s: disturbed.net_ns_per_s(),
-        idle_net_ns_per_s: idle.as_ref().map_or(0.0, Pooled::net_ns_per_s),
-        max_ns: disturbed.max_ns,
-        ran: disturbed
-            .labels
-            .iter()
-            .take(3)
-            .map(|l| format!("{} ({})", l.label, format::count(l.count)))
-            .collect(),
+        probe,
+        count: found.as_ref().map_or(0, |pool| pool.count),
+        per_s: of(&found, Pooled::per_s),
+        idle_per_s: of(&idle, Pooled::per_s),
+        net_ns_per_s: of(&found, Pooled::net_ns_per_s),
+        idle_net_ns_per_s: of(&idle, Pooled::net_ns_per_s),
+        max_ns: any.max_ns,
+        share_of_largest: share_of_largest(facts, class),
+        ran: any.labels.iter().take(3).map(|l| format!("{} ({})", l.label, format::count(l.count))).collect(),
     };
     let (steps, no_step) = remedies(facts, class);
     Some(Advice {
         kind: AdviceKind::Interference,
         what: what(facts, class, &cost),
         class: Some(class),
-        cpus: disturbed.cpus,
+        cpus: any.cpus,
         cost: Some(cost),
         steps,
         no_step,
-        source: format!("analysis.json, events (class {class}); trace.dat"),
+        source: format!("analysis.json, events (probe {}, class {class}); trace.dat", probe.name()),
     })
+}
+
+fn share_of_largest(facts: &Facts, class: EventClass) -> Option<f64> {
+    let disturbed = phases(facts, true);
+    let overlaps = facts.analysis.overlaps.iter();
+    let here =
+        overlaps.filter(|o| o.class == class && o.probe == ProbeKind::Wakeup && disturbed.contains(&o.phase));
+    here.filter_map(|overlap| overlap.share_of_largest).reduce(f64::max)
 }
 
 fn merge(mut a: Pooled, b: Pooled) -> Pooled {
@@ -82,19 +98,34 @@ fn merge(mut a: Pooled, b: Pooled) -> Pooled {
     a
 }
 
-/// How the disturbed phase compares, in words; the comparison's verdict speaks where there is one.
+/// How often, at what cost, and how that compares with idle; the comparison's verdict speaks where there is one.
 fn what(facts: &Facts, class: EventClass, cost: &Cost) -> String {
     let mut verdicts =
         facts.analysis.comparisons.iter().filter(|c| class_of(c) == Some(class)).map(|c| c.verdict);
-    let told = if verdicts.any(|verdict| verdict == Verdict::Worse) { "; told apart from idle" } else { "" };
+    let told = if verdicts.any(|verdict| verdict == Verdict::Worse) { ", told apart" } else { "" };
     let idle = if cost.idle_per_s > 0.0 { format::rate(cost.idle_per_s) } else { "none seen".to_owned() };
-    format!(
-        "{} ({class}): {} a CPU (idle: {idle}), {} of every second stolen, longest {}{told}",
-        crate::class_title(class),
-        format::rate(cost.per_s),
-        format::ns_f(cost.net_ns_per_s),
-        format::ns(cost.max_ns as i64),
-    )
+    let title = crate::class_title(class);
+    let name = if title == class.name() { title.to_owned() } else { format!("{title} ({class})") };
+    let longest = format::ns(cost.max_ns as i64);
+    if cost.count == 0 {
+        return format!("{name}: only in the idle controls, {idle}{}, longest {longest}", each(facts));
+    }
+    let price = match (cost.probe, cost.net_ns_per_s > 0.0) {
+        (_, false) => "length not recorded".to_owned(),
+        (ProbeKind::Noise, true) => {
+            format!("{} of every second stolen, longest {longest}", format::ns_f(cost.net_ns_per_s))
+        }
+        (ProbeKind::Wakeup, true) => format!("longest {longest}, only while the task slept"),
+    };
+    let overlap = cost.share_of_largest.filter(|share| *share > 0.0).map_or(String::new(), |share| {
+        format!("; touches {} of the largest hundredth of wake-up latencies", format::share(share))
+    });
+    format!("{name}: {}{} (idle: {idle}{told}), {price}{overlap}", format::rate(cost.per_s), each(facts))
+}
+
+/// ` a CPU` where rates are those of several CPUs.
+fn each(facts: &Facts) -> &'static str {
+    if facts.run.measured_cpus.len() > 1 { " a CPU" } else { "" }
 }
 
 /// Settable mechanisms that remove the class: the catalogue's order first, then any other the audit knows to remove it.
@@ -142,12 +173,14 @@ fn unexplained(facts: &Facts) -> Option<Advice> {
     let idle = pool(false);
     let seconds = |pool: &Gaps| (pool.duration_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
     let cost = Cost {
+        probe: ProbeKind::Noise,
         count: found.count,
         per_s: found.count as f64 / seconds(&found),
         idle_per_s: idle.count as f64 / seconds(&idle),
         net_ns_per_s: found.ns as f64 / seconds(&found),
         idle_net_ns_per_s: idle.ns as f64 / seconds(&idle),
         max_ns: 0,
+        share_of_largest: None,
         ran: Vec::new(),
     };
     let why =
@@ -155,9 +188,10 @@ fn unexplained(facts: &Facts) -> Option<Advice> {
     Some(Advice {
         kind: AdviceKind::Interference,
         what: format!(
-            "{} of the busy loop that no recorded event overlaps, {} a CPU, {} of every second{}",
+            "{} of the busy loop that no recorded event overlaps: {}{}, {} of every second stolen{}",
             format::plural(found.count, "gap"),
             format::rate(cost.per_s),
+            each(facts),
             format::ns_f(cost.net_ns_per_s),
             stolen_by_host(facts)
         ),
@@ -229,13 +263,13 @@ pub(super) fn unattributed(facts: &Facts) -> Vec<Advice> {
 
 /// The good answer, with what it rests on.
 pub(super) fn nothing(facts: &Facts) -> Advice {
-    let traced = facts.analysis.events.iter().filter(|window| phases(facts, true).contains(&window.phase));
-    let traced_ns: u64 = traced.map(|window| window.duration_ns).sum();
+    let traced_ns: u64 = facts.analysis.events.iter().map(|window| window.duration_ns).sum();
     let seen = if traced_ns > 0 {
         format!(
-            "no interference event of an observable class in {} of disturbed time (95 %: fewer than {} a CPU and class)",
+            "no interference event of an observable class in {} of traced time (95 %: fewer than {}{} in each class)",
             format::span(traced_ns),
-            format::rate(3e9 / traced_ns as f64)
+            format::rate_up(3e9 / traced_ns as f64),
+            each(facts)
         )
     } else {
         "no trace was recorded, so interference shows only in the samples".to_owned()

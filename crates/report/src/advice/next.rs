@@ -3,7 +3,7 @@
 use model::FindingState;
 use serde::{Deserialize, Serialize};
 
-use super::{Advice, AdviceKind, Facts};
+use super::{Advice, AdviceKind, Facts, Step};
 use crate::document::join;
 
 /// What to type next, and why.
@@ -13,6 +13,8 @@ pub struct NextStep {
     pub command: String,
     /// Why.
     pub why: String,
+    /// What the costliest thing needs at the next boot, where it needs one.
+    pub at_boot: Option<String>,
 }
 
 /// The remedy of the costliest thing that can be changed now; else the one that needs another boot; else a closer look, or
@@ -25,11 +27,15 @@ pub fn next_step(facts: &Facts, advice: &[Advice]) -> NextStep {
     if facts.run.trace.is_none() && facts.machine.limits.euid != 0 {
         return next(format!("sudo {again}"), "root can record who interrupts, and measure under SCHED_FIFO");
     }
-    remedy(advice, FindingState::Fixable, |title| format!("{title}: can be changed now"))
-        .or_else(|| {
-            remedy(advice, FindingState::Boot, |title| format!("{title}: then boot again and type `{again}`"))
-        })
-        .unwrap_or_else(|| look(facts, advice))
+    let boot = remedy(advice, FindingState::Boot);
+    if let Some((step, remedy)) = remedy(advice, FindingState::Fixable) {
+        let at_boot = boot.map(|(_, remedy)| remedy.to_owned());
+        return NextStep { at_boot, ..next(remedy, format!("{}; then `{again}` again", step.title)) };
+    }
+    match boot {
+        Some((step, remedy)) => next(remedy, format!("{}; after the boot `{again}` again", step.title)),
+        None => look(facts, advice),
+    }
 }
 
 fn look(facts: &Facts, advice: &[Advice]) -> NextStep {
@@ -46,10 +52,9 @@ fn look(facts: &Facts, advice: &[Advice]) -> NextStep {
     }
 }
 
-fn remedy(advice: &[Advice], state: FindingState, why: impl Fn(&str) -> String) -> Option<NextStep> {
-    let steps = advice.iter().flat_map(|a| &a.steps).filter(|step| step.state == state);
-    let mut typed = steps.filter_map(|step| step.remedy.as_ref().map(|remedy| (step, remedy)));
-    typed.next().map(|(step, remedy)| next(remedy.clone(), why(&step.title)))
+fn remedy(advice: &[Advice], state: FindingState) -> Option<(&Step, &str)> {
+    let mut steps = advice.iter().flat_map(|a| &a.steps).filter(|step| step.state == state);
+    steps.find_map(|step| Some((step, step.remedy.as_deref()?)))
 }
 
 fn assess(facts: &Facts, more: &str) -> String {
@@ -60,5 +65,5 @@ fn assess(facts: &Facts, more: &str) -> String {
 }
 
 fn next(command: impl Into<String>, why: impl Into<String>) -> NextStep {
-    NextStep { command: command.into(), why: why.into() }
+    NextStep { command: command.into(), why: why.into(), at_boot: None }
 }

@@ -19,6 +19,32 @@ fn interference_is_ranked_by_stolen_time() {
 }
 
 #[test]
+fn what_runs_while_the_task_sleeps_ranks_below_what_steals_from_a_busy_loop() {
+    let mut document = fixture::document();
+    for window in &mut document.analysis.events {
+        for class in window.classes.iter_mut().filter(|row| row.class == EventClass::Switch) {
+            (class.count, class.net_ns) = match window.probe {
+                ProbeKind::Noise => (0, 0),
+                ProbeKind::Wakeup => (40_000, 9_000_000_000),
+            };
+        }
+    }
+    let advice = again(&document).advice;
+    let interference: Vec<&Advice> = advice.iter().filter(|a| a.kind == AdviceKind::Interference).collect();
+    assert_eq!(interference[0].class, Some(EventClass::TimerTick));
+    let [.., asleep, at_rest] = interference.as_slice() else { panic!("{interference:?}") };
+    assert_eq!((asleep.class, at_rest.class), (Some(EventClass::Switch), Some(EventClass::Irq)));
+    assert!(asleep.what.contains("only while the task slept"), "{}", asleep.what);
+}
+
+#[test]
+fn the_share_of_the_largest_latencies_is_told() {
+    let document = fixture::document();
+    let call = document.advice.iter().find(|a| a.class == Some(EventClass::IpiCall)).unwrap();
+    assert!(call.what.contains("touches 41.0 % of the largest hundredth"), "{}", call.what);
+}
+
+#[test]
 fn a_class_is_joined_with_the_settable_mechanisms_in_catalogue_order() {
     let document = fixture::document();
     let of = |class| document.advice.iter().find(|a| a.class == Some(class)).unwrap();
@@ -81,11 +107,12 @@ fn a_trace_that_does_not_balance_is_a_loss_even_when_nothing_is_counted_lost() {
 fn the_next_command_prefers_what_can_be_changed_now() {
     let document = fixture::document();
     assert_eq!(document.next.command, "echo 3 > /sys/devices/virtual/workqueue/cpumask");
+    assert_eq!(document.next.at_boot.as_deref(), Some("nohz_full=2-3"));
     let mut boot_only = document;
     boot_only.findings.retain(|f| f.state != FindingState::Fixable);
     let boot_only = again(&boot_only);
     assert_eq!(boot_only.next.command, "nohz_full=2-3");
-    assert!(boot_only.next.why.contains("boot again"), "{}", boot_only.next.why);
+    assert!(boot_only.next.why.contains("after the boot"), "{}", boot_only.next.why);
 }
 
 #[test]
@@ -135,4 +162,17 @@ fn steal_time_stands_beside_unexplained_gaps() {
         window.steal_ns.insert(3, 10_000_000);
     }
     assert!(of(&again(&document)).contains("30.00 ms of steal time"), "{}", of(&again(&document)));
+}
+
+#[test]
+fn what_came_in_the_idle_controls_alone_is_told_after_the_rest() {
+    let advice = fixture::document().advice;
+    let interference: Vec<&Advice> = advice.iter().filter(|a| a.kind == AdviceKind::Interference).collect();
+    let last = interference.last().unwrap();
+    assert_eq!(last.class, Some(EventClass::Irq));
+    assert!(last.what.contains("only in the idle controls"), "{}", last.what);
+    assert_eq!(
+        last.no_step.as_deref(),
+        Some("what the catalogue knows against it is in place: irq-affinity (ok)")
+    );
 }

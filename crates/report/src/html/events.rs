@@ -1,5 +1,6 @@
 //! Interference events: rates and cost by class and phase, what ran, and the kernel's own counters beside them.
 
+use analysis::shape::WindowEvents;
 use minijinja::{Value, context};
 use model::EventClass;
 use model::sample::ProbeKind;
@@ -8,7 +9,7 @@ use serde::Serialize;
 use super::windows::{LISTED, list, phases, style};
 use super::{chart, value};
 use crate::Document;
-use crate::pooled::{Pooled, find, pooled};
+use crate::pooled::{Pooled, find, pooled, telling_probe};
 use crate::svg::{RateRow, StolenRow, rates, stolen};
 
 /// Names of what ran, a class and phase.
@@ -56,13 +57,15 @@ pub(super) fn figures(document: &Document) -> Value {
         .filter(|probe| document.analysis.events.iter().any(|window| window.probe == *probe))
         .map(|probe| context! { probe => probe.name(), rows => value(&rows(document, &names, probe)) })
         .collect();
+    let probe = telling_probe(&document.analysis);
     let (checks, agreeing_left_out) = cross_checks(document);
-    let (per_cpu, classes, unlisted) = per_cpu(document);
+    let (per_cpu, classes, unlisted) = per_cpu(document, probe);
     context! {
         tables => tables,
-        rates => chart(rates_chart(document, &names)),
-        stolen => chart(stolen_chart(document, &names)),
-        ran => value(&ran(document)),
+        rates => chart(rates_chart(document, &names, probe)),
+        stolen => chart(stolen_chart(document, &names, probe)),
+        charted => probe.map(ProbeKind::name),
+        ran => value(&ran(document, probe)),
         checks => checks,
         agreeing_left_out => agreeing_left_out,
         per_cpu => value(&per_cpu),
@@ -115,7 +118,7 @@ fn cell(pool: &Pooled) -> Cell {
 }
 
 /// Interference, the probe's own events left out: they would only show the probe's period.
-fn rates_chart(document: &Document, names: &[String]) -> Option<String> {
+fn rates_chart(document: &Document, names: &[String], probe: Option<ProbeKind>) -> Option<String> {
     let classes = observed(document).filter(|class| *class != EventClass::SelfCaused);
     let rate = |pool: &Pooled| match pool.zero_bound_per_s() {
         Some(bound) => Some((0.0, Some(bound))),
@@ -123,16 +126,16 @@ fn rates_chart(document: &Document, names: &[String]) -> Option<String> {
     };
     let row = |class: EventClass| RateRow {
         label: class.name().to_owned(),
-        rates: pools(document, names, None, class).iter().map(rate).collect(),
+        rates: pools(document, names, probe, class).iter().map(rate).collect(),
     };
     rates("er", "Events per CPU and second", names, &classes.map(row).collect::<Vec<_>>())
 }
 
-fn stolen_chart(document: &Document, names: &[String]) -> Option<String> {
+fn stolen_chart(document: &Document, names: &[String], probe: Option<ProbeKind>) -> Option<String> {
     let classes = observed(document).filter(|class| *class != EventClass::SelfCaused);
     let row = |class: EventClass| StolenRow {
         label: class.name().to_owned(),
-        ns_per_s: pools(document, names, None, class).iter().map(Pooled::net_ns_per_s).collect(),
+        ns_per_s: pools(document, names, probe, class).iter().map(Pooled::net_ns_per_s).collect(),
     };
     let mut rows: Vec<StolenRow> =
         classes.map(row).filter(|row| row.ns_per_s.iter().any(|ns| *ns > 0.0)).collect();
@@ -141,11 +144,11 @@ fn stolen_chart(document: &Document, names: &[String]) -> Option<String> {
     stolen("es", "Time stolen per CPU and second", names, &rows)
 }
 
-fn ran(document: &Document) -> Vec<Ran<'_>> {
+fn ran(document: &Document, probe: Option<ProbeKind>) -> Vec<Ran<'_>> {
     let mut ran = Vec::new();
     for phase in &document.run.phases {
         for class in observed(document).filter(|class| *class != EventClass::SelfCaused) {
-            let pool = pooled(&document.analysis, &phase.name, None, class);
+            let pool = pooled(&document.analysis, &phase.name, probe, class);
             ran.extend(pool.labels.into_iter().take(LABELS).map(|label| Ran {
                 phase: &phase.name,
                 style: style(document, &phase.name),
@@ -178,11 +181,12 @@ fn cross_checks(document: &Document) -> (Vec<Value>, usize) {
 }
 
 /// Counts and time by CPU in the disturbed phases, where more than one CPU was measured.
-fn per_cpu(document: &Document) -> (Vec<CpuRow>, Vec<EventClass>, Vec<u32>) {
+fn per_cpu(document: &Document, probe: Option<ProbeKind>) -> (Vec<CpuRow>, Vec<EventClass>, Vec<u32>) {
     let disturbed: Vec<&str> =
         document.run.phases.iter().filter(|phase| phase.disturbed).map(|phase| phase.name.as_str()).collect();
-    let windows: Vec<_> =
-        document.analysis.events.iter().filter(|window| disturbed.contains(&window.phase.as_str())).collect();
+    let here =
+        |window: &&WindowEvents| Some(window.probe) == probe && disturbed.contains(&window.phase.as_str());
+    let windows: Vec<&WindowEvents> = document.analysis.events.iter().filter(here).collect();
     let mut cpus: Vec<u32> = windows.iter().map(|window| window.cpu).collect();
     cpus.sort_unstable();
     cpus.dedup();

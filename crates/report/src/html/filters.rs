@@ -21,6 +21,7 @@ pub(super) fn add(environment: &mut Environment) {
     environment.add_filter("title_of", title_of);
     environment.add_filter("seconds", |v: &Value| float(v, |s| format!("{s:.3} s")));
     environment.add_filter("dash", dash);
+    environment.add_filter("moment", |text: &str| format::moment(text));
     environment.add_filter("prose", |text: &str| prose(text));
 }
 

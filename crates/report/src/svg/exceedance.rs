@@ -57,12 +57,12 @@ fn steps(curve: &Curve, x: &Axis, y: &Axis) -> String {
             steps.start(at, height);
         } else {
             steps.across(at);
-            steps.to_height(height);
+            steps.upright(height);
         }
         left -= count;
     }
     steps.across(x.px(curve.max_ns as f64));
-    steps.to_height(y.px(1.0 / curve.total));
+    steps.upright(y.px(1.0 / curve.total));
     steps.path()
 }
 

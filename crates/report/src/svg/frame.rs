@@ -172,7 +172,7 @@ impl Steps {
         let _ = write!(self.0, "H{}", px(x));
     }
 
-    pub(super) fn to_height(&mut self, y: f64) {
+    pub(super) fn upright(&mut self, y: f64) {
         let _ = write!(self.0, "V{}", px(y));
     }
 

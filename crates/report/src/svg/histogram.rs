@@ -35,15 +35,15 @@ fn steps(curve: &Curve, x: &Axis, y: &Axis) -> String {
     for [low, high, count] in curve.drawn() {
         if end != Some(*low) {
             if end.is_some() {
-                steps.to_height(floor);
+                steps.upright(floor);
             }
             steps.start(x.px(*low as f64), floor);
         }
-        steps.to_height(y.px(*count as f64));
+        steps.upright(y.px(*count as f64));
         steps.across(x.px(*high as f64));
         end = Some(*high);
     }
-    steps.to_height(floor);
+    steps.upright(floor);
     steps.path()
 }
 

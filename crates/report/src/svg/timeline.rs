@@ -86,7 +86,7 @@ fn draw_stretch(chart: &mut Chart, stretch: &Stretch, x: &Axis, y: &Axis, second
             steps.start(at, height);
         } else {
             steps.across(at);
-            steps.to_height(height);
+            steps.upright(height);
         }
     }
     chart.series(stretch.style, &stretch.label, &steps.path());

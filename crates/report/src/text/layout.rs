@@ -117,22 +117,22 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
         if used > 0 && used + 1 + word.len() > width {
             lines.push(String::new());
         } else if used > 0 {
-            push(&mut lines, ' ');
+            append(&mut lines, &[' ']);
         }
         while word.len() > width {
             let rest = word.split_off(width);
-            word.drain(..).for_each(|c| push(&mut lines, c));
+            append(&mut lines, &word);
             lines.push(String::new());
             word = rest;
         }
-        word.into_iter().for_each(|c| push(&mut lines, c));
+        append(&mut lines, &word);
     }
     lines
 }
 
-fn push(lines: &mut [String], c: char) {
+fn append(lines: &mut [String], letters: &[char]) {
     if let Some(line) = lines.last_mut() {
-        line.push(c);
+        line.extend(letters);
     }
 }
 

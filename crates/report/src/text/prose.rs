@@ -1,6 +1,7 @@
 //! The sentences around the tables: head, advice, comparisons, guarantee, losses, cost of the observer, files.
 
 use analysis::shape::Verdict;
+use std::collections::BTreeSet;
 
 use super::layout::{Page, Paint};
 use crate::advice::{Advice, AdviceKind};
@@ -21,7 +22,10 @@ pub(super) fn head(page: &mut Page, document: &Document) {
         "",
         &format!(
             "stillcore assess   CPU {}   {} {}{realtime}   {}",
-            run.measured_cpus, machine.kernel.release, machine.kernel.arch, run.started_at
+            run.measured_cpus,
+            machine.kernel.release,
+            machine.kernel.arch,
+            format::moment(&run.started_at)
         ),
     );
     for limit in &run.limits {
@@ -32,7 +36,7 @@ pub(super) fn head(page: &mut Page, document: &Document) {
         page.painted(Paint::Red, "  ! ", &format!("PARTIAL RUN: {why}"));
     }
     match document.outcome.status {
-        Status::Pass => page.painted(Paint::Green, "pass: ", "nothing found, within what this run could see"),
+        Status::Pass => page.painted(Paint::Green, "pass: ", &document.outcome.reasons.join("; ")),
         Status::Finding => page.painted(Paint::Red, "finding: ", &document.outcome.reasons.join("; ")),
     }
 }
@@ -40,8 +44,9 @@ pub(super) fn head(page: &mut Page, document: &Document) {
 pub(super) fn advice(page: &mut Page, document: &Document) {
     let nothing = document.advice.iter().all(|advice| advice.kind == AdviceKind::Nothing);
     page.heading(if nothing { "WHAT IS WRONG" } else { "WHAT IS WRONG, in order of cost" });
+    let mut told = BTreeSet::new();
     for (index, advice) in document.advice.iter().take(ADVICE).enumerate() {
-        one(page, index + 1, advice);
+        one(page, index + 1, advice, &mut told);
     }
     let rest = document.advice.len().saturating_sub(ADVICE);
     if rest > 0 {
@@ -49,7 +54,8 @@ pub(super) fn advice(page: &mut Page, document: &Document) {
     }
 }
 
-fn one(page: &mut Page, number: usize, advice: &Advice) {
+/// A mechanism that removes several classes is spelt out once: `told` holds those.
+fn one<'a>(page: &mut Page, number: usize, advice: &'a Advice, told: &mut BTreeSet<&'a str>) {
     let first = format!("{number:3}. ");
     if advice.kind == AdviceKind::Loss {
         page.painted(Paint::Yellow, &first, &advice.what);
@@ -63,6 +69,7 @@ fn one(page: &mut Page, number: usize, advice: &Advice) {
     }
     for step in &advice.steps {
         let remedy = step.remedy.as_deref().unwrap_or(&step.reason);
+        let remedy = if told.insert(&step.mechanism) { remedy } else { "as above" };
         page.item("       fix: ", &format!("{} ({}): {remedy}", step.mechanism, step.state.name()));
     }
     if let Some(why) = &advice.no_step {
@@ -171,4 +178,7 @@ pub(super) fn next(page: &mut Page, document: &Document) {
     page.heading("NEXT");
     page.painted(Paint::Bold, "  ", &document.next.command);
     page.item("  ", &document.next.why);
+    if let Some(boot) = &document.next.at_boot {
+        page.item("  at the next boot: ", boot);
+    }
 }

@@ -8,7 +8,7 @@ use super::layout::Page;
 use crate::Document;
 use crate::distribution::{maximum, quantile};
 use crate::format;
-use crate::pooled::{Pooled, pooled};
+use crate::pooled::{Pooled, pooled, telling_probe};
 
 /// Rows of a table before it is cut; the page and the JSON have them all.
 const ROWS: usize = 24;
@@ -72,19 +72,24 @@ pub(super) fn noise(page: &mut Page, document: &Document) {
 }
 
 pub(super) fn events(page: &mut Page, document: &Document) {
-    page.heading("EVENTS ON THE MEASURED CPUS   per CPU and second, both probes, all measured CPUs");
-    if document.analysis.events.is_empty() {
+    let Some(probe) = telling_probe(&document.analysis) else {
+        page.heading("EVENTS ON THE MEASURED CPUS");
         return page.item("  ", "no trace was recorded: who interrupts is not known");
-    }
+    };
+    let when = match probe {
+        ProbeKind::Noise => "while the busy loop ran",
+        ProbeKind::Wakeup => "while the periodic task slept and woke",
+    };
+    page.heading(&format!("EVENTS ON THE MEASURED CPUS {when}, per CPU and second"));
     let phases: Vec<&str> = document.run.phases.iter().map(|phase| phase.name.as_str()).collect();
     let in_phases =
-        |class| phases.iter().map(|phase| pooled(&document.analysis, phase, None, class)).collect();
+        |class| phases.iter().map(|phase| pooled(&document.analysis, phase, Some(probe), class)).collect();
     let classes: Vec<Vec<Pooled>> = EventClass::ALL.iter().map(|&class| in_phases(class)).collect();
     let (seen, unseen): (Vec<_>, Vec<_>) =
         classes.into_iter().partition(|pools| pools.iter().any(|pool| pool.observable || pool.count > 0));
     let mut header = vec!["class"];
     header.extend(&phases);
-    header.extend(["stolen/s, worst phase", "longest"]);
+    header.extend(["stolen/s, worst", "longest"]);
     let rows: Vec<Vec<String>> = seen.iter().map(|pools| event_row(pools)).collect();
     page.table(1, &header, &rows);
     let unseen: Vec<&str> = unseen

@@ -21,15 +21,26 @@ pub(super) fn judge(
     process: &str,
     spared: &Spared,
 ) -> Outcome {
-    let running = &scene.processes();
-    if running.user.is_empty() && running.kernel.is_empty() {
-        return Outcome::unknown("no processes could be read");
-    }
+    let running = scene.processes();
     let Some(daemon) = find(scene, process) else {
+        if running.kernel.is_empty() {
+            // A container or hidepid= shows own processes only.
+            return Outcome::unknown(format!(
+                "not all processes are to be seen from here, {process} might run"
+            ));
+        }
         return Outcome::ok(format!("{process} does not run")).having("not running");
     };
     let topology = &scene.machine.topology;
-    let known = topology.isolated.or(&topology.nohz_full).or(&told(scene, daemon, spared));
+    let told = match told(scene, daemon, spared) {
+        Ok(told) => told,
+        Err(error) => {
+            return Outcome::unknown(format!(
+                "{process} runs, and which CPUs it spares is not to be seen: {error}"
+            ));
+        }
+    };
+    let known = topology.isolated.or(&topology.nohz_full).or(&told);
     let exposed = scene.cpus.minus(&known);
     if exposed.is_empty() {
         let reason = format!("{process} runs and leaves {} alone", named(scene.cpus));
@@ -47,16 +58,19 @@ fn find<'a>(scene: &'a Scene, process: &str) -> Option<&'a Process> {
     scene.processes().user.iter().find(|candidate| candidate.name == process)
 }
 
-/// The CPUs its environment tells it to spare. Without root the environment of another user cannot be read: then none.
-fn told(scene: &Scene, daemon: &Process, spared: &Spared) -> Cpus {
-    let environment = scene.root.maybe(&format!("proc/{}/environ", daemon.pid)).unwrap_or_default();
+/// The CPUs its environment tells it to spare. Only root may read the environment of another user's process, and a capture made
+/// without root lacks it.
+fn told(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Cpus, String> {
+    let file = format!("proc/{}/environ", daemon.pid);
+    let text = scene.root.text(&file).map_err(|error| error.to_string())?;
+    let environment = text.ok_or_else(|| format!("there is no /{file}"))?;
     let value = |name: Option<&str>| {
         let name = name?;
         environment.split('\0').find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
     };
     let list = value(spared.list).and_then(|text| Cpus::parse_list(text).ok());
     let hex = value(spared.hex).and_then(|text| Cpus::parse_hex(text).ok());
-    list.or(hex).unwrap_or_default()
+    Ok(list.or(hex).unwrap_or_default())
 }
 
 /// systemd would start a killed service again.
@@ -65,5 +79,43 @@ fn stop(scene: &Scene, unit: &str, daemon: &Process) -> String {
         format!("systemctl disable --now {unit}")
     } else {
         format!("kill {}", daemon.pid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{judged, with_cpus};
+
+    const IRQBALANCE: (&str, &str) = ("proc/9/stat", "9 (irqbalance) S 1 0 0 0 -1 4194560 0");
+    const KTHREADD: [(&str, &str); 2] = [
+        ("proc/2/stat", "2 (kthreadd) S 0 0 0 0 -1 2129984 0"),
+        ("proc/2/status", "Cpus_allowed_list:\t0-3"),
+    ];
+
+    fn with_environment(environment: &str) -> String {
+        let files = [KTHREADD[0], KTHREADD[1], IRQBALANCE, ("proc/9/environ", environment)];
+        judged("irqbalance", &with_cpus(&files)).0
+    }
+
+    #[test]
+    fn cpus_named_in_either_spelling_are_spared() {
+        assert_eq!(with_environment("IRQBALANCE_BANNED_CPULIST=2-3"), "ok");
+        assert_eq!(with_environment("A=b\0IRQBALANCE_BANNED_CPUS=0000000c\0"), "ok");
+        assert_eq!(with_environment("IRQBALANCE_BANNED_CPULIST=1-2"), "fixable");
+        assert_eq!(with_environment("IRQBALANCE_BANNED_CPUS=0xc"), "fixable", "it refuses 0x too");
+    }
+
+    #[test]
+    fn a_view_without_kernel_threads_proves_nothing() {
+        let (state, reason, _) = judged("irqbalance", &with_cpus(&[]));
+        assert!(state == "unknown" && reason.contains("might run"), "{reason}");
+        let (state, _, remedy) = judged("irqbalance", &with_cpus(&[IRQBALANCE, ("proc/9/environ", "")]));
+        assert_eq!((state.as_str(), remedy.as_str()), ("fixable", "kill 9"), "no systemd here");
+        assert_eq!(
+            judged("irqbalance", &with_cpus(&[IRQBALANCE])).0,
+            "unknown",
+            "what it is told is not known"
+        );
+        assert_eq!(judged("irqbalance", &with_cpus(&KTHREADD)).0, "ok");
     }
 }

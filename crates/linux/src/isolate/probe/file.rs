@@ -139,3 +139,77 @@ fn in_effect(scene: &Scene, mechanism: &Mechanism, reason: String) -> Outcome {
     .in_effect(format!("fair server on {}", named(&served)))
     .cured_by(commands.join(" && "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{judged, with_cpus};
+
+    const PERIOD: (&str, &str) = ("proc/sys/kernel/sched_rt_runtime_us", "-1");
+
+    #[test]
+    fn numbers_are_compared_as_numbers_and_words_as_words() {
+        assert_eq!(judged("rcu_normal", &with_cpus(&[("sys/kernel/rcu_normal", "01")])).0, "ok");
+        let thp = |text| {
+            judged(
+                "transparent_hugepage",
+                &with_cpus(&[("sys/kernel/mm/transparent_hugepage/enabled", text)]),
+            )
+        };
+        assert_eq!(thp("always madvise [never]").0, "ok");
+        assert_eq!(thp("[always] madvise never").0, "fixable");
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_unknown_and_quoted() {
+        for (id, file, text) in [
+            ("rcu_normal", "sys/kernel/rcu_normal", "yes"),
+            ("transparent_hugepage", "sys/kernel/mm/transparent_hugepage/enabled", "never"),
+            ("workqueue-cpumask", "sys/devices/virtual/workqueue/cpumask", "0-1"),
+        ] {
+            let (state, reason, _) = judged(id, &with_cpus(&[(file, text)]));
+            assert!(state == "unknown" && reason.contains(text), "{id}: {state}: {reason}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_unknown_with_the_reason() {
+        // A directory in its place cannot be read by anybody, root included.
+        let (state, reason, _) = judged("rcu_normal", &with_cpus(&[("sys/kernel/rcu_normal/x", "")]));
+        assert!(state == "unknown" && reason.starts_with("cannot read "), "{state}: {reason}");
+    }
+
+    #[test]
+    fn a_file_without_a_write_bit_leaves_the_boot_parameter_or_nothing() {
+        let workqueue = ("sys/devices/virtual/workqueue/cpumask", "f");
+        let fixed = (
+            "stillcore-modes",
+            "444 sys/devices/virtual/workqueue/cpumask\n444 proc/sys/kernel/numa_balancing\n",
+        );
+        let (state, _, remedy) = judged("workqueue-cpumask", &with_cpus(&[workqueue, fixed]));
+        assert_eq!(state, "boot");
+        assert!(remedy.contains("workqueue.unbound_cpus=0,1"), "{remedy}");
+        let numa = ("proc/sys/kernel/numa_balancing", "1");
+        assert_eq!(judged("numa_balancing", &with_cpus(&[numa, fixed])).0, "immovable");
+    }
+
+    #[test]
+    fn wide_masks_are_read_word_by_word() {
+        let mask = |text| {
+            judged("workqueue-cpumask", &with_cpus(&[("sys/devices/virtual/workqueue/cpumask", text)])).0
+        };
+        assert_eq!(mask("ffffffff,fffffff3"), "ok");
+        assert_eq!(mask("00000000,00000004"), "fixable");
+    }
+
+    #[test]
+    fn a_fair_server_is_named_where_it_can_be_seen() {
+        let debugfs = ("proc/mounts", "none /sys/kernel/debug debugfs rw 0 0");
+        let server = |runtime| ("sys/kernel/debug/sched/fair_server/cpu2/runtime", runtime);
+        let judge = |files: &[_]| judged("sched_rt_runtime", &with_cpus(files));
+        assert!(judge(&[PERIOD]).1.contains("debugfs only"));
+        assert_eq!(judge(&[PERIOD, debugfs]).1, "-1, as isolation wants");
+        let (state, _, remedy) = judge(&[PERIOD, debugfs, server("50000000")]);
+        assert_eq!((state.as_str(), remedy.contains("cpu2/runtime")), ("fixable", true));
+        assert_eq!(judge(&[PERIOD, debugfs, server("0")]).0, "ok");
+    }
+}

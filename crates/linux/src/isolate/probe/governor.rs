@@ -50,3 +50,20 @@ fn governors(scene: &Scene) -> Vec<(u32, String)> {
 fn spelled(governors: &[(u32, String)]) -> String {
     governors.iter().map(|(cpu, governor)| format!("{cpu}={governor}")).collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{judged, with_cpus};
+
+    #[test]
+    fn a_governor_that_the_kernel_lacks_cannot_be_set() {
+        let set = ("sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "powersave");
+        let offers = |text| ("sys/devices/system/cpu/cpu2/cpufreq/scaling_available_governors", text);
+        let (state, _, remedy) =
+            judged("cpufreq-governor", &with_cpus(&[set, offers("performance powersave")]));
+        assert_eq!(state, "fixable");
+        assert_eq!(remedy, "echo performance > /sys/devices/system/cpu/cpu2/cpufreq/scaling_governor");
+        assert_eq!(judged("cpufreq-governor", &with_cpus(&[set, offers("powersave")])).0, "boot");
+        assert_eq!(judged("cpufreq-governor", &with_cpus(&[])).0, "not-applicable");
+    }
+}

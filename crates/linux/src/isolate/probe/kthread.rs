@@ -65,3 +65,27 @@ fn allowed(ours: &[&KernelThread], movable: &[&KernelThread]) -> String {
 fn names(threads: &[&KernelThread]) -> String {
     some_of(&threads.iter().map(|thread| thread.name.clone()).collect::<Vec<_>>())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{judged, with_cpus};
+
+    fn with_thread(name: &str, flags: u64, allowed: &str) -> (String, String, String) {
+        let stat = format!("7 ({name}) S 2 0 0 0 -1 {flags} 0");
+        let status = format!("Cpus_allowed_list:\t{allowed}");
+        judged("kthread-affinity", &with_cpus(&[("proc/7/stat", &stat), ("proc/7/status", &status)]))
+    }
+
+    #[test]
+    fn threads_are_judged_by_whether_they_can_leave() {
+        const MOVABLE: u64 = 0x0020_8040;
+        const FIXED: u64 = MOVABLE | 0x0400_0000;
+        let (state, _, remedy) = with_thread("ksmd", MOVABLE, "0-3");
+        assert_eq!((state.as_str(), remedy.as_str()), ("fixable", "taskset -pc 0,1 7"));
+        assert_eq!(with_thread("ksmd", MOVABLE, "0-1").0, "ok");
+        assert_eq!(with_thread("cpuhp/2", FIXED, "2").0, "ok");
+        assert_eq!(with_thread("kworker/R-rcu_gp", FIXED, "0-3").0, "immovable");
+        assert_eq!(with_thread("irq/4-ttyS0", MOVABLE, "2").0, "not-applicable", "it follows its interrupt");
+        assert_eq!(judged("kthread-affinity", &with_cpus(&[])).0, "unknown");
+    }
+}

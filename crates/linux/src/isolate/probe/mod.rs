@@ -160,3 +160,24 @@ fn always(mechanism: &Mechanism) -> Option<&str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Catalogue, audit};
+    use crate::machine::{self, tree::tree};
+
+    /// Files of a machine of four CPUs.
+    pub(super) fn with_cpus<'a>(files: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+        [&[("sys/devices/system/cpu/online", "0-3"), ("sys/devices/system/cpu/isolated", "")], files].concat()
+    }
+
+    /// State, reason and remedy of a mechanism on a machine of these files, for CPUs 2 and 3.
+    pub(super) fn judged(id: &str, files: &[(&str, &str)]) -> (String, String, String) {
+        let (_dir, root) = tree(files);
+        let machine = machine::read(&root).unwrap();
+        let catalogue = Catalogue::embedded().unwrap();
+        let all = audit(&root, &machine, &catalogue, &"2-3".parse().unwrap());
+        let finding = all.into_iter().find(|finding| finding.id == id).unwrap();
+        (finding.state.name().to_owned(), finding.reason, finding.remedy.unwrap_or_default())
+    }
+}

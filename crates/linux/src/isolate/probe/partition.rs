@@ -96,3 +96,43 @@ fn partitions(root: &Root) -> Vec<Partition> {
     };
     below.filter_map(read).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{judged, with_cpus};
+
+    const MOUNT: (&str, &str) = ("proc/mounts", "none /sys/fs/cgroup cgroup2 rw 0 0");
+    const CONTROLLERS: (&str, &str) = ("sys/fs/cgroup/cgroup.controllers", "cpuset cpu");
+
+    fn with_partition(cpus: &str, state: &str) -> (String, String, String) {
+        let files = [
+            MOUNT,
+            CONTROLLERS,
+            ("sys/fs/cgroup/a/rt/cpuset.cpus", cpus),
+            ("sys/fs/cgroup/a/rt/cpuset.cpus.partition", state),
+        ];
+        judged("cpuset-partition", &with_cpus(&files))
+    }
+
+    #[test]
+    fn only_what_reads_back_counts() {
+        assert_eq!(with_partition("2-3", "isolated").0, "ok");
+        assert_eq!(with_partition("2", "isolated").0, "fixable");
+        assert_eq!(with_partition("2-3", "root").0, "fixable");
+        let (state, reason, remedy) = with_partition("2-3", "isolated invalid (no reason)");
+        assert!(state == "fixable" && reason.contains("/sys/fs/cgroup/a/rt reads back"), "{reason}");
+        assert!(remedy.contains("/sys/fs/cgroup/a/rt/cpuset.cpus.partition"), "{remedy}");
+    }
+
+    #[test]
+    fn partitions_of_the_root_count_as_isolated() {
+        let files = [MOUNT, CONTROLLERS, ("sys/fs/cgroup/cpuset.cpus.isolated", "2-3")];
+        assert_eq!(judged("cpuset-partition", &with_cpus(&files)).0, "ok");
+        assert_eq!(judged("isolcpus", &with_cpus(&files)).0, "ok");
+    }
+
+    #[test]
+    fn without_the_controller_there_are_none() {
+        assert_eq!(judged("cpuset-partition", &with_cpus(&[MOUNT])).0, "not-applicable");
+    }
+}

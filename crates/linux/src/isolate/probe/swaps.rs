@@ -32,3 +32,26 @@ fn areas(text: &str) -> impl Iterator<Item = Vec<&str>> {
         .map(|line| line.split_whitespace().collect::<Vec<_>>())
         .filter(|area| area.len() == 5)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{judged, with_cpus};
+    use super::*;
+    use crate::machine::{self, tree::tree};
+
+    const HEAD: &str = "Filename\tType\tSize\tUsed\tPriority\n";
+
+    #[test]
+    fn areas_are_named_and_their_use_is_no_setting() {
+        assert_eq!(judged("swap", &with_cpus(&[("proc/swaps", HEAD)])).0, "ok");
+        assert_eq!(judged("swap", &with_cpus(&[])).0, "not-applicable");
+        let value_at = |used: &str| {
+            let text = format!("{HEAD}/dev/sda2 partition 998396 {used} -2\n");
+            let (_dir, root) = tree(&with_cpus(&[("proc/swaps", &text)]));
+            let machine = machine::read(&root).unwrap();
+            value(&Scene::new(&root, &machine, &machine.topology.online))
+        };
+        assert_eq!(value_at("0").as_deref(), Some("/dev/sda2 partition 998396 -2"));
+        assert_eq!(value_at("0"), value_at("4096"));
+    }
+}
