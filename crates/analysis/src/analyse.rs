@@ -119,7 +119,7 @@ fn accounts(record: &ProbeRecord, rows: u64) -> Vec<String> {
         remarks
             .push(format!("{place}: the samples file has {rows} rows, the probe wrote {}", record.samples));
     }
-    let told = record.samples + record.missed + record.ring_lost;
+    let told = record.samples.saturating_add(record.missed).saturating_add(record.ring_lost);
     if record.probe == ProbeKind::Wakeup && told != record.released {
         remarks.push(format!(
             "{place}: {} releases were asked for, but served, missed and lost ones are {told}: the account does not balance",
@@ -139,6 +139,9 @@ fn window_of<'r>(run: &'r Run, record: &ProbeRecord) -> Option<&'r Window> {
 
 /// Time in gaps that no recorded event touches.
 fn unexplained(intervals: &Intervals) -> CountNs {
-    let add = |sum: CountNs, gap: i64| CountNs { count: sum.count + 1, ns: sum.ns + gap.max(0) as u64 };
+    let add = |sum: CountNs, gap: i64| CountNs {
+        count: sum.count + 1,
+        ns: sum.ns.saturating_add(gap.max(0) as u64),
+    };
     intervals.untouched().fold(CountNs::default(), add)
 }

@@ -107,7 +107,7 @@ fn exceedances(sorted: &[i64], stored_from_ns: Option<u64>) -> Vec<Exceedance> {
 }
 
 fn stolen(record: &ProbeRecord, sorted: &[i64]) -> Stolen {
-    let total_ns: u64 = sorted.iter().map(|&gap| gap.max(0) as u64).sum();
+    let total_ns = sorted.iter().fold(0u64, |sum, &gap| sum.saturating_add(gap.max(0) as u64));
     let ran = duration_ns(record);
     let share = if ran == 0 { 0.0 } else { total_ns as f64 / ran as f64 };
     Stolen { total_ns, share, threshold_ns: record.threshold_ns.unwrap_or(0), unexplained: None }

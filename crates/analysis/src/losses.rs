@@ -61,7 +61,7 @@ fn accounts(run: &Run, reading: Option<&TraceReading>) -> Vec<TraceAccount> {
 
 /// Events that the kernel wrote, or wanted to write, and that no one has read.
 fn lost(kernel: &TraceCpu) -> u64 {
-    kernel.left + kernel.overrun + kernel.commit_overrun + kernel.dropped
+    [kernel.overrun, kernel.commit_overrun, kernel.dropped].into_iter().fold(kernel.left, u64::saturating_add)
 }
 
 fn account_statements(account: &TraceAccount) -> Vec<String> {

@@ -31,11 +31,11 @@ pub fn lateness_ns(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<i64
     charged
 }
 
-/// The most releases charged one by one; a probe that was stopped for longer has other troubles.
-const MOST: u64 = 10_000_000;
+/// The most releases of a window charged one by one; a probe that was stopped for longer has other troubles.
+const MOST: usize = 10_000_000;
 
 fn charge(charged: &mut Vec<i64>, cause_ns: Option<i64>, missed: u64, period: i64) {
-    let missed = missed.min(MOST) as i64;
+    let missed = missed.min(MOST.saturating_sub(charged.len()) as u64) as i64;
     for k in 1..=missed {
         // Release k had passed when the one behind the last missed had not: at least (missed - k) periods late. Where
         // the sample that swallowed them was itself lost, one period more is the bound from the other side.

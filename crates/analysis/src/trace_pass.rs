@@ -10,6 +10,7 @@ use crate::tally::Tally;
 use crate::view::KernelEvent;
 use ftrace::{Item, TraceFile};
 use model::EventClass;
+use model::cpus::MAX_CPU;
 use model::events::EventCatalogue;
 use model::run::{Run, TraceRecord};
 use std::collections::BTreeSet;
@@ -163,7 +164,8 @@ impl<'a, 'r> Windows<'a, 'r> {
         let mut cpus = Vec::new();
         self.places.clear();
         for (one, measured) in self.measured.iter().enumerate() {
-            if !measured.window.is_some_and(|own| std::ptr::eq(own, window)) {
+            let inside = measured.window.is_some_and(|own| std::ptr::eq(own, window));
+            if !inside || measured.record.cpu > MAX_CPU {
                 continue;
             }
             let cpu = measured.record.cpu;

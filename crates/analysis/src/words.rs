@@ -5,6 +5,7 @@ pub(crate) fn figure(value: f64, unit: &str) -> String {
     match unit {
         "ns" => time(value),
         "share" => format!("{} %", digits(value * 100.0)),
+        _ if value != 0.0 && value.abs() < 1e-4 => format!("less than 0.0001 {unit}"),
         _ => format!("{} {unit}", digits(value)),
     }
 }

@@ -252,6 +252,36 @@ fn a_missing_file_is_an_error_of_a_complete_run_and_a_remark_of_a_partial_one() 
 }
 
 #[test]
+fn damaged_bytes_are_errors_or_remarks_and_never_a_panic() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let names = [store::RUN.to_owned(), store::TRACE.to_owned(), store::samples_name("noise", CPU, 1)];
+    // Positions and values from a fixed linear congruence: the same damage every time.
+    let mut state = 1u64;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut survived = 0;
+    for round in 0..60 {
+        let path = dir.path().join(&names[round % names.len()]);
+        let whole = std::fs::read(&path).unwrap();
+        let mut bytes = whole.clone();
+        for _ in 0..=next(4) {
+            // The head of a trace holds its formats, which is where damage tells most.
+            let reach = if round % 2 == 0 { bytes.len().min(20_000) } else { bytes.len() };
+            let at = next(reach);
+            bytes[at] = next(256) as u8;
+        }
+        std::fs::write(&path, bytes).unwrap();
+        survived += u32::from(analyse(dir.path()).is_ok());
+        std::fs::write(&path, whole).unwrap();
+    }
+    assert!(survived < 60, "no damage was seen");
+    assert!(analyse(dir.path()).is_ok());
+}
+
+#[test]
 fn an_analysis_survives_its_file() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path());

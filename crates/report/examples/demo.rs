@@ -1,6 +1,6 @@
 //! Renders a made-up run, to look at: `cargo run -p stillcore-report --example demo -- [html|text|json] [run|still|wide] > FILE`.
 
-#[path = "../src/fixture.rs"]
+#[path = "../src/fixture/mod.rs"]
 mod fixture;
 
 use std::process::ExitCode;

@@ -287,7 +287,7 @@ fn obstacle(figure: &str, windows: &Windows<'_>) -> Option<String> {
     if let Some(missing) = missing(windows) {
         return Some(format!("{figure}: {missing} is missing, so it is not compared"));
     }
-    let lost: u64 = windows.iter().flatten().map(|window| window.record.ring_lost).sum();
+    let lost = windows.iter().flatten().fold(0u64, |sum, window| sum.saturating_add(window.record.ring_lost));
     (lost > 0).then(|| format!("{figure}: {lost} samples were lost to a full ring, so it is not compared"))
 }
 

@@ -22,6 +22,7 @@ use crate::view::{KernelEvent, What};
 use cpu::{Cpu, Start};
 use frame::Frame;
 use model::EventClass;
+use model::cpus::MAX_CPU;
 
 /// Something that ran on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,10 +89,11 @@ pub struct SpanBuilder {
 }
 
 impl SpanBuilder {
-    /// For the window from `t0_ns` to `t1_ns`.
+    /// For the window from `t0_ns` to `t1_ns`. CPUs beyond `model::cpus::MAX_CPU` do not exist.
     pub fn new(t0_ns: i64, t1_ns: i64, measured: &[MeasuredCpu], known: KnownLabels) -> Self {
-        let cpus: Vec<Cpu> = measured.iter().map(|m| Cpu::new(m.cpu, m.tid, t0_ns)).collect();
-        let size = measured.iter().map(|m| m.cpu as usize + 1).max().unwrap_or(0);
+        let cpus: Vec<Cpu> =
+            measured.iter().filter(|m| m.cpu <= MAX_CPU).map(|m| Cpu::new(m.cpu, m.tid, t0_ns)).collect();
+        let size = cpus.iter().map(|cpu| cpu.number as usize + 1).max().unwrap_or(0);
         let mut places = vec![None; size];
         for (place, cpu) in cpus.iter().enumerate() {
             places[cpu.number as usize] = Some(place);

@@ -46,11 +46,14 @@ pub fn check_cpus(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
     }
 }
 
-/// The CPUs left for everything else: online, not measured, and no SMT sibling of a measured one.
+/// The CPUs left for everything else: online, not measured, and no SMT sibling of a measured one. CPUs that are isolated for others
+/// are left alone as long as there are CPUs that are not.
 pub fn housekeeping(machine: &Machine, measured: &Cpus) -> Result<Cpus, Error> {
     let topology = &machine.topology;
     let siblings = siblings(topology, measured);
     let left = topology.online.minus(measured).minus(&siblings);
+    let shared = left.minus(&topology.isolated).minus(&topology.nohz_full);
+    let left = if shared.is_empty() { left } else { shared };
     if left.is_empty() {
         let what = format!(
             "measuring CPU {measured} with its SMT siblings idle leaves no CPU of {}",
@@ -102,6 +105,14 @@ mod tests {
         assert_eq!(cpus_default(&smt).unwrap().to_string(), "7");
         assert_eq!(housekeeping(&smt, &"7".parse().unwrap()).unwrap().to_string(), "0-2,4-6");
         assert_eq!(housekeeping(&smt, &"2,3".parse().unwrap()).unwrap().to_string(), "0,1,4,5");
+    }
+
+    #[test]
+    fn cpus_isolated_for_others_keep_house_only_where_nobody_else_can() {
+        let isolated = machine("0-3", "2-3", 4, 4);
+        assert_eq!(housekeeping(&isolated, &"2".parse().unwrap()).unwrap().to_string(), "0,1");
+        let crowded = machine("0-3", "1-3", 4, 4);
+        assert_eq!(housekeeping(&crowded, &"0".parse().unwrap()).unwrap().to_string(), "1-3");
     }
 
     #[test]
