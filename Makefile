@@ -35,9 +35,9 @@ test: deps
 tidy:
 	@$(CARGO) xtask tidy
 
-bench: binary
+bench:
 	@sh xtask/deps.sh test
-	@bin="$${CARGO_TARGET_DIR:-target}/$$(uname -m)-unknown-linux-musl/dist/stillcore"; "$$bin" bench $(ARGS)
+	@$(CARGO) bench --locked --package stillcore --bench wakeup -- $(ARGS)
 
 check-release:
 	@sh xtask/deps.sh release

@@ -36,15 +36,48 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
 
 /// What, where and what was expected, as far as the error tells them apart.
 fn parts(error: &anyhow::Error) -> serde_json::Value {
-    let known = error.chain().find_map(|cause| cause.downcast_ref::<Error>());
-    match known {
-        Some(Error::Invalid { place, what, expected }) => {
-            serde_json::json!({ "what": what, "where": place, "expected": expected })
+    let (what, place, expected) = error
+        .chain()
+        .find_map(|cause| {
+            let known = cause.downcast_ref::<Error>().map(of_model);
+            known.or_else(|| cause.downcast_ref::<ftrace::Error>().and_then(of_trace))
+        })
+        .unwrap_or_else(|| (sentence(error), None, None));
+    serde_json::json!({ "what": what, "where": place, "expected": expected })
+}
+
+type Parts = (String, Option<String>, Option<String>);
+
+fn of_model(error: &Error) -> Parts {
+    match error {
+        Error::Invalid { place, what, expected } => {
+            (what.clone(), Some(place.clone()), Some(expected.clone()))
         }
-        Some(Error::Io { action, path, source }) => {
-            serde_json::json!({ "what": format!("cannot {action}: {source}"), "where": path, "expected": null })
+        Error::Io { action, path, source } => {
+            (format!("cannot {action}: {source}"), Some(path.display().to_string()), None)
         }
-        None => serde_json::json!({ "what": sentence(error), "where": null, "expected": null }),
+    }
+}
+
+fn of_trace(error: &ftrace::Error) -> Option<Parts> {
+    match error {
+        ftrace::Error::Io { path, action, source } => {
+            Some((format!("cannot {action}: {source}"), Some(path.display().to_string()), None))
+        }
+        ftrace::Error::Malformed { path, offset, what, value, expected } => Some((
+            format!("{what} is {value}"),
+            Some(format!("{}: byte {offset}", path.display())),
+            Some(expected.clone()),
+        )),
+        ftrace::Error::Truncated { path, offset, what, need } => {
+            let expected = format!("{need} more bytes");
+            Some((
+                format!("ends inside {what}"),
+                Some(format!("{}: byte {offset}", path.display())),
+                Some(expected),
+            ))
+        }
+        _ => None,
     }
 }
 

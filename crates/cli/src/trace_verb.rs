@@ -33,16 +33,15 @@ pub(crate) fn counts(args: &CountsArgs) -> anyhow::Result<u8> {
 }
 
 fn table(counts: &Counts) -> String {
-    let mut text = String::new();
-    for (name, count) in &counts.events {
-        text += &format!("{count:>12}  {name}\n");
-    }
-    text += &format!("{:>12}  in all\n", counts.total);
-    for (cpu, lost) in &counts.lost {
-        text += &format!(
-            "CPU {cpu} lost {} events, and an unknown number on {} pages\n",
-            lost.events, lost.unknown_pages
-        );
-    }
-    text
+    let names = counts.events.iter().map(|(name, count)| format!("{count:>12}  {name}\n"));
+    let total = std::iter::once(format!("{:>12}  in all\n", counts.total));
+    let lost = counts.lost.iter().filter(|(_, lost)| lost.events > 0 || lost.unknown_pages > 0).map(
+        |(cpu, lost)| {
+            format!(
+                "CPU {cpu} lost {} events, and an unknown number on {} pages\n",
+                lost.events, lost.unknown_pages
+            )
+        },
+    );
+    names.chain(total).chain(lost).collect()
 }

@@ -1,5 +1,7 @@
 //! Bad input of every kind: one clear sentence, exit 1, nothing left behind.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod support;
 
 use std::fs;

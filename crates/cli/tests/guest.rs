@@ -1,5 +1,6 @@
 //! `assess` on real kernels, one boot each: cores 2 and 3 isolated, so that what reaches core 2 can be counted exactly.
 #![cfg(feature = "guest-tests")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 

@@ -15,6 +15,19 @@ leftovers() {
     return 0
 }
 
+# Waits up to a minute until a command succeeds.
+await() {
+    tries=0
+    while [ $tries -lt 600 ] && ! "$@" >/dev/null 2>&1; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+}
+
+nothing_left() {
+    [ -z "$(leftovers)" ]
+}
+
 uname -r >release
 leftovers >left-at-start
 
@@ -25,7 +38,7 @@ leftovers >left-after-run
 # The measured CPU goes away in the first window.
 $stillcore assess --cpus 3 --duration 6s --period 1ms --out offlined >/dev/null 2>offlined.log &
 victim=$!
-while ! ls offlined/samples/wakeup-cpu3-0.parquet >/dev/null 2>&1; do sleep 0.1; done
+await ls offlined/samples/wakeup-cpu3-0.parquet
 sleep 0.5
 echo 0 >/sys/devices/system/cpu/cpu3/online
 wait $victim
@@ -36,11 +49,10 @@ leftovers >left-after-offline
 # Killed in its disturbed phase: the guardian cleans up.
 $stillcore assess --cpus 2,3 --duration 4s --period 1ms --trace on --out killed >/dev/null 2>killed.log &
 victim=$!
-while ! grep -q '"idle-before"' killed/run.json 2>/dev/null; do sleep 0.2; done
+await grep '"name": "idle-before"' killed/run.json
 sleep 1
 leftovers >held-when-killed
 kill -9 $victim
 wait $victim
-tries=0
-while [ $tries -lt 100 ] && [ -n "$(leftovers)" ]; do sleep 0.1; tries=$((tries + 1)); done
+await nothing_left
 leftovers >left-after-kill

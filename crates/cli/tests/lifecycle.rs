@@ -1,5 +1,7 @@
 //! The life of a run on this machine: to its end, interrupted, killed, as an ordinary user; and what is left each time.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod support;
 
 use std::fs;

@@ -26,6 +26,7 @@ pub struct Session {
     state: PathBuf,
     journal: Option<Journal>,
     guardian: Option<Guardian>,
+    tracefs: Option<PathBuf>,
 }
 
 impl Session {
@@ -38,6 +39,7 @@ impl Session {
             state: state.to_owned(),
             journal: Some(journal),
             guardian: Some(guardian),
+            tracefs: None,
         })
     }
 
@@ -92,6 +94,15 @@ impl Session {
 
     /// The tracefs of this machine: where it is mounted, or a mount of our own.
     pub fn tracefs(&mut self) -> Result<PathBuf, Error> {
+        if let Some(path) = &self.tracefs {
+            return Ok(path.clone());
+        }
+        let path = self.find_or_mount_tracefs()?;
+        self.tracefs = Some(path.clone());
+        Ok(path)
+    }
+
+    fn find_or_mount_tracefs(&mut self) -> Result<PathBuf, Error> {
         let mounts = fs::read_to_string("/proc/mounts").map_err(|e| Error::os("read", "/proc/mounts", e))?;
         if let Some(path) = tracefs::mounted_at(&mounts) {
             return Ok(path);

@@ -74,8 +74,10 @@ pub struct Cost {
     pub idle_net_ns_per_s: f64,
     /// Longest, disturbed, ns.
     pub max_ns: u64,
-    /// Among the largest hundredth of the disturbed wake-up latencies the share that overlaps the class, the largest of any CPU.
+    /// Share of the largest hundredth of the disturbed wake-up latencies that overlaps the class, on the CPU where it is largest.
     pub share_of_largest: Option<f64>,
+    /// The same of all of them, on that CPU: what to compare it with.
+    pub share_of_all: Option<f64>,
     /// The most frequent of what ran, by time, at most three, `label (count)`.
     pub ran: Vec<String>,
 }
@@ -142,7 +144,7 @@ fn late(facts: &Facts) -> Option<Advice> {
         cpus: facts.guarantee.evidence.as_ref().map_or_else(Cpus::default, |e| Cpus::one(e.cpu)),
         cost: None,
         steps: Vec::new(),
-        no_step: Some("the causes follow, in order of cost".to_owned()),
+        no_step: Some("what ran on the CPU follows, costliest first".to_owned()),
         source: "analysis.json, guarantee".to_owned(),
     })
 }

@@ -105,9 +105,10 @@ fn draw(numbers: &mut Numbers) -> Vec<Task> {
     tasks
 }
 
+/// The stored sets are what this file draws and answers. When they are not, the new text is left in the build directory, to be looked
+/// at and copied.
 #[test]
-#[ignore = "writes the fixture"]
-fn write_the_fixture() {
+fn the_fixture_is_what_this_file_draws() {
     let mut numbers = Numbers(2020);
     let mut sets = Vec::new();
     while sets.len() < 200 {
@@ -126,8 +127,12 @@ fn write_the_fixture() {
         });
     }
     let how = "drawn by splitmix64 seed 2020, answered by unit-step simulation of the critical instant: \
-               tests/fp_fixture.rs, write_the_fixture";
+               tests/fp_fixture.rs";
     let lines: Vec<String> = sets.iter().map(|set| serde_json::to_string(set).unwrap()).collect();
     let text = format!("{{\"how\":\"{how}\",\"sets\":[\n{}\n]}}\n", lines.join(",\n"));
-    std::fs::write(path(), text).unwrap();
+    if std::fs::read_to_string(path()).unwrap() != text {
+        let drawn = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("fp_fixture.json");
+        std::fs::write(&drawn, text).unwrap();
+        panic!("{} differs from what was drawn, which is in {}", path().display(), drawn.display());
+    }
 }

@@ -34,7 +34,9 @@ impl Groups {
         // Written down as a whole before any is made: those that cannot be made are left out, and undoing them finds nothing.
         targets.iter().try_for_each(|target| session.change(Transient::Cgroup, target, || Ok(())))?;
         let made = confine::create(&planned);
-        limits.extend(made.lacking.iter().map(|what| format!("stressors are not confined by a control group: {what}")));
+        limits.extend(
+            made.lacking.iter().map(|what| format!("stressors are not confined by a control group: {what}")),
+        );
         Ok(Self { made, targets })
     }
 

@@ -50,10 +50,10 @@ pub(crate) fn execute(plan: &Plan, output: &mut RunOutput, signals: &EndSignals)
     let result = measure(plan, output, signals, &teller, &mut session);
     let failed = session.close();
     for what in &failed {
-        teller.say(&format!("not restored: {what}"));
+        Teller::say(&format!("not restored: {what}"));
         output.run.limits.push(format!("not restored: {what}"));
     }
-    if result.is_ok() || result.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
+    if result.is_ok() || result.as_ref().is_err_and(anyhow::Error::is::<Interrupted>) {
         write_snapshot(plan, &output.dir, store::MACHINE_AFTER)?;
         output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
     }
@@ -67,7 +67,7 @@ fn measure(
     teller: &Teller,
     session: &mut Session,
 ) -> anyhow::Result<()> {
-    teller.say(&format!(
+    Teller::say(&format!(
         "measuring CPUs {}, housekeeping on {}; run directory {}",
         plan.measured,
         plan.housekeeping,
@@ -215,7 +215,7 @@ fn windows(
         output.run.probes.extend(measured.probes);
         for limit in measured.limits {
             if !output.run.limits.contains(&limit) {
-                teller.say(&format!("note: {limit}"));
+                Teller::say(&format!("note: {limit}"));
                 output.run.limits.push(limit);
             }
         }

@@ -27,10 +27,14 @@ pub(crate) fn run(args: &AssessArgs, signals: &EndSignals) -> anyhow::Result<u8>
     if let Err(error) = ended {
         let kept = format!("the partial run is kept in {}", plan.out.display());
         let interrupted = error.is::<execute::Interrupted>();
-        return Err(error.context(match closed.and_then(|()| if interrupted { conclude_at(&plan.out) } else { Ok(()) }) {
-            Ok(()) => kept,
-            Err(why) => format!("{kept}, but not all of it could be written ({})", failure::sentence(&why)),
-        }));
+        return Err(error.context(
+            match closed.and_then(|()| if interrupted { conclude_at(&plan.out) } else { Ok(()) }) {
+                Ok(()) => kept,
+                Err(why) => {
+                    format!("{kept}, but not all of it could be written ({})", failure::sentence(&why))
+                }
+            },
+        ));
     }
     closed?;
     let document = conclude::document(&plan.out)?;

@@ -22,14 +22,14 @@ impl Teller {
     }
 
     /// One line.
-    pub(crate) fn say(&self, text: &str) {
+    pub(crate) fn say(text: &str) {
         let _ = writeln!(std::io::stderr(), "{text}");
     }
 
     /// Begins a step of a known length.
     pub(crate) fn step(&self, name: &str, length: Duration) -> Step {
         if !self.terminal {
-            self.say(&format!("{name}, {:.1} s", length.as_secs_f64()));
+            Self::say(&format!("{name}, {:.1} s", length.as_secs_f64()));
             return Step { bar: None };
         }
         let bar = ProgressBar::new(length.as_millis() as u64);

@@ -2,6 +2,10 @@
 //! size, numbers, no line on the console, no request. Pictures are left in `target/report-screens/`.
 #![cfg(feature = "browser-tests")]
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests; the allowance for tests sees only the tests themselves"
+)]
 
 mod page;
 mod webdriver;

@@ -1,5 +1,6 @@
 //! What several tests of the command need: the binary, a scratch place, and a look at what it may have left behind.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::fs;

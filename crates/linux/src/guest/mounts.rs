@@ -21,7 +21,18 @@ const MOUNTS: [(&str, &str, Option<&CStr>); 8] = [
 
 /// Mounts them all and returns what failed.
 pub fn mount_all(_: &FirstProgram) -> Vec<String> {
-    MOUNTS.iter().filter_map(|(kind, target, options)| mount_one(kind, target, *options).err()).collect()
+    let failed =
+        MOUNTS.iter().filter_map(|(kind, target, options)| mount_one(kind, target, *options).err()).collect();
+    enable_controllers();
+    failed
+}
+
+/// Hands the controllers that confine processes on to groups below the root, as service managers do at boot. A kernel built without
+/// one of them goes without.
+fn enable_controllers() {
+    for controller in ["cpuset", "memory", "pids"] {
+        let _ = fs::write("/sys/fs/cgroup/cgroup.subtree_control", format!("+{controller}"));
+    }
 }
 
 fn mount_one(kind: &str, target: &str, options: Option<&CStr>) -> Result<(), String> {

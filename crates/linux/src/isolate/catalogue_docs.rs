@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 const HEAD: &str = "# Isolation mechanisms
 
-What `stillcore audit` knows: every mechanism of the catalogue (`catalogue/mechanisms/`, one file each), what it wants, how it is
+What `stillcore assess` audits: every mechanism of the catalogue (`catalogue/mechanisms/`, one file each), what it wants, how it is
 read, what it costs. `{isolated}` and `{housekeeping}` stand for CPU lists, with `:hex` for hex masks without `0x`: the two are
 never interchangeable.
 

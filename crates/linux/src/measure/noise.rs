@@ -89,9 +89,10 @@ fn spin(ring: &mut Ring, read: impl Fn() -> u64, until: u64, threshold: u64) -> 
     turns
 }
 
+/// Stores a gap; out of line, so that the loop stays small.
 #[cold]
 #[inline(never)]
-fn store(ring: &mut Ring, start: u64, gap: u64) {
+pub(super) fn store(ring: &mut Ring, start: u64, gap: u64) {
     ring.push(start, gap, GAP);
 }
 

@@ -33,6 +33,7 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     let ticks_per_ns = if spec.kind == ProbeKind::Noise { noise::ticks_per_ns(counter) } else { 1.0 };
     let threshold_ticks = threshold_ticks(spec, counter, ticks_per_ns);
     memory::prefault_stack();
+    rehearse(&mut ring, spec, counter, ticks_per_ns)?;
     let mut report = ProbeReport {
         pid: rustix::process::getpid().as_raw_nonzero().get(),
         tid: sched::tid(),
@@ -89,6 +90,19 @@ fn measure(
         }
         ProbeKind::Noise => noise::run(ring, spec, counter, start_ns, threshold_ticks, ticks_per_ns),
     }
+}
+
+/// Runs all that the window will run, once and short, so that no page of code or data is touched there for the first time.
+fn rehearse(ring: &mut Ring, spec: &ProbeSpec, counter: Counter, ticks_per_ns: f64) -> io::Result<()> {
+    const SHORT_NS: i64 = 5_000_000;
+    let short = ProbeSpec { duration_ns: SHORT_NS, period_ns: SHORT_NS / 4, warm_up: 2, ..spec.clone() };
+    // No gap is as long as this threshold: the ring, which nobody drains yet, cannot fill up.
+    measure(ring, &short, counter, clock::now_ns(), u64::MAX, ticks_per_ns);
+    noise::store(ring, 0, 0);
+    clock::thread_usage()?;
+    clock::thread_cpu_ns();
+    ring.rewind();
+    Ok(())
 }
 
 /// Asks for SCHED_FIFO, or stays with SCHED_OTHER and says why; without real-time policy at least the timer slack goes.

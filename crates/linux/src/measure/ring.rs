@@ -160,6 +160,15 @@ impl Ring {
         self.header().lost.0.load(Ordering::Relaxed)
     }
 
+    /// Producer, before it says that it is ready: forgets what a rehearsal has stored. The drain looks only after that.
+    pub fn rewind(&mut self) {
+        let header = self.header();
+        [&header.head.0, &header.tail.0, &header.lost.0]
+            .iter()
+            .for_each(|counter| counter.store(0, Ordering::Release));
+        self.lost_since = 0;
+    }
+
     /// Producer: tells the drain where it is.
     pub fn set_state(&self, state: State) {
         self.header().state.0.store(state as u32, Ordering::Release);
@@ -237,6 +246,18 @@ mod tests {
         assert!(producer.push(77, 0, 0));
         let last = std::iter::from_fn(|| consumer.pop()).last().unwrap();
         assert_eq!((last.stamp, Packed::from_word(last.packed).lost), (77, 5));
+    }
+
+    #[test]
+    fn a_rehearsal_leaves_nothing() {
+        let (mut producer, mut consumer) = two_sides();
+        let stored = (0..CAPACITY as u64 + 3).filter(|stamp| producer.push(*stamp, 0, 0)).count();
+        assert_eq!(stored, CAPACITY);
+        producer.rewind();
+        assert_eq!((consumer.pop(), consumer.lost()), (None, 0));
+        assert!(producer.push(5, 0, 0));
+        let first = consumer.pop().unwrap();
+        assert_eq!((first.stamp, Packed::from_word(first.packed).lost), (5, 0));
     }
 
     proptest! {

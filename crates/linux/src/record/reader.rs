@@ -73,7 +73,10 @@ impl Reader {
                 let last = stopped.load(Ordering::Acquire);
                 lanes.iter_mut().try_for_each(|lane| lane.drain(&mut page))?;
                 if last {
-                    return Ok(lanes.into_iter().map(|lane| RawPages { cpu: lane.cpu, path: lane.to_path, pages: lane.pages }).collect());
+                    return Ok(lanes
+                        .into_iter()
+                        .map(|lane| RawPages { cpu: lane.cpu, path: lane.to_path, pages: lane.pages })
+                        .collect());
                 }
                 std::thread::park_timeout(POLL);
             }

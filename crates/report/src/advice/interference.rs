@@ -1,6 +1,6 @@
 //! What ran on the measured CPUs, what it cost, and which mechanisms would remove it.
 
-use analysis::shape::{Stolen, Verdict};
+use analysis::shape::{Overlap, Stolen, Verdict};
 use model::sample::ProbeKind;
 use model::{Cpus, EventClass, FindingState};
 
@@ -54,6 +54,7 @@ fn of_class(facts: &Facts, class: EventClass) -> Option<Advice> {
         .or_else(|| probes.into_iter().find_map(|probe| Some((probe, came(probe, false)?))))?;
     let found = sum(facts, probe, class, true);
     let idle = sum(facts, probe, class, false);
+    let overlap = overlap(facts, class);
     let of = |pool: &Option<Pooled>, figure: fn(&Pooled) -> f64| pool.as_ref().map_or(0.0, figure);
     let cost = Cost {
         probe,
@@ -63,7 +64,8 @@ fn of_class(facts: &Facts, class: EventClass) -> Option<Advice> {
         net_ns_per_s: of(&found, Pooled::net_ns_per_s),
         idle_net_ns_per_s: of(&idle, Pooled::net_ns_per_s),
         max_ns: any.max_ns,
-        share_of_largest: share_of_largest(facts, class),
+        share_of_largest: overlap.and_then(|overlap| overlap.share_of_largest),
+        share_of_all: overlap.map(|overlap| overlap.share),
         ran: any.labels.iter().take(3).map(|l| format!("{} ({})", l.label, format::count(l.count))).collect(),
     };
     let (steps, no_step) = remedies(facts, class);
@@ -79,12 +81,13 @@ fn of_class(facts: &Facts, class: EventClass) -> Option<Advice> {
     })
 }
 
-fn share_of_largest(facts: &Facts, class: EventClass) -> Option<f64> {
+/// The overlap of the class with disturbed wake-ups, on the CPU where it touches most of the largest.
+fn overlap<'a>(facts: &'a Facts, class: EventClass) -> Option<&'a Overlap> {
     let disturbed = phases(facts, true);
     let overlaps = facts.analysis.overlaps.iter();
     let here =
         overlaps.filter(|o| o.class == class && o.probe == ProbeKind::Wakeup && disturbed.contains(&o.phase));
-    here.filter_map(|overlap| overlap.share_of_largest).reduce(f64::max)
+    here.max_by(|a, b| a.share_of_largest.unwrap_or(0.0).total_cmp(&b.share_of_largest.unwrap_or(0.0)))
 }
 
 fn merge(mut a: Pooled, b: Pooled) -> Pooled {
@@ -117,9 +120,15 @@ fn what(facts: &Facts, class: EventClass, cost: &Cost) -> String {
         }
         (ProbeKind::Wakeup, true) => format!("longest {longest}, only while the task slept"),
     };
-    let overlap = cost.share_of_largest.filter(|share| *share > 0.0).map_or(String::new(), |share| {
-        format!("; touches {} of the largest hundredth of wake-up latencies", format::share(share))
-    });
+    // A class that touches the largest latencies no more often than all others is no suspect.
+    let overlap = match (cost.share_of_largest, cost.share_of_all) {
+        (Some(largest), Some(all)) if largest > all => format!(
+            "; touches {} of the largest hundredth of wake-up latencies, {} of all",
+            format::share(largest),
+            format::share(all)
+        ),
+        _ => String::new(),
+    };
     format!("{name}: {}{} (idle: {idle}{told}), {price}{overlap}", format::rate(cost.per_s), each(facts))
 }
 
@@ -181,6 +190,7 @@ fn unexplained(facts: &Facts) -> Option<Advice> {
         idle_net_ns_per_s: idle.ns as f64 / seconds(&idle),
         max_ns: 0,
         share_of_largest: None,
+        share_of_all: None,
         ran: Vec::new(),
     };
     let why =

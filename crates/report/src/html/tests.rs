@@ -83,6 +83,7 @@ fn pages() -> Vec<String> {
     bare.analysis.comparisons.clear();
     bare.analysis.overlaps.clear();
     bare.analysis.losses.trace.clear();
+    bare.machine.machine = model::Machine::default();
     let bare = Document::conclude(
         "run",
         bare.run,
@@ -91,10 +92,44 @@ fn pages() -> Vec<String> {
         bare.analysis,
         &fixture::catalogue(),
     );
-    [fixture::document(), fixture::still(), fixture::wide(&[7]), bare]
+    [fixture::document(), fixture::still(), fixture::wide(&[7]), bare, refused()]
         .iter()
         .map(|d| page(d).unwrap())
         .collect()
+}
+
+/// A run of a user without rights: other policies than asked for, void disturbances, a trace that does not balance.
+fn refused() -> Document {
+    let mut document = fixture::document();
+    for probe in &mut document.run.probes {
+        probe.policy_effective = model::sample::Policy { name: "SCHED_OTHER".into(), priority: 0 };
+    }
+    for stressor in &mut document.run.stressors {
+        stressor.state = model::stressor::StressorState::Void;
+        stressor.reason = Some("the witness saw nothing".into());
+    }
+    document.run.observer = model::run::ObserverCost::default();
+    document.analysis.losses.reconciled = Some(false);
+    document.analysis.losses.trace[0].balanced = false;
+    for window in &mut document.analysis.events {
+        window.cross_checks[0].agrees = false;
+    }
+    document.machine.machine.limits.fifo_allowed = Some(false);
+    document.machine.machine.tracing.tracefs = false;
+    document.findings[0].effective = Some(String::new());
+    let d = document;
+    Document::conclude("run", d.run, d.machine, d.findings, d.analysis, &fixture::catalogue())
+}
+
+#[test]
+fn what_was_refused_is_told() {
+    let page = page(&refused()).unwrap();
+    for told in
+        ["(asked: SCHED_FIFO 95)", "the witness saw nothing", "no tracefs", "refused", "does not balance"]
+    {
+        assert!(page.contains(told), "{told}");
+    }
+    assert!(page.matches("<strong class=\"bad\">no</strong>").count() > 1);
 }
 
 #[test]
