@@ -3,7 +3,7 @@
 //! The first and last cpuset of a machine flip static keys, which sends an IPI to every CPU. The groups are therefore made before the
 //! first idle control and removed after the last.
 
-use super::execute::Interrupted;
+use super::interrupted::Interrupted;
 use super::plan::Plan;
 use linux::disturb::{self, Disturbance, confine};
 use linux::isolate::undo::Transient;

@@ -4,6 +4,7 @@
 //! back every change before this returns.
 
 use super::disturbed::{Disturbed, Groups};
+use super::interrupted::Interrupted;
 use super::output::RunOutput;
 use super::plan::Plan;
 use super::progress::Teller;
@@ -25,18 +26,6 @@ use model::sample::ProbeKind;
 use model::store;
 use std::cell::Cell;
 use std::path::Path;
-
-/// The user asked to stop, by the signal of this name.
-#[derive(Debug)]
-pub(crate) struct Interrupted(pub(crate) &'static str);
-
-impl std::fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "interrupted by {}", self.0)
-    }
-}
-
-impl std::error::Error for Interrupted {}
 
 const PHASES: [(&str, bool); 3] = [("idle-before", false), ("disturbed", true), ("idle-after", false)];
 /// Raw pages of the trace while it is being recorded.

@@ -5,6 +5,7 @@
 
 mod disturbed;
 mod execute;
+mod interrupted;
 mod output;
 mod plan;
 mod progress;
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &AssessArgs, signals: &EndSignals) -> anyhow::Result<u8>
     let closed = output.close(reason);
     if let Err(error) = ended {
         let kept = format!("the partial run is kept in {}", plan.out.display());
-        let interrupted = error.is::<execute::Interrupted>();
+        let interrupted = error.is::<interrupted::Interrupted>();
         return Err(error.context(
             match closed.and_then(|()| if interrupted { conclude_at(&plan.out) } else { Ok(()) }) {
                 Ok(()) => kept,

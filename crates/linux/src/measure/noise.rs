@@ -21,8 +21,40 @@ pub const CLOCK: u8 = 3;
 /// Turns of the loop that calibration times.
 const CALIBRATION_TURNS: usize = 4096;
 
+/// The counter that the loop reads, and what its ticks mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dial {
+    /// The counter.
+    pub counter: Counter,
+    /// Ticks in a ns.
+    pub ticks_per_ns: f64,
+    /// The shortest gap that is stored.
+    pub threshold_ticks: u64,
+}
+
+impl Dial {
+    /// Chooses the counter and measures it. Without a threshold (0) it takes five median turns, so that no ordinary turn is stored, but
+    /// at least 500 ns: less than any interrupt costs.
+    pub fn calibrate(threshold_ns: u64) -> Self {
+        const LEAST_NS: f64 = 500.0;
+        let counter = Counter::choose();
+        let ticks_per_ns = ticks_per_ns(counter);
+        let ticks = |ns: f64| (ns * ticks_per_ns).ceil() as u64;
+        let threshold_ticks = match threshold_ns {
+            0 => ticks(LEAST_NS).max(5 * median_turn(counter)),
+            asked => ticks(asked as f64),
+        };
+        Self { counter, ticks_per_ns, threshold_ticks }
+    }
+
+    /// The threshold in ns.
+    pub fn threshold_ns(self) -> u64 {
+        (self.threshold_ticks as f64 / self.ticks_per_ns).round() as u64
+    }
+}
+
 /// The median turn of the loop, in ticks.
-pub fn median_turn(counter: Counter) -> u64 {
+fn median_turn(counter: Counter) -> u64 {
     let mut turns = vec![0u64; CALIBRATION_TURNS];
     let mut last = tick(counter);
     for turn in &mut turns {
@@ -34,8 +66,8 @@ pub fn median_turn(counter: Counter) -> u64 {
     turns[CALIBRATION_TURNS / 2]
 }
 
-/// Counter ticks per ns over the last 10 ms.
-pub fn ticks_per_ns(counter: Counter) -> f64 {
+/// Counter ticks per ns over the next 10 ms.
+fn ticks_per_ns(counter: Counter) -> f64 {
     let first = counter::pair(counter);
     clock::sleep_until(first.mono_ns + 10_000_000);
     let second = counter::pair(counter);
@@ -43,14 +75,8 @@ pub fn ticks_per_ns(counter: Counter) -> f64 {
 }
 
 /// Runs stretches of `spin_ns` with pauses of `pause_ns` until `end` or until told to stop.
-pub fn run(
-    ring: &mut Ring,
-    spec: &ProbeSpec,
-    counter: Counter,
-    start_ns: i64,
-    threshold_ticks: u64,
-    ticks_per_ns: f64,
-) -> LoopResult {
+pub fn run(ring: &mut Ring, spec: &ProbeSpec, dial: Dial, start_ns: i64) -> LoopResult {
+    let Dial { counter, ticks_per_ns, threshold_ticks } = dial;
     let end_ns = start_ns + spec.duration_ns;
     let mut iterations = 0;
     let mut next = start_ns;

@@ -3,9 +3,10 @@
 //! Runs as `stillcore internal probe SPEC`, with the shared ring as descriptor 3. Everything that can fault, allocate or fail happens
 //! before the probe says that it is ready.
 
+use super::noise::{self, Dial};
 use super::ring::{Ring, State};
 use super::spec::{LoopResult, ProbeReport, ProbeSpec};
-use super::{noise, wakeup};
+use super::wakeup;
 use crate::sys::counter::Counter;
 use crate::sys::{clock, memory, sched, spawn};
 use model::Cpus;
@@ -26,18 +27,13 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     sched::pin(&Cpus::one(spec.cpu))?;
     let memory_unlocked = memory::lock_on_fault().err().map(|error| error.to_string());
     let (policy_asked, policy_refused) = set_policy(spec.priority)?;
-    let counter = match spec.kind {
-        ProbeKind::Wakeup => Counter::Monotonic,
-        ProbeKind::Noise => Counter::choose(),
-    };
-    let ticks_per_ns = if spec.kind == ProbeKind::Noise { noise::ticks_per_ns(counter) } else { 1.0 };
-    let threshold_ticks = threshold_ticks(spec, counter, ticks_per_ns);
+    let dial = (spec.kind == ProbeKind::Noise).then(|| Dial::calibrate(spec.threshold_ns));
     memory::prefault_stack();
-    rehearse(&mut ring, spec, counter, ticks_per_ns)?;
+    rehearse(&mut ring, spec, dial)?;
     let mut report = ProbeReport {
         pid: rustix::process::getpid().as_raw_nonzero().get(),
         tid: sched::tid(),
-        counter,
+        counter: dial.map_or(Counter::Monotonic, |dial| dial.counter),
         policy_asked,
         policy_effective: sched::effective()?,
         policy_refused,
@@ -46,7 +42,7 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
         t1_ns: 0,
         released: 0,
         iterations: 0,
-        threshold_ns: (threshold_ticks as f64 / ticks_per_ns).round() as u64,
+        threshold_ns: dial.map_or(0, Dial::threshold_ns),
         faults: [0; 2],
         switches: [0; 2],
         cpu_time_ns: 0,
@@ -57,7 +53,7 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
 
     let (faults, switches) = clock::thread_usage()?;
     let cpu_time = clock::thread_cpu_ns();
-    let result = measure(&mut ring, spec, counter, report.t0_ns, threshold_ticks, ticks_per_ns);
+    let result = measure(&mut ring, spec, dial, report.t0_ns);
     let cpu_time_after = clock::thread_cpu_ns();
     let (faults_after, switches_after) = clock::thread_usage()?;
     ring.set_state(State::Done);
@@ -76,28 +72,21 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     Ok(report)
 }
 
-fn measure(
-    ring: &mut Ring,
-    spec: &ProbeSpec,
-    counter: Counter,
-    start_ns: i64,
-    threshold_ticks: u64,
-    ticks_per_ns: f64,
-) -> LoopResult {
-    match spec.kind {
-        ProbeKind::Wakeup => {
-            wakeup::run(ring, start_ns, start_ns + spec.duration_ns, spec.period_ns, spec.warm_up)
-        }
-        ProbeKind::Noise => noise::run(ring, spec, counter, start_ns, threshold_ticks, ticks_per_ns),
+/// Runs the probe's loop; the noise loop is the one with a dial.
+fn measure(ring: &mut Ring, spec: &ProbeSpec, dial: Option<Dial>, start_ns: i64) -> LoopResult {
+    match dial {
+        None => wakeup::run(ring, start_ns, start_ns + spec.duration_ns, spec.period_ns, spec.warm_up),
+        Some(dial) => noise::run(ring, spec, dial, start_ns),
     }
 }
 
 /// Runs all that the window will run, once and short, so that no page of code or data is touched there for the first time.
-fn rehearse(ring: &mut Ring, spec: &ProbeSpec, counter: Counter, ticks_per_ns: f64) -> io::Result<()> {
+fn rehearse(ring: &mut Ring, spec: &ProbeSpec, dial: Option<Dial>) -> io::Result<()> {
     const SHORT_NS: i64 = 5_000_000;
     let short = ProbeSpec { duration_ns: SHORT_NS, period_ns: SHORT_NS / 4, warm_up: 2, ..spec.clone() };
     // No gap is as long as this threshold: the ring, which nobody drains yet, cannot fill up.
-    measure(ring, &short, counter, clock::now_ns(), u64::MAX, ticks_per_ns);
+    let deaf = dial.map(|dial| Dial { threshold_ticks: u64::MAX, ..dial });
+    measure(ring, &short, deaf, clock::now_ns());
     noise::store(ring, 0, 0);
     clock::thread_usage()?;
     clock::thread_cpu_ns();
@@ -115,17 +104,6 @@ fn set_policy(priority: u32) -> io::Result<(Policy, Option<String>)> {
         sched::no_timer_slack()?;
     }
     Ok((asked, refused))
-}
-
-/// Five median turns, so that no ordinary turn is stored, but at least 500 ns: less than any interrupt costs.
-fn threshold_ticks(spec: &ProbeSpec, counter: Counter, ticks_per_ns: f64) -> u64 {
-    let asked = if spec.threshold_ns > 0 { spec.threshold_ns } else { 500 };
-    let ticks = (asked as f64 * ticks_per_ns).ceil() as u64;
-    if spec.kind == ProbeKind::Noise && spec.threshold_ns == 0 {
-        ticks.max(5 * noise::median_turn(counter))
-    } else {
-        ticks
-    }
 }
 
 fn wait_for_start(ring: &Ring) -> io::Result<i64> {
