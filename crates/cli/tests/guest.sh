@@ -10,7 +10,7 @@ leftovers() {
     ls -d /sys/fs/cgroup/stillcore-* /root/*/tracefs-*/instances/stillcore-* /var/lib/stillcore/journal/* 2>/dev/null
     for process in /proc/[0-9]*; do
         # A process may be gone by now.
-        cat $process/cmdline 2>/dev/null | tr '\0' ' ' | grep -E 'stillcore (assess|internal)'
+        cat $process/cmdline 2>/dev/null | tr '\0' ' ' | grep -E '(stillcore|init) (assess|internal)'
     done
     return 0
 }
