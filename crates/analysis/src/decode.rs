@@ -8,7 +8,7 @@ use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
 use crate::spans::KnownLabels;
 use crate::view::{Context, KernelEvent, What};
-use ftrace::{Endian, Event, EventFormat, Field, Formats, Symbols};
+use ftrace::{Constants, Endian, Event, EventFormat, Field, Formats, Symbols};
 use model::EventClass;
 use model::events::{EventCatalogue, EventSpec, Role};
 use std::collections::BTreeSet;
@@ -30,8 +30,9 @@ pub struct Decoder {
     plans: Vec<Option<Plan>>,
     names: Vec<String>,
     symbols: Symbols,
-    /// Functions already named.
+    /// Functions already named, and constant texts.
     functions: FastMap<u64, LabelId>,
+    has_constants: bool,
     labels: Labels,
     known: KnownLabels,
     unreadable: Vec<String>,
@@ -91,22 +92,32 @@ enum Naming {
     Always(LabelId),
     Text(Field),
     Function(Field),
+    /// The address of a constant text.
+    Constant(Field),
     Softirq(Field),
     Number(Field),
 }
 
 impl Decoder {
     /// A plan for every event of the trace. Events that the catalogue lacks are counted under their own names.
-    pub fn new(catalogue: &EventCatalogue, formats: &Formats, symbols: Symbols) -> Self {
+    pub fn new(
+        catalogue: &EventCatalogue,
+        formats: &Formats,
+        symbols: Symbols,
+        constants: &Constants,
+    ) -> Self {
         let mut labels = Labels::default();
+        // Addresses of functions and of texts do not meet, so one table names both.
+        let functions = constants.iter().map(|(address, text)| (address, labels.id(text))).collect();
         let known = KnownLabels {
             sleeper: (!symbols.is_empty()).then(|| labels.id(SLEEPER)),
             unnamed: labels.id("(running when recording began)"),
         };
         let names = catalogue.events.iter().map(|spec| spec.name.clone()).collect();
-        let (plans, functions, unreadable) = (Vec::new(), FastMap::default(), Vec::new());
+        let (plans, unreadable, has_constants) = (Vec::new(), Vec::new(), !constants.is_empty());
+        let endian = formats.endian();
         let mut decoder =
-            Self { endian: formats.endian(), plans, names, symbols, functions, labels, known, unreadable };
+            Self { endian, plans, names, symbols, functions, has_constants, labels, known, unreadable };
         for format in formats.iter() {
             decoder.plan(catalogue, formats, format);
         }
@@ -185,11 +196,8 @@ impl Decoder {
         let field = format.field(name).cloned().ok_or_else(|| name.clone())?;
         Ok(if spec.row.as_deref() == Some("softirqs") {
             Naming::Softirq(field)
-        } else if field.type_name.ends_with('*')
-            && field.kind == ftrace::FieldKind::Scalar
-            && !is_text_pointer(&field)
-        {
-            Naming::Function(field)
+        } else if field.type_name.ends_with('*') && field.kind == ftrace::FieldKind::Scalar {
+            if is_text_pointer(&field) { Naming::Constant(field) } else { Naming::Function(field) }
         } else if field.kind == ftrace::FieldKind::Scalar && !is_text_pointer(&field) {
             Naming::Number(field)
         } else {
@@ -251,8 +259,13 @@ impl Decoder {
                 Some(Pick::Switch { .. }) => classes.extend([EventClass::Switch, EventClass::SelfCaused]),
                 Some(Pick::Enter { class, label, when, .. }) => {
                     classes.insert(*class);
-                    // A class that is told by the function is not seen where functions have no names.
-                    if self.has_symbols() || !matches!(label, Naming::Function(_)) {
+                    // A class that is told by what an address means is not seen where it means nothing.
+                    let told = match label {
+                        Naming::Function(_) => self.has_symbols(),
+                        Naming::Constant(_) => self.has_constants,
+                        _ => true,
+                    };
+                    if told {
                         classes.extend(when.values());
                     }
                 }
@@ -333,7 +346,7 @@ impl Namer<'_> {
         match naming {
             Naming::Always(id) => *id,
             Naming::Text(field) => self.text(field),
-            Naming::Function(field) => self.function(field),
+            Naming::Function(field) | Naming::Constant(field) => self.function(field),
             Naming::Softirq(field) => {
                 let vector = self.number(field) as usize;
                 self.labels.id(SOFTIRQS.get(vector).copied().unwrap_or("?"))
@@ -397,6 +410,7 @@ mod tests {
                 &catalogue,
                 &formats,
                 Symbols::parse("ffffffff81000000 t tick_nohz_handler.llvm.9\n"),
+                &Constants::parse("0xffff800009c50b70 : \"Rescheduling interrupts\"\n"),
             ),
             catalogue,
         )
@@ -426,6 +440,18 @@ mod tests {
         data[16] = 1;
         let What::Enter { class, label, .. } = decode(&mut expire, 8, &data).what else { panic!() };
         assert_eq!((class, expire.labels().text(label)), (EventClass::TimerHrtimer, "0xffffffff81000001"));
+    }
+
+    #[test]
+    fn an_arm64_ipi_is_told_by_the_text_its_reason_points_to() {
+        let fields = "\tfield:const char * reason;\toffset:8;\tsize:8;\tsigned:0;\n";
+        let (mut ipi, catalogue) = decoder("ipi:ipi_entry", fields);
+        let mut data = vec![0u8; 16];
+        data[8..].copy_from_slice(&0xffff_8000_09c5_0b70u64.to_le_bytes());
+        let What::Enter { class, label, .. } = decode(&mut ipi, 8, &data).what else { panic!() };
+        assert_eq!((class, ipi.labels().text(label)), (EventClass::IpiResched, "Rescheduling interrupts"));
+        let seen = ipi.observable(&catalogue, &["ipi:ipi_entry".to_owned()]);
+        assert!(seen.contains(&EventClass::IpiResched) && seen.contains(&EventClass::IpiIrqwork));
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn stream_trace<'r>(
     measured: &mut [Measured<'r>],
 ) -> Result<Traced, Error> {
     let file = TraceFile::open(path)?;
-    let mut decoder = Decoder::new(catalogue, file.formats(), file.symbols()?);
+    let mut decoder = Decoder::new(catalogue, file.formats(), file.symbols()?, &file.constants()?);
     let mut reading = TraceReading::default();
     for one in measured.iter_mut() {
         let intervals = std::mem::take(&mut one.intervals);

@@ -71,9 +71,13 @@ fn compare(cpu: u32, repetitions: u32, seconds: u64) -> Result<(), Failed> {
         let result =
             if cell.factors["tool"] == "stillcore" { ours(cpu, seconds) } else { cyclictest(cpu, seconds) }?;
         let tool = cell.factors["tool"].as_str().unwrap_or_default().to_owned();
+        let figure = |name: &str| result[name].as_i64().unwrap_or_default();
         println!(
             "{tool:<12} {:>8} {:>10} {:>10} {:>14}",
-            result["n"], result["min"], result["median"], result["cpu_per_sample"]
+            figure("n"),
+            figure("min"),
+            figure("median"),
+            figure("cpu_per_sample")
         );
         results.entry(tool).or_default().push(result.clone());
         Ok::<_, Failed>(result)

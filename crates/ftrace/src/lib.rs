@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod compress;
+mod constants;
 mod counts;
 mod cursor;
 mod endian;
@@ -40,6 +41,7 @@ mod v6;
 mod v7;
 mod write;
 
+pub use constants::Constants;
 pub use counts::{Counts, LostCounts, event_name};
 pub use endian::Endian;
 pub use error::Error;

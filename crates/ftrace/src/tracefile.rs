@@ -181,6 +181,11 @@ impl TraceFile {
         }
     }
 
+    /// The constant texts that event fields may point to; empty if the file has none.
+    pub fn constants(&self) -> Result<crate::Constants, Error> {
+        Ok(crate::Constants::parse(&self.printk_formats()?))
+    }
+
     /// The text of `printk_formats`, if the file has it.
     pub fn printk_formats(&self) -> Result<String, Error> {
         self.meta.printk.as_ref().map_or_else(|| Ok(String::new()), crate::meta::Piece::text)

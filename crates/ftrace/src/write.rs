@@ -1,4 +1,4 @@
-//! Writes a trace.dat of version 6, uncompressed, that trace-cmd (any version), KernelShark and Perfetto open.
+//! Writes a trace.dat of version 6, uncompressed: the oldest format that trace-cmd reads (tested with 3.1).
 //!
 //! The input is text and page files already taken from tracefs; nothing here knows where they came from. CPU tables
 //! have a slot for every number up to the highest CPU, empty ones with size 0, since version 6 numbers them by place;

@@ -119,7 +119,7 @@ impl Recorder {
                 .collect::<Result<_, Error>>()?,
             ftrace_formats: ftrace_formats(&self.tracefs),
             kallsyms: symbols::referenced(&kallsyms, &self.formats, files)?.into_bytes(),
-            printk: Vec::new(),
+            printk: read("printk_formats").unwrap_or_default(),
             cmdlines: read("saved_cmdlines").unwrap_or_default(),
             clock: "mono".to_owned(),
             uname: uname(),
