@@ -5,6 +5,7 @@ use crate::compare::{EventTrust, WindowData, compare};
 use crate::distribution::distribution;
 use crate::events::{self, window_events};
 use crate::losses::{self, disagreements, trace_whole};
+use crate::missed::{self, Charged};
 use crate::overlap::Intervals;
 use crate::resample;
 use crate::shape::{self, Analysis, CountNs, Distribution};
@@ -12,7 +13,7 @@ use crate::tally::Tally;
 use crate::trace_pass::read_trace;
 use model::events::EventCatalogue;
 use model::run::{ProbeRecord, Run, Window};
-use model::sample::ProbeKind;
+use model::sample::{ProbeKind, Sample, SampleMeta};
 use model::{samples_file, store};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,7 +21,7 @@ use std::path::Path;
 /// Everything that a run directory says.
 ///
 /// A partial run is analysed as far as it goes, and what is missing is said; a complete run with a file missing or damaged is an
-/// error.
+/// error. So is a samples file that does not belong where it lies.
 pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
     let run = store::read_run(run_dir)?;
     let catalogue = EventCatalogue::embedded()?;
@@ -41,10 +42,13 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         for one in &mut measured {
             let (Some(window), Some(tally)) = (one.window, &one.tally) else { continue };
             let record = one.record;
-            events.push(window_events(&context, record, window, tally, trace_whole(&section, record.cpu)));
-            overlaps.extend(tally.intervals.overlaps(&record.phase, record.probe, record.cpu));
+            let whole = trace_whole(&section, record.cpu);
+            events.push(window_events(&context, record, window, tally, whole));
+            let touched = tally.intervals.overlaps(&record.phase, record.probe, record.cpu);
+            overlaps.extend(touched.into_iter().filter(|overlap| whole || overlap.samples > 0));
             if let Some(stolen) = &mut one.distribution.stolen {
-                stolen.unexplained = Some(unexplained(&tally.intervals));
+                // With events missing every gap would be unexplained, for no other reason.
+                stolen.unexplained = whole.then(|| unexplained(&tally.intervals));
             }
         }
     }
@@ -56,7 +60,12 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
     };
     let windows: Vec<WindowData<'_>> = measured
         .iter()
-        .map(|one| WindowData { record: one.record, intervals: one.intervals(), tally: one.tally.as_ref() })
+        .map(|one| WindowData {
+            record: one.record,
+            intervals: one.intervals(),
+            charged: &one.charged,
+            tally: one.tally.as_ref(),
+        })
         .collect();
     let comparisons = compare(&run, &windows, &trust, resample::DRAWS);
     Ok(Analysis {
@@ -75,6 +84,7 @@ pub(crate) struct Measured<'r> {
     pub(crate) record: &'r ProbeRecord,
     pub(crate) window: Option<&'r Window>,
     distribution: Distribution,
+    charged: Vec<Charged>,
     /// Moves into the tally while there is one.
     pub(crate) intervals: Intervals,
     pub(crate) tally: Option<Tally>,
@@ -89,21 +99,25 @@ impl Measured<'_> {
 fn read_samples<'r>(dir: &Path, run: &'r Run, remarks: &mut Vec<String>) -> Result<Vec<Measured<'r>>, Error> {
     let mut measured = Vec::with_capacity(run.probes.len());
     for record in &run.probes {
-        let samples = match samples_file::read(&dir.join(&record.file)) {
-            Ok((_, samples)) => samples,
+        let path = dir.join(&record.file);
+        let read =
+            samples_file::read(&path).and_then(|(meta, samples)| belonging(record, &path, &meta, samples));
+        let samples = match read {
+            Ok(samples) => samples,
             Err(error) if !run.complete => {
                 remarks.push(format!("samples are missing: {error}"));
                 continue;
             }
             Err(error) => return Err(error.into()),
         };
-        remarks.extend(accounts(record, samples.len() as u64));
+        remarks.extend(accounts(record));
         // A gap's place on the clock is known as well as the counter was fitted to it.
         let slack_ns = if record.probe == ProbeKind::Noise { record.clock_error_ns.unwrap_or(0) } else { 0 };
         measured.push(Measured {
             record,
             window: window_of(run, record),
             distribution: distribution(record, &samples),
+            charged: missed::of_probe(record, &samples),
             intervals: Intervals::new(&samples, slack_ns),
             tally: None,
         });
@@ -111,22 +125,42 @@ fn read_samples<'r>(dir: &Path, run: &'r Run, remarks: &mut Vec<String>) -> Resu
     Ok(measured)
 }
 
-/// Whether the samples file holds what the probe says it wrote, and every release is accounted for.
-fn accounts(record: &ProbeRecord, rows: u64) -> Vec<String> {
-    let place = format!("CPU {}, {} window of phase {}", record.cpu, record.probe.name(), record.phase);
-    let mut remarks = Vec::new();
+/// The samples, where the file says itself that they are those of the record, all of them.
+fn belonging(
+    record: &ProbeRecord,
+    path: &Path,
+    meta: &SampleMeta,
+    samples: Vec<Sample>,
+) -> Result<Vec<Sample>, model::Error> {
+    let origin = |probe: ProbeKind, cpu: u32, phase: &str| {
+        format!("samples of the {} probe on CPU {cpu} in phase {phase}", probe.name())
+    };
+    let found = origin(meta.probe, meta.cpu, &meta.phase);
+    let wanted = origin(record.probe, record.cpu, &record.phase);
+    if found != wanted {
+        return Err(model::Error::invalid(path.display(), found, wanted));
+    }
+    let rows = samples.len() as u64;
     if rows != record.samples {
-        remarks
-            .push(format!("{place}: the samples file has {rows} rows, the probe wrote {}", record.samples));
+        let wanted = format!("the {} that the probe wrote", record.samples);
+        return Err(model::Error::invalid(path.display(), format!("{rows} samples"), wanted));
     }
+    Ok(samples)
+}
+
+/// Whether every release is accounted for.
+fn accounts(record: &ProbeRecord) -> Option<String> {
     let told = record.samples.saturating_add(record.missed).saturating_add(record.ring_lost);
-    if record.probe == ProbeKind::Wakeup && told != record.released {
-        remarks.push(format!(
-            "{place}: {} releases were asked for, but served, missed and lost ones are {told}: the account does not balance",
+    (record.probe == ProbeKind::Wakeup && told != record.released).then(|| {
+        format!(
+            "CPU {}, {} window of phase {}: {} releases were asked for, but served, missed and lost ones are {told}: the account \
+             does not balance",
+            record.cpu,
+            record.probe.name(),
+            record.phase,
             record.released
-        ));
-    }
-    remarks
+        )
+    })
 }
 
 /// The window a probe ran in: phase and probe agree, and times overlap where two windows would do.

@@ -35,7 +35,8 @@ pub fn distribution(record: &ProbeRecord, samples: &[Sample]) -> Distribution {
     let worst = counted.iter().copied().reduce(|a, b| if b.value_ns > a.value_ns { b } else { a });
     let wakeup = record.probe == ProbeKind::Wakeup;
     let corrected = wakeup.then(|| {
-        let mut all = missed::lateness_ns(samples, record.period_ns.unwrap_or(0), record.missed);
+        let charged = missed::of_probe(record, samples);
+        let mut all: Vec<i64> = charged.iter().map(|release| release.lateness_ns).collect();
         all.extend_from_slice(&sorted);
         all.sort_unstable();
         all

@@ -31,7 +31,8 @@ pub struct Context<'a> {
     pub observable: &'a BTreeSet<EventClass>,
 }
 
-/// The section of one window on one CPU. `trace_whole`: nothing of this CPU's trace is missing, so that counts can be compared.
+/// The section of one window on one CPU. `trace_whole`: nothing of this CPU's trace is missing, so that counts can be compared
+/// and zero means zero.
 pub fn window_events(
     context: &Context<'_>,
     record: &ProbeRecord,
@@ -46,19 +47,19 @@ pub fn window_events(
         probe: record.probe,
         cpu: record.cpu,
         duration_ns: tally.duration_ns(),
-        classes: classes.map(|class| class_count(context, tally, class)).collect(),
+        classes: classes.map(|class| class_count(context, tally, class, trace_whole)).collect(),
         by_event: by_event.map(|(name, count)| (name.clone(), *count)).collect(),
         cross_checks: cross_checks(context, window, tally, trace_whole),
     }
 }
 
-fn class_count(context: &Context<'_>, tally: &Tally, class: EventClass) -> ClassCount {
+fn class_count(context: &Context<'_>, tally: &Tally, class: EventClass, trace_whole: bool) -> ClassCount {
     let sum = tally.class(class);
     let seconds = tally.duration_ns() as f64 / 1e9;
     let per_s = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
     ClassCount {
         class,
-        observable: context.observable.contains(&class),
+        observable: context.observable.contains(&class) && (trace_whole || sum.total.count > 0),
         count: sum.total.count,
         net_ns: sum.total.ns,
         max_ns: sum.max_ns,

@@ -19,8 +19,10 @@ pub struct TraceReading {
 /// The accounts of a run. `reading` is `None` where there is no trace, or none that can be read.
 pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -> LossSection {
     let trace = accounts(run, reading);
+    // A measured CPU without an account balances nothing.
+    let told = run.measured_cpus.iter().all(|cpu| trace.iter().any(|account| account.kernel.cpu == cpu));
     let reconciled =
-        run.trace.as_ref().map(|_| reading.is_some() && trace.iter().all(|account| account.balanced));
+        run.trace.as_ref().map(|_| reading.is_some() && told && trace.iter().all(|account| account.balanced));
     let mut statements = remarks;
     if !run.complete {
         let why = run.incomplete_reason.as_deref().unwrap_or("no reason was recorded");
@@ -31,6 +33,9 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
         statements.push("no trace was recorded: what ran on the measured CPUs is not known".into());
     }
     statements.extend(trace.iter().flat_map(account_statements));
+    if reading.is_some() {
+        statements.extend(unclaimed(run, &trace));
+    }
     if reconciled == Some(true) && trace.iter().all(|account| lost(&account.kernel) == 0) {
         statements.push("every event that the kernel wrote to the trace was read and decoded".into());
     }
@@ -89,9 +94,26 @@ fn account_statements(account: &TraceAccount) -> Vec<String> {
     statements
 }
 
+/// What is not claimed of the measured CPUs whose trace is not whole.
+fn unclaimed(run: &Run, trace: &[TraceAccount]) -> Option<String> {
+    let partly: Vec<String> =
+        run.measured_cpus.iter().filter(|cpu| !whole(trace, *cpu)).map(|cpu| cpu.to_string()).collect();
+    (!partly.is_empty()).then(|| {
+        format!(
+            "CPU {}: the trace is not whole, so a class of which it holds no event there counts as not observed, not as zero, and \
+             no gap of the busy loop is called unexplained",
+            partly.join(", ")
+        )
+    })
+}
+
 /// Whether nothing of a CPU's trace is missing. A CPU without an account has none to trust.
 pub fn trace_whole(section: &LossSection, cpu: u32) -> bool {
-    let mut accounts = section.trace.iter().filter(|account| account.kernel.cpu == cpu).peekable();
+    whole(&section.trace, cpu)
+}
+
+fn whole(trace: &[TraceAccount], cpu: u32) -> bool {
+    let mut accounts = trace.iter().filter(|account| account.kernel.cpu == cpu).peekable();
     accounts.peek().is_some() && accounts.all(|account| account.balanced && lost(&account.kernel) == 0)
 }
 

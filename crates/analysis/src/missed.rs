@@ -6,19 +6,43 @@
 //! sample that comes *after* them.
 
 use model::Sample;
+use model::run::ProbeRecord;
+use model::sample::ProbeKind;
 
-/// Lateness, ns, of every release that passed unserved, in no particular order.
+/// A release that passed unserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Charged {
+    /// When it was due, CLOCK_MONOTONIC ns.
+    pub release_ns: i64,
+    /// How late it was when the probe went on to the next one, ns.
+    pub lateness_ns: i64,
+    /// Which row of releases it belongs to: those that one late sample swallowed. From 0, ascending.
+    pub row: u32,
+}
+
+/// The releases that passed unserved in the window of a wake-up probe. Empty for a probe without releases.
+pub fn of_probe(record: &ProbeRecord, samples: &[Sample]) -> Vec<Charged> {
+    match record.probe {
+        ProbeKind::Wakeup => charged(samples, record.period_ns.unwrap_or(0), record.missed),
+        ProbeKind::Noise => Vec::new(),
+    }
+}
+
+/// Every release that passed unserved, in the order of the samples.
 ///
 /// `recorded` is the probe's own total: what it counts beyond the samples passed behind the last one.
-pub fn lateness_ns(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<i64> {
+pub fn charged(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<Charged> {
     let period = period_ns.min(i64::MAX as u64) as i64;
     let mut charged = Vec::new();
     let mut before: Option<&Sample> = None;
     for sample in samples {
         if sample.missed > 0 && sample.counts() {
-            let cause =
-                before.filter(|cause| cause.seq.wrapping_add(1) == sample.seq).map(|cause| cause.value_ns);
-            charge(&mut charged, cause, u64::from(sample.missed), period);
+            let missed = u64::from(sample.missed);
+            let cause = match before.filter(|cause| cause.seq.wrapping_add(1) == sample.seq) {
+                Some(cause) => Cause::of(cause),
+                None => Cause::lost(sample, period),
+            };
+            charge(&mut charged, cause, missed, period);
         }
         before = Some(sample);
     }
@@ -26,25 +50,54 @@ pub fn lateness_ns(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<i64
     if let Some(last) = before
         && recorded > told
     {
-        charge(&mut charged, Some(last.value_ns), recorded - told, period);
+        charge(&mut charged, Cause::of(last), recorded - told, period);
     }
     charged
+}
+
+/// First and last release of each row, ns.
+pub fn rows(charged: &[Charged]) -> Vec<[i64; 2]> {
+    let rows = charged.chunk_by(|a, b| a.row == b.row);
+    rows.filter_map(|row| Some([row.first()?.release_ns, row.last()?.release_ns])).collect()
+}
+
+/// The late sample that swallowed a row of releases.
+struct Cause {
+    /// When it was due, ns.
+    release_ns: i64,
+    /// Its latency, ns; `None` where the sample was itself lost.
+    value_ns: Option<i64>,
+}
+
+impl Cause {
+    fn of(sample: &Sample) -> Self {
+        Self { release_ns: sample.t_ns, value_ns: Some(sample.value_ns) }
+    }
+
+    /// Known only by the sample that comes after the row.
+    fn lost(next: &Sample, period: i64) -> Self {
+        let back = period.saturating_mul(i64::from(next.missed) + 1);
+        Self { release_ns: next.t_ns.saturating_sub(back), value_ns: None }
+    }
 }
 
 /// The most releases of a window charged one by one; a probe that was stopped for longer has other troubles.
 const MOST: usize = 10_000_000;
 
-fn charge(charged: &mut Vec<i64>, cause_ns: Option<i64>, missed: u64, period: i64) {
+fn charge(charged: &mut Vec<Charged>, cause: Cause, missed: u64, period: i64) {
+    let row = charged.last().map_or(0, |last| last.row.saturating_add(1));
     let missed = missed.min(MOST.saturating_sub(charged.len()) as u64) as i64;
     for k in 1..=missed {
         // Release k had passed when the one behind the last missed had not: at least (missed - k) periods late. Where
         // the sample that swallowed them was itself lost, one period more is the bound from the other side.
         let least = (missed - k).saturating_mul(period);
-        let lateness = match cause_ns {
-            Some(value) => value.saturating_sub(k.saturating_mul(period)),
+        let since = k.saturating_mul(period);
+        let lateness = match cause.value_ns {
+            Some(value) => value.saturating_sub(since),
             None => least.saturating_add(period),
         };
-        charged.push(lateness.max(least));
+        let release_ns = cause.release_ns.saturating_add(since);
+        charged.push(Charged { release_ns, lateness_ns: lateness.max(least), row });
     }
 }
 
@@ -55,6 +108,26 @@ mod tests {
 
     fn sample(seq: u64, value_ns: i64, missed: u32) -> Sample {
         Sample { t_ns: seq as i64 * 1000, value_ns, seq, missed, flags: 0 }
+    }
+
+    fn lateness_ns(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<i64> {
+        charged(samples, period_ns, recorded).iter().map(|release| release.lateness_ns).collect()
+    }
+
+    #[test]
+    fn each_is_charged_when_it_was_due_and_to_the_sample_that_swallowed_it() {
+        let (late, next) = (sample(0, 2_500, 0), Sample { t_ns: 3_000, ..sample(1, 1_200, 2) });
+        let told = charged(&[late, next], 1000, 3);
+        let told: Vec<_> = told.iter().map(|c| (c.release_ns, c.lateness_ns, c.row)).collect();
+        assert_eq!(told, [(1_000, 1_500, 0), (2_000, 500, 0), (4_000, 200, 1)]);
+        assert_eq!(rows(&charged(&[late, next], 1000, 3)), [[1_000, 2_000], [4_000, 4_000]]);
+    }
+
+    #[test]
+    fn a_lost_cause_leaves_the_releases_where_the_next_sample_says() {
+        let samples = [sample(0, 10, 0), Sample { t_ns: 9_000, ..sample(5, 20, 2) }];
+        let due: Vec<_> = charged(&samples, 1000, 2).iter().map(|c| c.release_ns).collect();
+        assert_eq!(due, [7_000, 8_000]);
     }
 
     #[test]
@@ -89,10 +162,11 @@ mod tests {
                 samples.push(Sample { t_ns: release, value_ns, seq: seq as u64, missed, flags: 0 });
                 let (now, due) = (release + value_ns, release);
                 missed = (value_ns / 1000) as u32;
-                truth.extend((1..=i64::from(missed)).map(|k| now - (due + k * 1000)));
+                truth.extend((1..=i64::from(missed)).map(|k| (due + k * 1000, now - (due + k * 1000))));
                 release += (1 + i64::from(missed)) * 1000;
             }
-            let charged = lateness_ns(&samples, 1000, truth.len() as u64);
+            let charged = charged(&samples, 1000, truth.len() as u64);
+            let charged: Vec<_> = charged.iter().map(|c| (c.release_ns, c.lateness_ns)).collect();
             prop_assert_eq!(charged, truth);
         }
     }

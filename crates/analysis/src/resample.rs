@@ -5,6 +5,9 @@
 //! bootstrap for general stationary observations", Annals of Statistics 17 (1989); Carlstein, Annals of Statistics 14 (1986) for
 //! blocks that do not overlap. Few blocks make percentile intervals too short; they are widened by Student's t over the normal
 //! quantile (Hesterberg, "What teachers should know about the bootstrap", The American Statistician 69 (2015)).
+//!
+//! A task that stands still for seconds is late once, however many blocks that fills: blocks that one stall covers are drawn
+//! together with the one it began in.
 
 use crate::distribution::nearest_rank;
 use rand_chacha::ChaCha8Rng;
@@ -18,6 +21,8 @@ const BLOCK_NS: i64 = 250_000_000;
 pub const LEAST_BLOCKS: usize = 20;
 /// More blocks say nothing more; longer ones bear longer dependence.
 const MOST_BLOCKS: usize = 400;
+/// Fewer things drawn apart, where stalls joined blocks, give no interval at all.
+const LEAST_DRAWN: usize = 5;
 
 /// The random numbers of one figure: independent of those of all other figures, the same on every machine.
 pub fn generator(seed: u64, figure: u64) -> ChaCha8Rng {
@@ -36,6 +41,24 @@ pub fn block_of(t_ns: i64, t0_ns: i64, t1_ns: i64, blocks: usize) -> usize {
     let length = i128::from(t1_ns.saturating_sub(t0_ns).max(1));
     let since = i128::from(t_ns.saturating_sub(t0_ns)).clamp(0, length - 1);
     (since * blocks as i128 / length) as usize
+}
+
+/// For each of `count` blocks the number of what it is drawn with, and how many such numbers there are: blocks that a stall
+/// `[first, last]`, ns, covers from end to end go with the one before.
+fn joined(stalls: &[[i64; 2]], t0_ns: i64, t1_ns: i64, count: usize) -> (Vec<u16>, usize) {
+    let mut goes_on = vec![false; count];
+    for [first, last] in stalls {
+        let begin = block_of(*first, t0_ns, t1_ns, count);
+        let end = block_of(*last, t0_ns, t1_ns, count);
+        (begin + 1..end).for_each(|block| goes_on[block] = true);
+    }
+    let mut drawn = 0;
+    let number = |(block, goes_on): (usize, bool)| {
+        drawn += usize::from(block > 0 && !goes_on);
+        drawn as u16
+    };
+    let numbers = goes_on.into_iter().enumerate().map(number).collect();
+    (numbers, drawn + 1)
 }
 
 /// How often each block is drawn.
@@ -60,11 +83,18 @@ pub struct BlockedSamples {
 const STEP: usize = 1024;
 
 impl BlockedSamples {
-    /// From samples `(t_ns, value_ns)` of the window from `t0_ns` to `t1_ns`.
-    pub fn new(samples: impl Iterator<Item = (i64, i64)>, t0_ns: i64, t1_ns: i64) -> Self {
-        let count = block_count(t1_ns.saturating_sub(t0_ns));
-        let mut tagged: Vec<(i64, u16)> =
-            samples.map(|(t_ns, value_ns)| (value_ns, block_of(t_ns, t0_ns, t1_ns, count) as u16)).collect();
+    /// From samples `(t_ns, value_ns)` of the window from `t0_ns` to `t1_ns`, in which the task stood still from first to last
+    /// of each of the `stalls`, ns.
+    pub fn new(
+        samples: impl Iterator<Item = (i64, i64)>,
+        stalls: &[[i64; 2]],
+        t0_ns: i64,
+        t1_ns: i64,
+    ) -> Self {
+        let equal = block_count(t1_ns.saturating_sub(t0_ns));
+        let (numbers, count) = joined(stalls, t0_ns, t1_ns, equal);
+        let tag = |(t_ns, value_ns)| (value_ns, numbers[block_of(t_ns, t0_ns, t1_ns, equal)]);
+        let mut tagged: Vec<(i64, u16)> = samples.map(tag).collect();
         tagged.sort_unstable();
         let (values, blocks): (Vec<i64>, Vec<u16>) = tagged.into_iter().unzip();
         let mut before = Vec::with_capacity((blocks.len() / STEP + 2) * count);
@@ -83,7 +113,7 @@ impl BlockedSamples {
         (self.values.len() >= rank + 10).then(|| self.values.get(rank.checked_sub(1)?).copied()).flatten()
     }
 
-    /// The number of blocks.
+    /// The number of blocks that are drawn apart.
     pub fn block_count(&self) -> usize {
         self.count
     }
@@ -147,7 +177,8 @@ pub fn ratio_draws(part: &[f64], whole: &[f64], draws: usize, generator: &mut Ch
     (0..draws).map(draw).collect()
 }
 
-/// 95 % interval of `disturbed − control` from independent draws of both, `blocks` being the fewer of their blocks.
+/// 95 % interval of `disturbed − control` from independent draws of both, `blocks` being the fewer of their blocks. `None`
+/// without draws, and where so few blocks are drawn apart that they say nothing about each other.
 pub fn difference_interval(
     observed: f64,
     disturbed: &[f64],
@@ -155,7 +186,7 @@ pub fn difference_interval(
     blocks: usize,
 ) -> Option<[f64; 2]> {
     let mut differences: Vec<f64> = disturbed.iter().zip(control).map(|(d, c)| d - c).collect();
-    if differences.is_empty() {
+    if differences.is_empty() || blocks < LEAST_DRAWN {
         return None;
     }
     differences.sort_unstable_by(f64::total_cmp);
@@ -180,7 +211,7 @@ mod tests {
 
     #[test]
     fn draws_are_the_same_every_time() {
-        let samples = BlockedSamples::new((0..5000).map(|i| (i * 1_000_000, i % 97)), 0, 5_000_000_000);
+        let samples = BlockedSamples::new((0..5000).map(|i| (i * 1_000_000, i % 97)), &[], 0, 5_000_000_000);
         let once = samples.quantile_draws(50_000, DRAWS, &mut generator(7, 1));
         assert_eq!(once, samples.quantile_draws(50_000, DRAWS, &mut generator(7, 1)));
         assert_ne!(once, samples.quantile_draws(50_000, DRAWS, &mut generator(7, 2)));
@@ -198,8 +229,19 @@ mod tests {
     }
 
     #[test]
+    fn what_one_stall_covers_is_drawn_once_and_neighbouring_stalls_apart() {
+        // Ten blocks of 100; a stall within two blocks joins none.
+        assert_eq!(joined(&[[150, 290]], 0, 1000, 10).1, 10);
+        let (numbers, count) = joined(&[[110, 410], [420, 790]], 0, 1000, 10);
+        assert_eq!((numbers.as_slice(), count), (&[0, 1, 1, 1, 2, 2, 2, 3, 4, 5][..], 6));
+        let (numbers, count) = joined(&[[-50, 5000]], 0, 1000, 10);
+        assert_eq!((numbers[8], numbers[9], count), (0, 1, 2));
+        assert_eq!(difference_interval(1.0, &[1.0; 9], &[0.0; 9], count), None);
+    }
+
+    #[test]
     fn no_samples_no_interval() {
-        let empty = BlockedSamples::new(std::iter::empty(), 0, 1_000_000_000);
+        let empty = BlockedSamples::new(std::iter::empty(), &[], 0, 1_000_000_000);
         assert_eq!(empty.quantile(50_000), None);
         assert!(empty.quantile_draws(50_000, DRAWS, &mut generator(0, 0)).is_empty());
         assert!(ratio_draws(&[0.0], &[0.0], DRAWS, &mut generator(0, 0)).is_empty());
@@ -212,7 +254,7 @@ mod tests {
             values in proptest::collection::vec(0i64..50, 1..3000), seed in any::<u64>(), parts in 1_000u64..99_000,
         ) {
             let end = values.len() as i64 * 1_000_000;
-            let samples = BlockedSamples::new(values.iter().enumerate().map(|(i, &v)| (i as i64 * 1_000_000, v)), 0, end);
+            let samples = BlockedSamples::new(values.iter().enumerate().map(|(i, &v)| (i as i64 * 1_000_000, v)), &[], 0, end);
             let mut drawn = vec![0u32; samples.count];
             weights(&mut generator(seed, 0), &mut drawn);
             let mut all: Vec<i64> = Vec::new();

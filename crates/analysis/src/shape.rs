@@ -128,7 +128,7 @@ pub struct Stolen {
     pub share: f64,
     /// Shortest gap that was stored, ns.
     pub threshold_ns: u64,
-    /// Gaps, and the time in them, that no recorded event overlaps. `None` without a trace.
+    /// Gaps, and the time in them, that no recorded event overlaps. `None` where the CPU has no whole trace.
     pub unexplained: Option<CountNs>,
 }
 
@@ -165,7 +165,8 @@ pub struct WindowEvents {
 pub struct ClassCount {
     /// The class.
     pub class: EventClass,
-    /// Whether this kernel has an event of this class, so that zero means zero.
+    /// Whether this kernel has an event of this class, so that zero means zero. False for a zero count where the CPU's trace is
+    /// not whole; a count above zero is a lower bound there.
     pub observable: bool,
     /// Events.
     pub count: u64,
@@ -175,7 +176,8 @@ pub struct ClassCount {
     pub max_ns: u64,
     /// Events per second.
     pub per_s: f64,
-    /// One-sided 95 % upper bound of the rate per second (Poisson, exact; 3/T for a zero count).
+    /// One-sided 95 % upper bound of the rate per second (Poisson, exact; 3/T for a zero count). Bounds nothing where the class
+    /// is not observable or the CPU's trace is not whole.
     pub upper_per_s: f64,
     /// What ran, most frequent first, at most ten.
     pub labels: Vec<LabelCount>,
@@ -205,7 +207,8 @@ pub struct CrossCheck {
     pub agrees: bool,
 }
 
-/// Which share of the samples a class overlaps. Overlap is not cause.
+/// Which share of the samples a class overlaps. Overlap is not cause. Where the CPU's trace is not whole, classes that overlap no
+/// sample are left out, and the other shares are lower bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Overlap {
     /// Phase of the window.

@@ -207,6 +207,104 @@ fn lost_events_withhold_what_rests_on_them() {
     assert!(analysis.losses.statements.iter().any(|s| s.contains("do not balance")));
 }
 
+/// What no window of a CPU without a whole trace may say.
+fn assert_nothing_claimed(analysis: &Analysis) {
+    let classes = || analysis.events.iter().flat_map(|window| &window.classes);
+    assert!(classes().all(|class| class.count > 0 || !class.observable), "{:#?}", analysis.events);
+    assert!(classes().any(|class| class.count > 0 && class.observable), "what was seen stays");
+    assert!(analysis.distributions.iter().all(|d| d.stolen.as_ref().is_none_or(|s| s.unexplained.is_none())));
+    assert!(analysis.overlaps.iter().all(|overlap| overlap.samples > 0));
+    let zero = |c: &&analysis::shape::Comparison| {
+        c.verdict == Verdict::Withheld && [c.idle_before, c.disturbed, c.idle_after].contains(&Some(0.0))
+    };
+    assert_eq!(analysis.comparisons.iter().find(zero), None);
+    let said =
+        |s: &&String| s.starts_with("CPU 1: the trace is not whole, so a class of which it holds no event");
+    assert_eq!(
+        analysis.losses.statements.iter().filter(said).count(),
+        1,
+        "{:#?}",
+        analysis.losses.statements
+    );
+}
+
+#[test]
+fn half_a_trace_has_no_zeros() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut run, trace) = make(dir.path());
+    let path = dir.path().join(store::TRACE);
+    let length = std::fs::metadata(&path).unwrap().len();
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length / 2).unwrap();
+    let analysis = analyse(dir.path()).unwrap();
+    assert!(analysis.losses.trace[0].decoded < trace.len());
+    assert_eq!(class(window(&analysis, "idle-after", ProbeKind::Noise), EventClass::TimerTick).count, 0);
+    assert_nothing_claimed(&analysis);
+
+    // Nor has one of which the kernel kept no account, or overwrote a part.
+    trace.write(dir.path());
+    run.trace.as_mut().unwrap().cpus[0].overrun = 5;
+    assert_nothing_claimed(&rewrite(dir.path(), &run));
+    run.trace.as_mut().unwrap().cpus.clear();
+    let analysis = rewrite(dir.path(), &run);
+    assert_nothing_claimed(&analysis);
+    assert_eq!(analysis.losses.reconciled, Some(false));
+}
+
+/// The run is refused with an error that has all `words` while it counts as complete, and analysed without the file, with one
+/// statement that has them, while it counts as partial.
+fn assert_refused(dir: &Path, run: &mut Run, words: &[&str]) {
+    store::write_json(&dir.join(store::RUN), run).unwrap();
+    let error = analyse(dir).unwrap_err().to_string();
+    assert!(words.iter().all(|word| error.contains(word)) && !error.contains('\n'), "{error}");
+    (run.complete, run.incomplete_reason) = (false, Some("interrupted".into()));
+    let analysis = rewrite(dir, run);
+    let told = |s: &&String| words.iter().all(|word| s.contains(word));
+    assert_eq!(
+        analysis.losses.statements.iter().filter(told).count(),
+        1,
+        "{:#?}",
+        analysis.losses.statements
+    );
+    assert_eq!(analysis.distributions.len(), 5);
+}
+
+#[test]
+fn samples_of_another_place_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (run, _) = make(dir.path());
+    let name = |probe, k| dir.path().join(store::samples_name(probe, CPU, k));
+    let (wakeup, own) = (name("wakeup", 0), std::fs::read(name("wakeup", 0)).unwrap());
+
+    std::fs::copy(name("noise", 0), &wakeup).unwrap();
+    let words = [
+        "wakeup-cpu1-0.parquet",
+        "samples of the noise probe",
+        "expected samples of the wakeup probe on CPU 1",
+    ];
+    assert_refused(dir.path(), &mut run.clone(), &words);
+
+    std::fs::copy(name("wakeup", 1), &wakeup).unwrap();
+    assert_refused(
+        dir.path(),
+        &mut run.clone(),
+        &["wakeup-cpu1-0.parquet", "phase disturbed; expected", "idle-before"],
+    );
+
+    std::fs::write(&wakeup, own).unwrap();
+    let mut other = run.clone();
+    other.probes[0].cpu = 0;
+    assert_refused(dir.path(), &mut other, &["wakeup-cpu1-0.parquet", "on CPU 1 in", "on CPU 0 in"]);
+
+    let mut short = run.clone();
+    short.probes[0].samples += 7;
+    assert_refused(
+        dir.path(),
+        &mut short,
+        &["wakeup-cpu1-0.parquet: 1000 samples; expected the 1007 that the probe wrote"],
+    );
+    assert!(rewrite(dir.path(), &run).losses.statements.iter().all(|s| !s.contains("expected")));
+}
+
 #[test]
 fn without_symbols_the_tick_is_not_claimed_to_be_absent() {
     let dir = tempfile::tempdir().unwrap();

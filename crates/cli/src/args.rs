@@ -95,7 +95,7 @@ pub(crate) enum TraceMode {
 pub(crate) struct ReportArgs {
     /// The run directory.
     pub(crate) run: PathBuf,
-    /// Where to write the page [default: report.html in the run directory].
+    /// Write the page there, and nothing into the run directory.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Print one JSON object instead of the summary.

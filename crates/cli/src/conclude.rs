@@ -16,11 +16,15 @@ pub(crate) fn document(dir: &Path) -> anyhow::Result<Document> {
     Ok(Document::conclude(&dir.display().to_string(), run, machine, findings, analysis, &catalogue))
 }
 
-/// Writes `analysis.json` into the run, and the page where asked.
-pub(crate) fn write(document: &Document, dir: &Path, html: &Path) -> anyhow::Result<()> {
+/// Writes `analysis.json` and `report.html` into the run.
+pub(crate) fn write(document: &Document, dir: &Path) -> anyhow::Result<()> {
     store::write_json(&dir.join(store::ANALYSIS), &document.analysis_json()?)?;
-    store::write_whole(html, report::page(document)?.as_bytes())?;
-    Ok(())
+    write_page(document, &dir.join(store::REPORT))
+}
+
+/// Writes the page to a place of its own.
+pub(crate) fn write_page(document: &Document, html: &Path) -> anyhow::Result<()> {
+    Ok(store::write_whole(html, report::page(document)?.as_bytes())?)
 }
 
 /// Prints the answer: the summary, or one JSON object.
@@ -36,6 +40,6 @@ pub(crate) fn print(document: &Document, json: bool) -> anyhow::Result<()> {
     // Whoever reads only the beginning of it has what they wanted.
     match writeln!(std::io::stdout(), "{}", text.trim_end()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
+        result => result.context("the answer cannot be written to standard output"),
     }
 }

@@ -41,7 +41,10 @@ fn main() -> ExitCode {
 fn restore_what_was_left() {
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
     if let Some(state) = linux::session::default_state(home.as_deref()) {
-        let _ = linux::isolate::undo::recover(&state);
+        let restored = linux::isolate::undo::recover(&state).unwrap_or_default();
+        if !restored.undone.is_empty() {
+            eprintln!("note: took back what a killed run had left: {}", restored.undone.join(", "));
+        }
     }
 }
 

@@ -2,13 +2,15 @@
 
 use crate::args::ReportArgs;
 use crate::conclude;
-use model::store;
 
 /// Rebuilds analysis and report of a run.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     let document = conclude::document(&args.run)?;
-    let html = args.html.clone().unwrap_or_else(|| args.run.join(store::REPORT));
-    conclude::write(&document, &args.run, &html)?;
+    match &args.html {
+        // The run may be somebody else's, or on a medium that cannot be written.
+        Some(html) => conclude::write_page(&document, html)?,
+        None => conclude::write(&document, &args.run)?,
+    }
     conclude::print(&document, args.json)?;
     Ok(document.outcome.exit_code())
 }

@@ -179,6 +179,70 @@ fn two_runs_at_once_do_not_take_each_other_s_things() {
 }
 
 #[test]
+fn two_runs_into_one_directory_leave_the_first_alone() {
+    let place = Place::new();
+    for round in 0..4 {
+        let out = place.path(&format!("shared-{round}"));
+        let starts = (0..2).map(|_| {
+            let mut command =
+                support::stillcore(&["assess", "--duration", "400ms", "--period", "1ms", "--trace", "off"]);
+            command.arg("--state").arg(place.state()).arg("--out").arg(&out).stdout(Stdio::null());
+            command.args(["--stressors", "u_fork"]).stderr(Stdio::piped()).spawn().unwrap()
+        });
+        let children: Vec<_> = starts.collect();
+        let outputs: Vec<_> = children.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+        let (good, bad): (Vec<_>, Vec<_>) =
+            outputs.iter().partition(|output| output.status.code() != Some(1));
+        let said: Vec<_> = outputs.iter().map(|output| text(&output.stderr)).collect();
+        assert_eq!((good.len(), bad.len()), (1, 1), "{said:?}");
+        assert!(text(&bad[0].stderr).contains("a new or empty directory"), "{said:?}");
+        assert_eq!(read_json(&out.join("run.json"))["complete"], true);
+    }
+}
+
+/// A task of higher priority takes the measured CPU for a second at a random time of the noise window: all of that is stolen time,
+/// whether it begins in a stretch, in a pause, or lasts from one to the next.
+#[test]
+fn a_hog_is_noise_whenever_it_comes() {
+    if !is_root() {
+        eprintln!("skipped: a hog of higher priority takes root");
+        return;
+    }
+    for delay in ["0.3", "0.9"] {
+        let place = Place::new();
+        let mut command = place.assess(&["--duration", "6s", "--trace", "off", "--stressors", "calc_pi"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        eventually("the first noise window has begun", || {
+            place.path("run/samples").read_dir().is_ok_and(|mut files| {
+                files.any(|file| {
+                    file.unwrap().file_name().to_str().is_some_and(|name| name.starts_with("noise"))
+                })
+            })
+        });
+        let cpu = read_json(&place.path("run/run.json"))["measured_cpus"].as_str().unwrap().to_owned();
+        let hog = format!(
+            "sleep {delay}; timeout -s KILL 1 chrt -f 85 taskset -c {cpu} sh -c 'while :; do :; done'"
+        );
+        let _ = Command::new("sh").args(["-c", &hog]).status().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 2)));
+        let run = place.path("run");
+        let record = read_json(&run.join("run.json"));
+        let noise =
+            record["probes"].as_array().unwrap().iter().find(|probe| probe["probe"] == "noise").unwrap();
+        let (_, samples) = model::samples_file::read(&run.join(noise["file"].as_str().unwrap())).unwrap();
+        // A second of hog meets at least 0.6 s of stretches (0.8 s of every second); what else is stolen here only adds.
+        let stolen: i64 = samples.iter().map(|sample| sample.value_ns).sum();
+        assert!(stolen > 600_000_000, "hog after {delay} s: {stolen} ns stolen of {}", noise["spin_ns"]);
+        let slices: Vec<[i64; 2]> = serde_json::from_value(noise["slices"].clone()).unwrap();
+        assert!(
+            slices.windows(2).all(|pair| pair[0][1] <= pair[1][0]),
+            "no time is counted twice: {slices:?}"
+        );
+    }
+}
+
+#[test]
 fn an_ordinary_user_gets_what_can_be_had() {
     if !is_root() {
         eprintln!("skipped: already an ordinary user, and a_run_to_its_end is this test");

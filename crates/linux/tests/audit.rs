@@ -271,7 +271,10 @@ fn what_the_audit_tells_to_type_works() {
             assert!(Command::new("sh").arg("-c").arg(&here).status().unwrap().success(), "{here}");
             settle(&at, &finding.id);
             let after = &audited(&root, cpus)[&finding.id];
-            let done = after.state == Ok || (after.state == Immovable && finding.id == "irq-affinity");
+            let done = after.state == Ok
+                || (after.state == Immovable && finding.id == "irq-affinity")
+                // Without debugfs nobody can tell whether a fair server takes over.
+                || (after.state == Unknown && finding.id == "sched_rt_runtime");
             assert!(done, "{name}: after {remedy:?}: {after:?}");
             typed += 1;
         }

@@ -130,7 +130,7 @@ fn number(text: &str) -> Option<u32> {
 }
 
 impl fmt::Display for Cpus {
-    /// The list spelling, shortest form.
+    /// The list spelling; a range has at least three CPUs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut cpus = self.iter().peekable();
         let mut separator = "";

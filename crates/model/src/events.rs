@@ -57,7 +57,7 @@ pub struct EventSpec {
     pub preemptible: bool,
 }
 
-/// What removes the events of a class.
+/// What removes the events of a class, and, where that depends on it, by what ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Remedy {
@@ -66,6 +66,20 @@ pub struct Remedy {
     pub remedies: Vec<String>,
     /// Why there is none.
     pub why_none: Option<String>,
+    /// Mechanism ids by what ran, best first; an empty list where no mechanism is known. A key is a label, or the start of
+    /// one with `*` at its end.
+    #[serde(default)]
+    pub by_label: BTreeMap<String, Vec<String>>,
+}
+
+impl Remedy {
+    /// What removes the events of a label that has an entry: its own first, else that of the longest start.
+    pub fn for_label(&self, label: &str) -> Option<&[String]> {
+        let starts = self.by_label.iter().filter_map(|(key, ids)| Some((key.strip_suffix('*')?, ids)));
+        let longest =
+            starts.filter(|(start, _)| label.starts_with(start)).max_by_key(|(start, _)| start.len());
+        self.by_label.get(label).or(longest.map(|(_, ids)| ids)).map(Vec::as_slice)
+    }
 }
 
 /// The whole catalogue.
@@ -130,6 +144,18 @@ impl EventCatalogue {
                 return bad(format!("exit {exit:?}"), "the name of an event with role exit");
             }
         }
+        for (class, remedy) in &self.classes {
+            let broken =
+                |key: &&String| key.trim_end_matches('*').is_empty() || key[..key.len() - 1].contains('*');
+            if let Some(key) = remedy.by_label.keys().find(broken) {
+                let place = format!("{place}: class {class}");
+                return Err(Error::invalid(
+                    place,
+                    format!("by_label {key:?}"),
+                    "a label, or its start with one * at the end",
+                ));
+            }
+        }
         Ok(())
     }
 }
@@ -159,5 +185,48 @@ mod tests {
             EventCatalogue::parse("x.toml", text).unwrap_err().to_string().starts_with("x.toml:3"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_label_has_the_remedies_of_its_own_entry_or_of_the_longest_start() {
+        let text = "event = []\n[class.switch]\nremedies = [\"z\"]\n[class.switch.by_label]\n\"k*\" = [\"a\"]\n\"kworker/*\" = [\"b\"]\nkworker = []\n";
+        let catalogue = EventCatalogue::parse("x.toml", text).unwrap();
+        let of = |label| catalogue.classes[&EventClass::Switch].for_label(label).map(<[String]>::concat);
+        for (label, ids) in [("kworker/3:1", "b"), ("ksmd", "a"), ("kworker", "")] {
+            assert_eq!(of(label).as_deref(), Some(ids), "{label}");
+        }
+        assert_eq!(of("bash"), None);
+    }
+
+    #[test]
+    fn a_label_with_a_star_elsewhere_is_refused() {
+        for key in ["*", "a*b", "**", "a**", ""] {
+            let text = format!("event = []\n[class.irq.by_label]\n\"{key}\" = []\n");
+            let error = EventCatalogue::parse("x.toml", &text).unwrap_err().to_string();
+            assert!(error.starts_with("x.toml: class irq"), "{key}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_ran_decides_in_the_shipped_catalogue() {
+        let catalogue = EventCatalogue::embedded().unwrap();
+        let first = |class, label| {
+            let ids = catalogue.classes[&class].for_label(label).unwrap_or_else(|| panic!("{label}"));
+            ids.first().map(String::as_str)
+        };
+        for (class, label, id) in [
+            (EventClass::Softirq, "RCU", "rcu_nocbs"),
+            (EventClass::Softirq, "NET_RX", "irq-affinity"),
+            (EventClass::TimerHrtimer, "sched_rt_period_timer", "sched_rt_runtime"),
+            (EventClass::Switch, "kworker/u8:2", "workqueue-cpumask"),
+            (EventClass::Switch, "kswapd0", "kswapd-affinity"),
+        ] {
+            assert_eq!(first(class, label), Some(id), "{class} {label}");
+        }
+        let (call, tlb) = (&catalogue.classes[&EventClass::IpiCall], &catalogue.classes[&EventClass::Tlb]);
+        for name in ["flush_tlb_func", "flush_tlb_func_remote"] {
+            assert_eq!(call.for_label(name), Some(tlb.remedies.as_slice()), "{name}");
+        }
+        assert_eq!(catalogue.classes[&EventClass::Switch].for_label("bash"), None);
     }
 }

@@ -59,4 +59,31 @@ pub struct Finding {
     /// What to type or set, where the state is `fixable` or `boot`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// What the remedy does not do, where it does less than the mechanism at its best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caveat: Option<String>,
+    /// What the mechanism costs, in one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<String>,
+    /// Whether a mistake in what runs under it can take the machine away: such a remedy is proposed after harmless ones.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub risky: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_stored_before_costs_were_kept_still_reads_and_writes_the_same() {
+        let old = r#"{"id":"a","title":"A","cpus":"3","state":"ok","want":"1","have":"1","effective":null,"reason":"1","removes":["irq"]}"#;
+        let finding: Finding = serde_json::from_str(old).unwrap();
+        assert_eq!((&finding.cost, &finding.caveat, finding.risky), (&None, &None, false));
+        assert_eq!(serde_json::to_string(&finding).unwrap(), old);
+    }
 }

@@ -8,6 +8,7 @@
 mod interference;
 mod losses;
 mod next;
+mod remedies;
 
 use analysis::Analysis;
 use model::events::EventCatalogue;
@@ -95,6 +96,18 @@ pub struct Step {
     pub remedy: Option<String>,
     /// Why the audit says so.
     pub reason: String,
+    /// What is set now, where it can be changed now: what to put back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<String>,
+    /// What the remedy does not do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caveat: Option<String>,
+    /// What the mechanism costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<String>,
+    /// Whether a mistake under it can take the machine away.
+    #[serde(default)]
+    pub risky: bool,
 }
 
 /// One thing that is wrong.
@@ -144,9 +157,28 @@ fn late(facts: &Facts) -> Option<Advice> {
         cpus: facts.guarantee.evidence.as_ref().map_or_else(Cpus::default, |e| Cpus::one(e.cpu)),
         cost: None,
         steps: Vec::new(),
-        no_step: Some("what ran on the CPU follows, costliest first".to_owned()),
+        no_step: Some(observed(facts)),
         source: "analysis.json, guarantee".to_owned(),
     })
+}
+
+/// Where the maximum was observed, and what the list below it is about: another phase, as a rule.
+fn observed(facts: &Facts) -> String {
+    let Some(evidence) = &facts.guarantee.evidence else {
+        return "no wake-up was measured".to_owned();
+    };
+    let begun = facts.run.phases.first().map(|phase| phase.t0_ns);
+    let at = evidence.at_ns.zip(begun);
+    // With missed releases charged the maximum itself has no sample; the largest that was served has.
+    let when = at.map_or_else(String::new, |(at_ns, t0_ns)| {
+        format!(" (its largest served wake-up was due {:.3} s into the run)", (at_ns - t0_ns) as f64 / 1e9)
+    });
+    let list = if facts.run.trace.is_some() {
+        "what follows is what ran in the disturbed phase, costliest first, and need not be what made this maximum"
+    } else {
+        "what ran then was not recorded"
+    };
+    format!("the maximum was observed in phase {} on CPU {}{when}; {list}", evidence.phase, evidence.cpu)
 }
 
 /// Mechanisms that could be set and that no interference above already asks for.
@@ -178,6 +210,10 @@ fn step(finding: &Finding) -> Step {
         state: finding.state,
         remedy: finding.remedy.clone(),
         reason: finding.reason.clone(),
+        now: finding.have.clone().filter(|have| finding.state == FindingState::Fixable && !have.is_empty()),
+        caveat: finding.caveat.clone(),
+        cost: finding.cost.clone(),
+        risky: finding.risky,
     }
 }
 

@@ -46,7 +46,7 @@ impl Document {
         analysis: Analysis,
         catalogue: &EventCatalogue,
     ) -> Self {
-        let guarantee = guarantee::guarantee(&run, &analysis);
+        let guarantee = guarantee::guarantee(&run, &machine.machine, &analysis);
         let facts = advice::Facts {
             dir,
             run: &run,

@@ -6,8 +6,8 @@
 
 use analysis::Analysis;
 use analysis::shape::Distribution;
-use model::Run;
 use model::sample::{Policy, ProbeKind};
+use model::{Machine, Run};
 use sched::paper_sets::{IEEE_ACCESS_2020, PaperSet};
 use sched::{Limits, Task, TaskSet, jitter_margin, jitter_steps, response_times};
 use serde::{Deserialize, Serialize};
@@ -94,11 +94,11 @@ pub struct Guarantee {
 }
 
 /// Draws the conclusion for the published set of three tasks.
-pub fn guarantee(run: &Run, analysis: &Analysis) -> Guarantee {
-    for_set(&IEEE_ACCESS_2020, run, analysis)
+pub fn guarantee(run: &Run, machine: &Machine, analysis: &Analysis) -> Guarantee {
+    for_set(&IEEE_ACCESS_2020, run, machine, analysis)
 }
 
-fn for_set(paper: &PaperSet, run: &Run, analysis: &Analysis) -> Guarantee {
+fn for_set(paper: &PaperSet, run: &Run, machine: &Machine, analysis: &Analysis) -> Guarantee {
     let set = paper.task_set();
     let limits = Limits::default();
     let tolerated_ns = jitter_margin(&set, limits).margin_ns;
@@ -125,7 +125,7 @@ fn for_set(paper: &PaperSet, run: &Run, analysis: &Analysis) -> Guarantee {
         conditions: Vec::new(),
     };
     guarantee.sentence = sentence(&guarantee);
-    guarantee.conditions = conditions(&guarantee, run, analysis);
+    guarantee.conditions = conditions(&guarantee, run, machine, analysis);
     guarantee
 }
 
@@ -202,7 +202,7 @@ fn late_tasks(guarantee: &Guarantee) -> String {
     }
 }
 
-fn conditions(guarantee: &Guarantee, run: &Run, analysis: &Analysis) -> Vec<String> {
+fn conditions(guarantee: &Guarantee, run: &Run, machine: &Machine, analysis: &Analysis) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(evidence) = &guarantee.evidence {
         all.push(format!(
@@ -235,6 +235,11 @@ fn conditions(guarantee: &Guarantee, run: &Run, analysis: &Analysis) -> Vec<Stri
         "One processor, fixed priorities with preemption, D = T, no locks, no blocking, no cost of a context switch."
             .to_owned(),
     );
+    if let Some(hypervisor) = &machine.hypervisor {
+        all.push(format!(
+            "The machine is virtual ({hypervisor}): on a virtual machine the hypervisor can take the CPU at any time."
+        ));
+    }
     if !run.complete {
         let why = run.incomplete_reason.as_deref().unwrap_or("no reason recorded");
         all.push(format!("The run is partial ({why}): it saw less than was asked for."));
@@ -280,7 +285,7 @@ mod tests {
             .iter_mut()
             .find(|d| d.probe == ProbeKind::Wakeup && d.phase == "disturbed");
         wakeup.unwrap().corrected_max_ns = Some(jitter_ns);
-        guarantee(&document.run, &document.analysis)
+        guarantee(&document.run, &document.machine.machine, &document.analysis)
     }
 
     #[test]
@@ -325,7 +330,7 @@ mod tests {
     fn no_wake_up_sample_withholds() {
         let mut document = fixture::document();
         document.analysis.distributions.retain(|d| d.probe == ProbeKind::Noise);
-        let found = guarantee(&document.run, &document.analysis);
+        let found = guarantee(&document.run, &document.machine.machine, &document.analysis);
         assert_eq!(found.verdict, GuaranteeVerdict::Withheld);
         assert_eq!((found.at_observed, found.left_ns), (None, None));
     }
@@ -334,10 +339,28 @@ mod tests {
     fn lost_samples_withhold_a_pass_but_not_a_failure() {
         let mut document = fixture::document();
         document.analysis.distributions[0].ring_lost = 3;
-        let found = guarantee(&document.run, &document.analysis);
+        let found = guarantee(&document.run, &document.machine.machine, &document.analysis);
         assert_eq!(found.verdict, GuaranteeVerdict::Withheld);
         document.analysis.distributions[0].corrected_max_ns = Some(8 * MS as i64);
-        assert_eq!(guarantee(&document.run, &document.analysis).verdict, GuaranteeVerdict::Fails);
+        assert_eq!(
+            guarantee(&document.run, &document.machine.machine, &document.analysis).verdict,
+            GuaranteeVerdict::Fails
+        );
+    }
+
+    #[test]
+    fn on_a_virtual_machine_the_hypervisor_is_a_condition_and_on_metal_it_is_not() {
+        let mut document = fixture::document();
+        let told = |document: &crate::Document| {
+            let found = guarantee(&document.run, &document.machine.machine, &document.analysis);
+            found
+                .conditions
+                .iter()
+                .any(|condition| condition.contains("hypervisor can take the CPU at any time"))
+        };
+        assert!(told(&document));
+        document.machine.machine.hypervisor = None;
+        assert!(!told(&document));
     }
 
     #[test]

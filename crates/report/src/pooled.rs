@@ -82,8 +82,13 @@ pub fn pooled(analysis: &Analysis, phase: &str, probe: Option<ProbeKind>, class:
         .into_iter()
         .map(|(label, (count, net_ns))| LabelCount { label: label.to_owned(), count, net_ns })
         .collect();
-    sum.labels.sort_by(|a, b| (b.net_ns, b.count).cmp(&(a.net_ns, a.count)).then(a.label.cmp(&b.label)));
+    by_cost(&mut sum.labels);
     sum
+}
+
+/// Sorts what ran: most time first, then most often, then by name.
+pub(crate) fn by_cost(labels: &mut [LabelCount]) {
+    labels.sort_by(|a, b| (b.net_ns, b.count).cmp(&(a.net_ns, a.count)).then(a.label.cmp(&b.label)));
 }
 
 fn add<'a>(sum: &mut Pooled, labels: &mut BTreeMap<&'a str, (u64, u64)>, window: &'a WindowEvents) {

@@ -78,6 +78,62 @@ mod tests {
     }
 
     #[test]
+    fn what_could_not_be_seen_is_a_dash_and_never_zero() {
+        let mut document = fixture::document();
+        let nmi = model::EventClass::Nmi;
+        for window in document.analysis.events.iter_mut().filter(|window| window.phase == "disturbed") {
+            window.classes.iter_mut().filter(|row| row.class == nmi).for_each(|row| row.observable = false);
+        }
+        let text = summary(&document, TextOptions::default());
+        let row: Vec<&str> =
+            text.lines().find(|line| line.starts_with("nmi ")).unwrap().split("  ").collect();
+        let cells: Vec<&str> = row.into_iter().map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        assert_eq!(cells, ["nmi", "0 (<0.15)", "-", "0 (<0.15)", "-", "-"]);
+        assert!(text.contains("-: not observable in that phase"), "{text}");
+        assert!(!summary(&fixture::document(), TextOptions::default()).contains("-: not observable"));
+    }
+
+    #[test]
+    fn a_count_that_some_windows_could_not_add_to_is_a_lower_bound() {
+        let mut document = fixture::document();
+        let blind = document.analysis.events.iter_mut().filter(|w| w.phase == "disturbed" && w.cpu == 2);
+        for row in blind.flat_map(|window| &mut window.classes) {
+            if row.class == model::EventClass::IpiCall {
+                (row.observable, row.count) = (false, 0);
+            }
+        }
+        let text = summary(&document, TextOptions::default());
+        let row = text.lines().find(|line| line.starts_with("ipi.call")).unwrap();
+        assert!(row.contains(">=32.00"), "{row}");
+    }
+
+    #[test]
+    fn a_virtual_machine_is_named_in_the_head_and_metal_is_not() {
+        let mut document = fixture::document();
+        let head = |document: &crate::Document| {
+            let options = TextOptions { color: false, width: 120 };
+            summary(document, options).lines().next().unwrap().to_owned()
+        };
+        assert!(head(&document).contains("virtual machine (KVM)"));
+        document.machine.machine.hypervisor = None;
+        assert!(!head(&document).contains("virtual"));
+    }
+
+    #[test]
+    fn where_the_loop_ran_longer_on_one_cpu_both_ends_are_told() {
+        let mut document = fixture::document();
+        let noise = document.analysis.distributions.iter_mut();
+        let mut noise =
+            noise.filter(|d| d.probe == model::sample::ProbeKind::Noise && d.phase == "disturbed");
+        noise.next().unwrap().duration_ns = 4_000_000_000;
+        let text = summary(&document, TextOptions { color: false, width: 120 });
+        assert!(
+            text.contains("the loop ran: idle-before 10.0 s, disturbed 4.0 s to 10.0 s a CPU,"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn colour_changes_nothing_but_colour() {
         let plain = summary(&fixture::document(), TextOptions::default());
         let coloured = summary(&fixture::document(), TextOptions { color: true, ..TextOptions::default() });

@@ -18,7 +18,7 @@ pub fn class_title(class: EventClass) -> &'static str {
         EventClass::Switch => "other task",
         EventClass::Migrate => "task migration",
         EventClass::Nmi => "NMI",
-        EventClass::Exception => "page fault",
+        EventClass::Exception => "page fault of the probe",
         EventClass::Throttle => "real-time throttling",
         EventClass::SelfCaused => "the probe itself",
         EventClass::Unexplained => "unexplained gap",

@@ -1,6 +1,6 @@
 //! Rule: the catalogue is whole. Every mechanism file parses and is named by its id; `requires` and `conflicts` lead
 //! to other mechanisms; every event class it speaks of exists in `model`; the event catalogue is one that `model`
-//! accepts, and every class in it has remedies that are mechanisms, or a reason why there is none.
+//! accepts, and every class in it has remedies that are mechanisms, or a reason why there is none; so have labels.
 
 use std::collections::BTreeMap;
 
@@ -102,8 +102,13 @@ fn check_events(text: &str, known: impl Fn(&str) -> bool) -> Vec<Violation> {
         if remedy.remedies.is_empty() && !reason {
             found.push(Violation::file(EVENTS, format!("empty [class.\"{class}\"]"), "remedies or why_none"));
         }
-        for id in remedy.remedies.iter().filter(|id| !known(id)) {
-            let what = format!("remedy of `{class}` is `{id}`");
+        let own = remedy.remedies.iter().map(|id| (class.to_string(), id));
+        let by_label = remedy.by_label.iter().flat_map(|(label, ids)| {
+            let whose = format!("{class} by {label}");
+            ids.iter().map(move |id| (whose.clone(), id))
+        });
+        for (whose, id) in own.chain(by_label).filter(|(_, id)| !known(id)) {
+            let what = format!("remedy of `{whose}` is `{id}`");
             found.push(Violation::file(EVENTS, what, format!("a file {MECHANISMS}{id}.toml")));
         }
     }
@@ -169,6 +174,10 @@ mod tests {
             ("[class.nmi]\n", "empty [class.\"nmi\"]"),
             ("[class.nmi]\nwhy_none = \" \"\n", "empty [class.\"nmi\"]"),
             ("[class.nmi]\nremedies = [\"gone\"]\n", "remedy of `nmi` is `gone`"),
+            (
+                "[class.nmi]\nremedies = [\"nohz-full\"]\nby_label = { perf = [\"nohz-full\", \"gone\"] }\n",
+                "remedy of `nmi by perf` is `gone`",
+            ),
         ] {
             assert_eq!(check_files(None, &events(nmi)), [format!("{EVENTS}: {what}")], "{nmi}");
         }

@@ -15,10 +15,19 @@ pub struct Trio {
     pub unit: &'static str,
     /// The CPU.
     pub cpu: u32,
+    /// What the values hold that the figure's name does not say; stands behind it in every sentence.
+    pub condition: Option<&'static str>,
     /// Before, disturbed, after.
     pub values: [Option<f64>; 3],
     /// 95 % intervals of disturbed minus before and minus after.
     pub intervals: [Option<[f64; 2]>; 2],
+}
+
+impl Trio {
+    /// The figure with its condition, for a sentence.
+    pub(super) fn said(&self) -> String {
+        self.condition.map_or_else(|| self.figure.clone(), |what| format!("{} ({what})", self.figure))
+    }
 }
 
 /// Whether the differences are beyond chance.
@@ -44,15 +53,16 @@ pub fn withheld(trio: Trio, reason: String) -> Comparison {
 pub fn decide(trio: Trio, chance: &Chance) -> Comparison {
     let [Some(before), Some(disturbed), Some(after)] = trio.values else {
         let reason =
-            format!("{}: a phase has too few samples for this figure, so it is not compared", trio.figure);
+            format!("{}: a phase has too few samples for this figure, so it is not compared", trio.said());
         return withheld(trio, reason);
     };
     let effects = [disturbed - before, disturbed - after];
     let least = effects[0].abs().min(effects[1].abs());
     let drift = (before - after).abs();
-    let Trio { figure, unit, .. } = &trio;
+    let Trio { unit, .. } = &trio;
     let values = format!(
-        "disturbed {figure} was {} against {} and {} idle",
+        "disturbed {} was {} against {} and {} idle",
+        trio.said(),
         say(disturbed, unit),
         say(before, unit),
         say(after, unit)
@@ -100,6 +110,11 @@ fn doubt(trio: &Trio, higher: bool, chance: &Chance) -> Option<String> {
             if trio.intervals.iter().all(beyond) {
                 return None;
             }
+            if trio.intervals.contains(&None) {
+                return Some(
+                    "too little of the time is free of single long stalls to say what chance does".to_owned(),
+                );
+            }
             let told: Vec<String> =
                 trio.intervals.iter().flatten().map(|i| interval(*i, trio.unit)).collect();
             Some(format!(
@@ -137,7 +152,8 @@ mod tests {
 
     fn trio(values: [f64; 3], intervals: [[f64; 2]; 2]) -> Trio {
         let figure = "wakeup p99".to_owned();
-        Trio { figure, unit: "ns", cpu: 1, values: values.map(Some), intervals: intervals.map(Some) }
+        let (values, intervals) = (values.map(Some), intervals.map(Some));
+        Trio { figure, unit: "ns", cpu: 1, condition: None, values, intervals }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Can the disturbed phase be told apart from the idle controls?
 //!
-//! Each figure of the disturbed window is set against the same figure of the idle window before and of the one after. Figures of
+//! Each figure of the disturbed window is set against the same figure of the idle window before and of the one after. Wake-up
+//! quantiles are those of all releases, the missed ones charged with the lateness they had ([`crate::missed`]). Figures of
 //! samples get block-bootstrap intervals ([`crate::resample`]); event rates get an exact test, deflated by their dispersion and
 //! adjusted over the classes ([`crate::rates`]). One run is one machine state: the verdict is about these three windows, not
 //! about another boot.
@@ -10,6 +11,7 @@ mod decide;
 pub use decide::{Chance, Trio, decide, withheld};
 
 use crate::dispersion::dispersion;
+use crate::missed::{self, Charged};
 use crate::overlap::Intervals;
 use crate::rates::{self, Rate};
 use crate::resample::{self, BlockedSamples};
@@ -29,6 +31,8 @@ pub struct WindowData<'a> {
     pub record: &'a ProbeRecord,
     /// Its samples.
     pub intervals: &'a Intervals,
+    /// Its releases that passed unserved (wake-up).
+    pub charged: &'a [Charged],
     /// Its events; `None` without a trace.
     pub tally: Option<&'a Tally>,
 }
@@ -111,7 +115,7 @@ impl Figures<'_> {
     }
 
     fn trio(&self, figure: impl Into<String>, unit: &'static str, values: [Option<f64>; 3]) -> Trio {
-        Trio { figure: figure.into(), unit, cpu: self.cpu, values, intervals: [None; 2] }
+        Trio { figure: figure.into(), unit, cpu: self.cpu, condition: None, values, intervals: [None; 2] }
     }
 
     /// Adds a figure with the draws of its windows.
@@ -119,18 +123,19 @@ impl Figures<'_> {
         &mut self,
         figure: &str,
         unit: &'static str,
+        condition: Option<&'static str>,
         windows: Windows<'_>,
         drawn: [Option<(f64, Vec<f64>, usize)>; 3],
     ) {
         let values = [0, 1, 2].map(|at| drawn[at].as_ref().map(|(value, ..)| *value));
-        let mut trio = self.trio(figure, unit, values);
+        let mut trio = Trio { condition, ..self.trio(figure, unit, values) };
         for (interval, control) in trio.intervals.iter_mut().zip([0, 2]) {
             if let (Some((d, d_draws, d_blocks)), Some((c, c_draws, c_blocks))) = (&drawn[1], &drawn[control])
             {
                 *interval = resample::difference_interval(d - c, d_draws, c_draws, *d_blocks.min(c_blocks));
             }
         }
-        let comparison = match obstacle(figure, &windows) {
+        let comparison = match obstacle(&trio.said(), &windows) {
             Some(reason) => withheld(trio, reason),
             None => decide(trio, &Chance::Intervals),
         };
@@ -141,9 +146,9 @@ impl Figures<'_> {
         if windows.iter().all(Option::is_none) {
             return;
         }
-        let blocked = windows.map(|window| {
-            window.map(|w| BlockedSamples::new(w.intervals.samples(), w.record.t0_ns, w.record.t1_ns))
-        });
+        let blocked = windows.map(|window| window.map(|w| all_releases(&w)));
+        let any_missed = windows.iter().flatten().any(|window| !window.charged.is_empty());
+        let condition = any_missed.then_some("missed releases charged");
         for (figure, parts) in [("wakeup p50", 50_000), ("wakeup p99", 99_000)] {
             let drawn = [0, 1, 2].map(|at| {
                 let mut generator = self.generator();
@@ -155,7 +160,7 @@ impl Figures<'_> {
                     samples.block_count(),
                 ))
             });
-            self.sampled(figure, "ns", windows, drawn);
+            self.sampled(figure, "ns", condition, windows, drawn);
         }
         self.maxima(windows);
         self.missed(windows);
@@ -210,7 +215,7 @@ impl Figures<'_> {
                 let draws = resample::ratio_draws(&part(blocks), &blocks.ran_s, self.draws, &mut generator);
                 (ran > 0.0).then_some((value, draws, blocks.ran_s.len()))
             });
-            self.sampled(figure, unit, windows, drawn);
+            self.sampled(figure, unit, None, windows, drawn);
         }
     }
 
@@ -237,7 +242,9 @@ impl Figures<'_> {
                     "{figure}: events of CPU {} are missing from the trace, so they are not compared",
                     self.cpu
                 );
-                withheld(self.trio(figure, "per s", rates.map(|rate| rate.map(|rate| rate.per_s()))), reason)
+                // What is there is a lower bound; that nothing is there says nothing.
+                let seen = rates.map(|rate| rate.filter(|rate| rate.count > 0).map(|rate| rate.per_s()));
+                withheld(self.trio(figure, "per s", seen), reason)
             };
             self.out.push(comparison);
         }
@@ -280,6 +287,13 @@ fn class_rate(tally: &Tally, class: EventClass) -> Option<Rate> {
 
 fn missing(windows: &Windows<'_>) -> Option<&'static str> {
     windows.iter().zip(NAMES).find(|(window, _)| window.is_none()).map(|(_, name)| name)
+}
+
+/// Served and missed releases of a window, each at the time it was due.
+fn all_releases(window: &WindowData<'_>) -> BlockedSamples {
+    let charged = window.charged.iter().map(|release| (release.release_ns, release.lateness_ns));
+    let all = window.intervals.samples().chain(charged);
+    BlockedSamples::new(all, &missed::rows(window.charged), window.record.t0_ns, window.record.t1_ns)
 }
 
 /// What forbids a verdict on a figure of samples.

@@ -1,6 +1,7 @@
 //! What the comparison finds in simulated runs, and how rarely it finds something where there is nothing.
 
 use super::*;
+use crate::missed::{Charged, of_probe};
 use crate::shape::Verdict;
 use crate::testing::record;
 use model::run::{Losses, ObserverCost, Phase};
@@ -69,13 +70,24 @@ fn wakeup_record(phase: &str, n: i64) -> ProbeRecord {
 
 fn compared(
     run: &Run,
-    windows: &[(ProbeRecord, Intervals)],
+    windows: &[(ProbeRecord, Vec<Sample>)],
     tallies: &[Option<Tally>; 3],
 ) -> Vec<Comparison> {
-    let data: Vec<WindowData<'_>> = windows
+    let windows: Vec<(&ProbeRecord, Intervals, Vec<Charged>, &Option<Tally>)> = windows
         .iter()
         .zip(tallies)
-        .map(|((record, intervals), tally)| WindowData { record, intervals, tally: tally.as_ref() })
+        .map(|((record, samples), tally)| {
+            (record, Intervals::new(samples, 0), of_probe(record, samples), tally)
+        })
+        .collect();
+    let data: Vec<WindowData<'_>> = windows
+        .iter()
+        .map(|(record, intervals, charged, tally)| WindowData {
+            record,
+            intervals,
+            charged,
+            tally: tally.as_ref(),
+        })
         .collect();
     let observable = EventClass::ALL.iter().copied().collect();
     compare(run, &data, &EventTrust { observable: &observable, whole: &|_| true }, DRAWS)
@@ -85,11 +97,32 @@ fn wakeups(random: &mut ChaCha8Rng, n: i64, rho: f64, factors: [f64; 3]) -> Vec<
     let windows: Vec<_> = PHASES
         .iter()
         .zip(factors)
-        .map(|(phase, factor)| {
-            (wakeup_record(phase, n), Intervals::new(&latencies(random, n, rho, factor), 0))
-        })
+        .map(|(phase, factor)| (wakeup_record(phase, n), latencies(random, n, rho, factor)))
         .collect();
     compared(&run(), &windows, &[None, None, None])
+}
+
+/// A wake-up window of `n` releases in which the probe stood still from release `at` for so many periods, and a half, for each of
+/// the `stalls`, ascending and apart.
+fn stalled(
+    random: &mut ChaCha8Rng,
+    phase: &str,
+    n: i64,
+    stalls: &[(i64, i64)],
+) -> (ProbeRecord, Vec<Sample>) {
+    let mut samples = latencies(random, n, 0.5, 1.0);
+    for &(at, periods) in stalls.iter().filter(|(_, periods)| *periods > 0) {
+        let Some(late) = samples.iter().position(|sample| sample.t_ns == at * 1_000_000) else { continue };
+        samples[late].value_ns = periods * 1_000_000 + 500_000;
+        let swallowed = (periods as usize).min(samples.len() - late - 1);
+        samples.drain(late + 1..=late + swallowed);
+        if let Some(next) = samples.get_mut(late + 1) {
+            next.missed = swallowed as u32;
+        }
+    }
+    samples.iter_mut().enumerate().for_each(|(seq, sample)| sample.seq = seq as u64);
+    let missed = n as u64 - samples.len() as u64;
+    (ProbeRecord { missed, released: n as u64, ..wakeup_record(phase, n) }, samples)
 }
 
 /// Noise windows of `seconds` with bursts of `burst` gaps at `per_s` bursts a second.
@@ -141,8 +174,6 @@ fn noises(random: &mut ChaCha8Rng, seconds: i64, burst: u32, per_s: [f64; 3]) ->
         }
         Some(tally)
     });
-    let windows: Vec<_> =
-        windows.into_iter().map(|(record, samples)| (record, Intervals::new(&samples, 0))).collect();
     compared(&run(), &windows, &tallies)
 }
 
@@ -166,6 +197,49 @@ fn a_doubled_latency_is_told_apart_and_a_halved_one_too() {
     assert_eq!(verdict(&comparisons, "wakeup p99"), Verdict::Worse);
     assert_eq!(verdict(&comparisons, "wakeup observed max"), Verdict::Withheld);
     assert_eq!(verdict(&wakeups(&mut random, 4_000, 0.5, [1.0, 0.5, 1.0]), "wakeup p50"), Verdict::Better);
+}
+
+fn of<'a>(comparisons: &'a [Comparison], figure: &str) -> &'a Comparison {
+    comparisons
+        .iter()
+        .find(|c| c.figure == figure)
+        .unwrap_or_else(|| panic!("no {figure} in {comparisons:#?}"))
+}
+
+#[test]
+fn a_probe_that_stood_still_is_not_called_quick() {
+    let mut random = resample::generator(17, 0);
+    let stalls: [&[(i64, i64)]; 3] = [&[], &[(2_000, 6_000)], &[]];
+    let windows = [0, 1, 2].map(|at| stalled(&mut random, PHASES[at], 10_000, stalls[at]));
+    let comparisons = compared(&run(), &windows, &[None, None, None]);
+    // Half of all releases are later than 1 s, and 1 % later than 5.9 s; the served ones alone say 5 us.
+    let (half, tail) = (of(&comparisons, "wakeup p50"), of(&comparisons, "wakeup p99"));
+    assert!(half.disturbed > Some(0.9e9) && tail.disturbed > Some(5.8e9), "{comparisons:#?}");
+    assert!(half.idle_before < Some(10_000.0));
+    for figure in [half, tail] {
+        assert!(figure.sentence.contains("(missed releases charged) was"), "{}", figure.sentence);
+        // One stall is one event, however many releases it swallows.
+        assert_eq!(figure.verdict, Verdict::CannotTell, "{}", figure.sentence);
+    }
+}
+
+#[test]
+fn stalls_again_and_again_are_told_apart_by_the_releases_they_swallow() {
+    let mut random = resample::generator(18, 0);
+    let often: Vec<(i64, i64)> = (0..100).map(|k| (k * 100 + 5, 20)).collect();
+    let long: Vec<(i64, i64)> = (0..10).map(|k| (k * 1_000 + 5, 900)).collect();
+    for stalls in [&often, &long] {
+        let windows =
+            [0, 1, 2].map(|at| stalled(&mut random, PHASES[at], 10_000, if at == 1 { stalls } else { &[] }));
+        let comparisons = compared(&run(), &windows, &[None, None, None]);
+        assert_eq!(verdict(&comparisons, "wakeup p99"), Verdict::Worse, "{comparisons:#?}");
+    }
+}
+
+#[test]
+fn without_missed_releases_the_sentence_does_not_speak_of_them() {
+    let comparisons = wakeups(&mut resample::generator(19, 0), 1_000, 0.5, [1.0; 3]);
+    assert!(comparisons.iter().all(|c| !c.sentence.contains("charged")), "{comparisons:#?}");
 }
 
 #[test]
@@ -203,7 +277,7 @@ fn a_missing_control_or_a_full_ring_withholds() {
     let mut random = resample::generator(8, 0);
     let windows: Vec<_> = PHASES[..2]
         .iter()
-        .map(|phase| (wakeup_record(phase, 500), Intervals::new(&latencies(&mut random, 500, 0.0, 1.0), 0)))
+        .map(|phase| (wakeup_record(phase, 500), latencies(&mut random, 500, 0.0, 1.0)))
         .collect();
     let comparisons = compared(&run(), &windows, &[None, None, None]);
     assert!(comparisons.iter().all(|c| c.verdict == Verdict::Withheld), "{comparisons:#?}");
@@ -217,7 +291,7 @@ fn a_missing_control_or_a_full_ring_withholds() {
         .iter()
         .map(|phase| {
             let lossy = ProbeRecord { ring_lost: 3, ..wakeup_record(phase, 500) };
-            (lossy, Intervals::new(&latencies(&mut random, 500, 0.0, 1.0), 0))
+            (lossy, latencies(&mut random, 500, 0.0, 1.0))
         })
         .collect();
     let comparisons = compared(&run(), &windows, &[None, None, None]);
@@ -246,7 +320,7 @@ fn a_trace_with_holes_withholds_events_and_nothing_else() {
         .collect();
     let data: Vec<_> = prepared
         .iter()
-        .map(|(record, intervals, tally)| WindowData { record, intervals, tally: Some(tally) })
+        .map(|(record, intervals, tally)| WindowData { record, intervals, charged: &[], tally: Some(tally) })
         .collect();
     let observable = BTreeSet::from([EventClass::Irq]);
     let comparisons =
@@ -263,7 +337,7 @@ fn missed_releases_are_rates_too() {
         .zip([0, 60, 1])
         .map(|(phase, missed)| {
             let record = ProbeRecord { missed, ..wakeup_record(phase, 2_000) };
-            (record, Intervals::new(&latencies(&mut random, 2_000, 0.0, 1.0), 0))
+            (record, latencies(&mut random, 2_000, 0.0, 1.0))
         })
         .collect();
     let comparisons = compared(&run(), &windows, &[None, None, None]);
@@ -305,6 +379,25 @@ fn nothing_is_rarely_taken_for_something_in_independent_samples() {
 #[test]
 fn nothing_is_rarely_taken_for_something_in_autocorrelated_samples() {
     assert_rare(false_verdicts(200, 12, |random| wakeups(random, 2_000, 0.95, [1.0; 3])));
+}
+
+#[test]
+fn nothing_is_rarely_taken_for_something_in_stalls() {
+    // One stall a window on average, of up to a third of it.
+    let shares = false_verdicts(200, 20, |random| {
+        let windows = PHASES.map(|phase| {
+            let stalls: Vec<(i64, i64)> = (0..5)
+                .filter_map(|part| {
+                    let (comes, start, length) = (uniform(random), uniform(random), uniform(random));
+                    let at = part * 1_000 + (start * 500.0) as i64;
+                    (comes < 0.2).then_some((at, (length * 1_600.0) as i64))
+                })
+                .collect();
+            stalled(random, phase, 5_000, &stalls)
+        });
+        compared(&run(), &windows, &[None, None, None])
+    });
+    assert_rare(shares);
 }
 
 #[test]

@@ -9,7 +9,8 @@
 //!   not running and the next switch is to the probe, with no other reason: no local wake-up of it, no other task woken.
 //! - A switch to the probe or to idle is `self`; a switch to another task is `switch`, and lasts until the next switch.
 //! - What a switch interrupts (a workqueue item that sleeps) goes on as a second span that does not count as an event.
-//! - A page fault counts only while the probe is current; a migration only on a measured CPU that gains or loses the task.
+//! - A page fault counts only while the probe is current: those of other tasks on the CPU belong to them.
+//! - A migration counts only on a measured CPU that gains or loses the task.
 //!
 //! Times are lower bounds: the kernel's entry and exit code lies outside its tracepoints.
 
@@ -132,6 +133,7 @@ impl SpanBuilder {
                 let context = crate::view::Context::Hard;
                 state.exit(ts_ns, Start { event: of, key, class, context, label }, timers, sink);
             }
+            // The faults of any other task, or of idle, are that task's own: what it costs the probe is its switch.
             What::Instant { class: EventClass::Exception, .. } if pid != state.probe => {}
             What::Instant { class, label, length_ns } => {
                 state.instant(before_ns, ts_ns, class, label, length_ns, sink);

@@ -16,9 +16,9 @@ use linux::record::cost;
 use linux::record::instance::Instance;
 use linux::record::recorder::Recorder;
 use linux::session::Session;
+use linux::sys::clock;
 use linux::sys::counter::Counter;
 use linux::sys::signals::EndSignals;
-use linux::sys::{clock, sched};
 use linux::window::{self, Go, Order};
 use model::machine::{SCHEMA, Snapshot};
 use model::run::{ObserverCost, Phase, ProbeRecord};
@@ -32,10 +32,13 @@ const PHASES: [(&str, bool); 3] = [("idle-before", false), ("disturbed", true), 
 const TRACE_PAGES: &str = "trace-pages";
 
 /// Does what the plan says and writes the facts down.
-pub(crate) fn execute(plan: &Plan, output: &mut RunOutput, signals: &EndSignals) -> anyhow::Result<()> {
-    sched::pin(&plan.housekeeping)?;
+pub(crate) fn execute(
+    plan: &Plan,
+    output: &mut RunOutput,
+    signals: &EndSignals,
+    mut session: Session,
+) -> anyhow::Result<()> {
     let teller = Teller::new();
-    let mut session = Session::open(&plan.program, &plan.state)?;
     let result = measure(plan, output, signals, &teller, &mut session);
     let failed = session.close();
     for what in &failed {

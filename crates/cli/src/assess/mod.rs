@@ -12,8 +12,9 @@ mod progress;
 
 use crate::args::AssessArgs;
 use crate::{conclude, failure};
+use linux::session::Session;
+use linux::sys::sched;
 use linux::sys::signals::EndSignals;
-use model::store;
 use output::RunOutput;
 use plan::Plan;
 use std::path::Path;
@@ -21,8 +22,11 @@ use std::path::Path;
 /// Carries out `assess`.
 pub(crate) fn run(args: &AssessArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let plan = Plan::resolve(args)?;
+    // Everything that is not a probe, the guardian included, stays off the measured CPUs.
+    sched::pin(&plan.housekeeping)?;
+    let session = Session::open(&plan.program, &plan.state)?;
     let mut output = RunOutput::create(&plan)?;
-    let ended = execute::execute(&plan, &mut output, signals);
+    let ended = execute::execute(&plan, &mut output, signals, session);
     let reason = ended.as_ref().err().map(failure::sentence);
     let closed = output.close(reason);
     if let Err(error) = ended {
@@ -39,7 +43,7 @@ pub(crate) fn run(args: &AssessArgs, signals: &EndSignals) -> anyhow::Result<u8>
     }
     closed?;
     let document = conclude::document(&plan.out)?;
-    conclude::write(&document, &plan.out, &plan.out.join(store::REPORT))?;
+    conclude::write(&document, &plan.out)?;
     output::mark_complete(&plan.out)?;
     conclude::print(&document, args.json)?;
     Ok(document.outcome.exit_code())
@@ -47,5 +51,5 @@ pub(crate) fn run(args: &AssessArgs, signals: &EndSignals) -> anyhow::Result<u8>
 
 /// An interrupted run gets a report of what it has, which says that it is partial.
 fn conclude_at(dir: &Path) -> anyhow::Result<()> {
-    conclude::write(&conclude::document(dir)?, dir, &dir.join(store::REPORT))
+    conclude::write(&conclude::document(dir)?, dir)
 }

@@ -6,8 +6,8 @@ use anyhow::Context;
 use model::run::{Losses, ObserverCost, Run, SCHEMA};
 use model::{Error, store};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// A run in the making.
@@ -22,6 +22,7 @@ impl RunOutput {
     /// Makes the directory with its mark and a first `run.json`. Leaves nothing behind when that fails.
     pub(crate) fn create(plan: &Plan) -> anyhow::Result<Self> {
         let made = make_directory(&plan.out)?;
+        claim(&plan.out, made)?;
         let output = Self { dir: plan.out.clone(), run: first_record(plan) };
         if let Err(error) = output.begin() {
             remove_beginnings(&output.dir, made);
@@ -32,7 +33,6 @@ impl RunOutput {
     }
 
     fn begin(&self) -> Result<(), Error> {
-        store::write_whole(&self.dir.join(store::PARTIAL), b"this run has not come to its end\n")?;
         let samples = self.dir.join(store::SAMPLES);
         fs::create_dir(&samples).map_err(|source| Error::io("create", &samples, source))?;
         self.save()
@@ -69,6 +69,29 @@ fn make_directory(dir: &Path) -> Result<bool, Error> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => check_empty(dir).map(|()| false),
         Err(source) => Err(Error::io("create", dir, source)),
     }
+}
+
+/// Writes the mark. Whoever creates the file owns the directory: of two runs that found it empty, the second is refused here.
+fn claim(dir: &Path, made: bool) -> anyhow::Result<()> {
+    let mark = dir.join(store::PARTIAL);
+    let mut file = match File::create_new(&mark) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let what = "another run is being written there";
+            return Err(Error::invalid(dir.display(), what, "a new or empty directory").into());
+        }
+        Err(source) => {
+            if made {
+                let _ = fs::remove_dir(dir);
+            }
+            return Err(Error::io("create", &mark, source).into());
+        }
+    };
+    let written = file.write_all(b"this run has not come to its end\n").and_then(|()| file.sync_all());
+    written.map_err(|source| {
+        remove_beginnings(dir, made);
+        anyhow::Error::from(Error::io("write", &mark, source))
+    })
 }
 
 fn check_empty(dir: &Path) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! What an assessment will do: arguments resolved against this machine. Everything that can be refused is refused here, before
 //! anything is written or changed.
 
+use super::progress::Teller;
 use crate::args::{AssessArgs, TraceMode};
 use anyhow::Context;
 use linux::disturb;
@@ -65,6 +66,12 @@ impl Plan {
         let state = state(args)?;
         let mut limits = Vec::new();
         let restored = undo::recover(&state)?;
+        if !restored.undone.is_empty() {
+            Teller::say(&format!(
+                "note: took back what a killed run had left: {}",
+                restored.undone.join(", ")
+            ));
+        }
         limits.extend(
             restored.failed.iter().map(|what| format!("left by an earlier run and still there: {what}")),
         );

@@ -65,7 +65,13 @@ fn finding(scene: &Scene, mechanism: &Mechanism) -> Finding {
     if let Some(moot) = mechanism.moot.as_ref().filter(|_| wrong(outcome.state))
         && scene.root.maybe(&moot.path).as_deref() == Some(&moot.value)
     {
-        outcome = Outcome { state: FindingState::Ok, reason: moot.note.clone(), remedy: None, ..outcome };
+        outcome = Outcome {
+            state: FindingState::Ok,
+            reason: moot.note.clone(),
+            remedy: None,
+            caveat: None,
+            ..outcome
+        };
     }
     Finding {
         id: mechanism.id.clone(),
@@ -78,6 +84,9 @@ fn finding(scene: &Scene, mechanism: &Mechanism) -> Finding {
         reason: outcome.reason,
         removes: mechanism.removes.clone(),
         remedy: outcome.remedy,
+        caveat: outcome.caveat,
+        cost: Some(mechanism.cost.clone()),
+        risky: mechanism.risky,
     }
 }
 

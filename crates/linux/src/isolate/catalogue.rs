@@ -202,6 +202,8 @@ pub enum Change {
         path: Option<String>,
         /// What, with CPU sets by name.
         value: String,
+        /// What the write does not do, where it does less than the mechanism at its best: a clause.
+        caveat: Option<String>,
     },
     /// Move the kernel threads of the probe to the housekeeping CPUs now.
     Affinity {},
@@ -238,6 +240,14 @@ impl Change {
             Self::Option { .. } => When::Build,
             Self::Parameter { .. } => When::Boot,
             _ => When::Now,
+        }
+    }
+
+    /// What it does not do.
+    pub fn caveat(&self) -> Option<&str> {
+        match self {
+            Self::Write { caveat, .. } => caveat.as_deref(),
+            _ => None,
         }
     }
 }
@@ -288,6 +298,9 @@ pub struct Mechanism {
     pub why: String,
     /// What it costs, one sentence.
     pub cost: String,
+    /// Whether a mistake in what runs under it can take the machine away: proposed after harmless mechanisms.
+    #[serde(default)]
+    pub risky: bool,
     /// Why a machine may not have it: a sentence.
     pub absent: String,
     /// Kernel documents, papers, commits.
@@ -396,6 +409,32 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalogue/mechanisms");
         assert_eq!(Catalogue::load(&folder).unwrap(), embedded);
         assert!(embedded.get("nohz_full").is_some() && embedded.get("nohz-full").is_none());
+    }
+
+    #[test]
+    fn remedies_by_label_are_mechanisms() {
+        let catalogue = Catalogue::embedded().unwrap();
+        let events = model::events::EventCatalogue::embedded().unwrap();
+        let labels = events
+            .classes
+            .iter()
+            .flat_map(|(class, remedy)| remedy.by_label.iter().map(move |(label, ids)| (class, label, ids)));
+        assert!(labels.clone().count() > 20);
+        for (class, label, ids) in labels {
+            for id in ids {
+                assert!(catalogue.get(id).is_some(), "{class} by {label}: no mechanism {id}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_change_does_not_do_and_what_is_risky_are_told() {
+        let catalogue = Catalogue::embedded().unwrap();
+        let of = |id| catalogue.get(id).unwrap();
+        let caveats: Vec<_> = of("irqaffinity").change.iter().map(Change::caveat).collect();
+        assert_eq!(caveats, [Some("only interrupts requested from now on"), None]);
+        let risky: Vec<_> = catalogue.mechanisms.iter().filter(|m| m.risky).map(|m| m.id.as_str()).collect();
+        assert_eq!(risky, ["sched_rt_runtime"]);
     }
 
     #[test]

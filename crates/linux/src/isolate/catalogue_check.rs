@@ -96,7 +96,7 @@ fn misfit(mechanism: &Mechanism) -> Option<String> {
 /// What the change writes into the probe's own files.
 fn written(change: &Change) -> Option<&str> {
     match change {
-        Change::Write { path: None, value } => Some(value),
+        Change::Write { path: None, value, .. } => Some(value),
         _ => None,
     }
 }
@@ -143,11 +143,12 @@ mod tests {
     #[test]
     fn masks_and_lists_are_not_mixed_and_sets_are_known() {
         let error = changed("workqueue-cpumask", |mechanism| {
-            mechanism.change = vec![Change::Write { path: None, value: "{housekeeping}".into() }];
+            mechanism.change =
+                vec![Change::Write { path: None, value: "{housekeeping}".into(), caveat: None }];
         });
         assert!(error.contains("a CPU list is written into a hex mask"), "{error}");
         let error = changed("workqueue-cpumask", |mechanism| {
-            mechanism.change = vec![Change::Write { path: None, value: "{house:hex}".into() }];
+            mechanism.change = vec![Change::Write { path: None, value: "{house:hex}".into(), caveat: None }];
         });
         assert!(error.contains("{house:hex}"), "{error}");
     }

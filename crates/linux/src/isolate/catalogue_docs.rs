@@ -144,10 +144,11 @@ fn change(change: &Change) -> String {
     match change {
         Change::Option { value } => format!("build with {}", code(value)),
         Change::Parameter { value } => format!("boot with {}", code(value)),
-        Change::Write { path: Some(path), value } => {
-            format!("write {} to {}", code(value), code(&format!("/{path}")))
+        Change::Write { path, value, caveat } => {
+            let place = path.as_ref().map(|path| format!(" to {}", code(&format!("/{path}"))));
+            let less = caveat.as_ref().map(|caveat| format!(" ({caveat})"));
+            format!("write {}{}{}", code(value), place.unwrap_or_default(), less.unwrap_or_default())
         }
-        Change::Write { path: None, value } => format!("write {}", code(value)),
         Change::Affinity {} => "move the threads (sched_setaffinity)".to_owned(),
         Change::Irqs {} => "write `{housekeeping}` to the `smp_affinity_list` of each".to_owned(),
         Change::Stop {} => "stop and disable it".to_owned(),

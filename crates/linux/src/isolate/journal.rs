@@ -117,9 +117,9 @@ impl Journal {
 
     /// Writes down that the change is no more.
     pub fn undone(&mut self, seq: u64) -> Result<(), Error> {
-        self.follow(seq, Phase::Undone)?;
+        let written = self.follow(seq, Phase::Undone);
         self.open.remove(&seq);
-        Ok(())
+        written
     }
 
     /// Changes not yet taken back, oldest first.
@@ -151,8 +151,12 @@ impl Journal {
 
 /// Adds a line to a journal that another process began, as undoing does.
 pub fn append_to(path: &Path, entry: &Entry, phase: Phase) -> Result<(), Error> {
-    let open = OpenOptions::new().append(true).open(path);
-    let mut file = open.map_err(|source| Error::os("open the journal", path.display(), source))?;
+    let mut file = match OpenOptions::new().append(true).open(path) {
+        Ok(file) => file,
+        // Somebody else, a guardian perhaps, was done with it first.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(Error::os("open the journal", path.display(), source)),
+    };
     append_line(&mut file, path, Entry { phase, ..entry.clone() })?;
     file.sync_all().map_err(|source| Error::os("sync the journal", path.display(), source))
 }
@@ -177,7 +181,12 @@ pub fn remove(path: &Path) -> Result<(), Error> {
 
 /// The changes of a journal that are still open, oldest first. Lines that are torn or damaged are left out.
 pub fn read_open(path: &Path) -> Result<Vec<Entry>, Error> {
-    let text = fs::read(path).map_err(|source| Error::os("read the journal", path.display(), source))?;
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        // Somebody else, a guardian perhaps, was done with it first.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(Error::os("read the journal", path.display(), source)),
+    };
     let mut open = BTreeMap::new();
     for line in String::from_utf8_lossy(&text).lines() {
         let Ok(entry) = serde_json::from_str::<Entry>(line) else { continue };

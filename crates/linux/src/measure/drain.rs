@@ -82,9 +82,20 @@ struct Moment {
 
 impl NoiseDrain {
     /// Takes a record; a closed stretch yields its samples to `emit`.
-    pub fn convert<E>(&mut self, record: Record, emit: impl FnMut(Sample) -> Result<(), E>) -> Result<(), E> {
+    pub fn convert<E>(
+        &mut self,
+        record: Record,
+        mut emit: impl FnMut(Sample) -> Result<(), E>,
+    ) -> Result<(), E> {
         let packed = Packed::from_word(record.packed);
         match packed.kind {
+            noise::LATE => {
+                let (t_ns, value_ns) = (record.stamp as i64, packed.value as i64);
+                self.slices.push([t_ns, t_ns + value_ns]);
+                self.tally.spin_ns += packed.value;
+                let sample = self.next(t_ns, value_ns, packed.lost);
+                return emit(sample);
+            }
             noise::GAP => self.gaps.push((record.stamp, packed)),
             noise::OPEN | noise::CLOSE => self.frame = Some((packed.kind, record.stamp, packed.value)),
             _ => {
@@ -112,14 +123,17 @@ impl NoiseDrain {
         self.tally.spin_ns += (close.mono_ns - open.mono_ns).max(0) as u64;
         self.tally.clock_error_ns = self.tally.clock_error_ns.max(open.error_ns).max(close.error_ns);
         for (start, packed) in std::mem::take(&mut self.gaps) {
-            self.seq += u64::from(packed.lost);
             let t_ns = open.mono_ns + (start.wrapping_sub(open.ticks) as f64 * ns_per_tick) as i64;
             let value_ns = (packed.value as f64 * ns_per_tick).round() as i64;
-            let flags = if packed.lost > 0 { flag::RING_GAP } else { 0 };
-            emit(Sample { t_ns, value_ns, seq: self.seq, missed: 0, flags })?;
-            self.seq += 1;
+            emit(self.next(t_ns, value_ns, packed.lost))?;
         }
         Ok(())
+    }
+
+    fn next(&mut self, t_ns: i64, value_ns: i64, lost: u16) -> Sample {
+        let seq = self.seq + u64::from(lost);
+        self.seq = seq + 1;
+        Sample { t_ns, value_ns, seq, missed: 0, flags: if lost > 0 { flag::RING_GAP } else { 0 } }
     }
 }
 
@@ -171,7 +185,9 @@ mod tests {
             record(21_000, 30, noise::CLOSE, 0),
             record(510_000, 0, noise::CLOCK, 0),
         ];
-        for next in records {
+        // The next stretch began 700 ns late.
+        let late = record(520_000, 700, noise::LATE, 1);
+        for next in records.into_iter().chain([late]) {
             drain
                 .convert(next, |sample| {
                     samples.push(sample);
@@ -181,8 +197,8 @@ mod tests {
         }
         // Two ticks a ns.
         let seen: Vec<_> = samples.iter().map(|sample| (sample.t_ns, sample.value_ns, sample.seq)).collect();
-        assert_eq!(seen, [(501_000, 1_000, 0), (504_000, 500, 3)]);
-        assert_eq!(drain.slices, [[500_000, 510_000]]);
-        assert_eq!(drain.tally, Tally { missed: 0, spin_ns: 10_000, clock_error_ns: 40 });
+        assert_eq!(seen, [(501_000, 1_000, 0), (504_000, 500, 3), (520_000, 700, 5)]);
+        assert_eq!(drain.slices, [[500_000, 510_000], [520_000, 520_700]]);
+        assert_eq!(drain.tally, Tally { missed: 0, spin_ns: 10_700, clock_error_ns: 40 });
     }
 }

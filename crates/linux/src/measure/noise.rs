@@ -17,6 +17,13 @@ pub const OPEN: u8 = 1;
 pub const CLOSE: u8 = 2;
 /// Follows [`OPEN`] and [`CLOSE`]: stamp = CLOCK_MONOTONIC ns of the same moment.
 pub const CLOCK: u8 = 3;
+/// A part of a stretch in which the loop should have run and could not: stamp = CLOCK_MONOTONIC ns at which it began, value = its length
+/// in ns. It is a gap, and belongs to the stretch.
+pub const LATE: u8 = 4;
+
+/// How long before a stretch the probe wakes up, to spin until it begins: so long may its own wake-up take without being taken for
+/// noise.
+const LEAD_NS: i64 = 2_000_000;
 
 /// Turns of the loop that calibration times.
 const CALIBRATION_TURNS: usize = 4096;
@@ -79,22 +86,39 @@ pub fn run(ring: &mut Ring, spec: &ProbeSpec, dial: Dial, start_ns: i64) -> Loop
     let Dial { counter, ticks_per_ns, threshold_ticks } = dial;
     let end_ns = start_ns + spec.duration_ns;
     let mut iterations = 0;
-    let mut next = start_ns;
-    while next < end_ns && !ring.stopped() {
-        clock::sleep_until(next);
+    let mut begin_ns = start_ns;
+    // Whoever takes the CPU at the end of a stretch may keep it into the next; that time is in the gap already.
+    let mut covered_ns = start_ns;
+    // Stretches begin at set times: whoever holds the CPU at that time, or all through a stretch, has taken it.
+    while begin_ns < end_ns && !ring.stopped() {
+        let close_ns = (begin_ns + spec.spin_ns).min(end_ns);
+        wait_until(begin_ns);
         let open = counter::pair(counter);
-        let length = spec.spin_ns.min(end_ns - open.mono_ns).max(0);
-        frame(ring, OPEN, open);
-        let until = open.ticks + (length as f64 * ticks_per_ns) as u64;
-        iterations += match counter {
-            Counter::Cpu => spin(ring, counter::read, until, threshold_ticks),
-            Counter::Monotonic => spin(ring, || clock::now_ns() as u64, until, threshold_ticks),
-        };
-        let close = counter::pair(counter);
-        frame(ring, CLOSE, close);
-        next = close.mono_ns + spec.pause_ns;
+        let from_ns = begin_ns.max(covered_ns);
+        let late_ns = open.mono_ns.min(close_ns) - from_ns;
+        if late_ns > 0 && (late_ns as f64 * ticks_per_ns) as u64 >= threshold_ticks {
+            push_or_wait(ring, from_ns as u64, late_ns as u64, LATE);
+        }
+        if open.mono_ns < close_ns {
+            frame(ring, OPEN, open);
+            let until = open.ticks + ((close_ns - open.mono_ns) as f64 * ticks_per_ns) as u64;
+            iterations += match counter {
+                Counter::Cpu => spin(ring, counter::read, until, threshold_ticks),
+                Counter::Monotonic => spin(ring, || clock::now_ns() as u64, until, threshold_ticks),
+            };
+            let close = counter::pair(counter);
+            frame(ring, CLOSE, close);
+            covered_ns = close.mono_ns;
+        }
+        begin_ns += spec.spin_ns + spec.pause_ns;
     }
     LoopResult { t1_ns: clock::now_ns(), released: 0, iterations }
+}
+
+/// Sleeps until shortly before `t_ns`, then spins.
+fn wait_until(t_ns: i64) {
+    clock::sleep_until(t_ns - LEAD_NS);
+    while clock::now_ns() < t_ns {}
 }
 
 /// The loop itself. A gap is measured from the read before it to the read after it, so that no time lies between two gaps; storing
@@ -122,14 +146,15 @@ pub(super) fn store(ring: &mut Ring, start: u64, gap: u64) {
     ring.push(start, gap, GAP);
 }
 
-/// Frames must not get lost: without them no gap can be placed. The loop is not running, so there is time to wait for room.
 fn frame(ring: &mut Ring, kind: u8, pair: Pair) {
-    for (stamp, value, kind) in
-        [(pair.ticks, u64::from(pair.error_ns), kind), (pair.mono_ns as u64, 0, CLOCK)]
-    {
-        while !ring.push_or_wait(stamp, value, kind) && !ring.stopped() {
-            clock::sleep_until(clock::now_ns() + 1_000_000);
-        }
+    push_or_wait(ring, pair.ticks, u64::from(pair.error_ns), kind);
+    push_or_wait(ring, pair.mono_ns as u64, 0, CLOCK);
+}
+
+/// Frames must not get lost: without them no gap can be placed. The loop is not running, so there is time to wait for room.
+fn push_or_wait(ring: &mut Ring, stamp: u64, value: u64, kind: u8) {
+    while !ring.push_or_wait(stamp, value, kind) && !ring.stopped() {
+        clock::sleep_until(clock::now_ns() + 1_000_000);
     }
 }
 

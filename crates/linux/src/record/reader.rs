@@ -58,7 +58,8 @@ impl Lane {
 /// The thread that reads while windows are open.
 pub struct Reader {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Vec<RawPages>, Error>>,
+    /// Taken when it is joined.
+    thread: Option<JoinHandle<Result<Vec<RawPages>, Error>>>,
 }
 
 impl Reader {
@@ -82,19 +83,31 @@ impl Reader {
             }
         });
         let thread = thread.map_err(|source| Error::os("start", "the trace reader", source))?;
-        Ok(Self { stop, thread })
+        Ok(Self { stop, thread: Some(thread) })
     }
 
     /// Whether the reader has given up; its reason comes with [`Reader::finish`].
     pub fn failed(&self) -> bool {
-        self.thread.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Reads what is left, recording being off, and gives each CPU's file.
-    pub fn finish(self) -> Result<Vec<RawPages>, Error> {
+    pub fn finish(mut self) -> Result<Vec<RawPages>, Error> {
+        self.join().unwrap_or_else(|| Err(Error::failed("the trace reader", "its thread panicked")))
+    }
+
+    fn join(&mut self) -> Option<Result<Vec<RawPages>, Error>> {
+        let thread = self.thread.take()?;
         self.stop.store(true, Ordering::Release);
-        self.thread.thread().unpark();
-        self.thread.join().unwrap_or_else(|_| Err(Error::failed("the trace reader", "its thread panicked")))
+        thread.thread().unpark();
+        thread.join().ok()
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // An instance cannot be removed while its pages are open.
+        let _ = self.join();
     }
 }
 

@@ -2,12 +2,13 @@
 
 use analysis::shape::{Overlap, Stolen, Verdict};
 use model::sample::ProbeKind;
-use model::{Cpus, EventClass, FindingState};
+use model::{Cpus, EventClass};
 
-use super::{Advice, AdviceKind, Cost, Facts, Step, step};
+use super::remedies::remedies;
+use super::{Advice, AdviceKind, Cost, Facts};
 use crate::format;
-use crate::outcome::{class_of, is_settable};
-use crate::pooled::{Pooled, pooled};
+use crate::outcome::class_of;
+use crate::pooled::{Pooled, by_cost, pooled};
 
 /// One piece of advice a class that was seen in the disturbed phase, costliest first.
 pub(super) fn interference(facts: &Facts) -> Vec<Advice> {
@@ -68,10 +69,10 @@ fn of_class(facts: &Facts, class: EventClass) -> Option<Advice> {
         share_of_all: overlap.map(|overlap| overlap.share),
         ran: any.labels.iter().take(3).map(|l| format!("{} ({})", l.label, format::count(l.count))).collect(),
     };
-    let (steps, no_step) = remedies(facts, class);
+    let (steps, no_step) = remedies(facts, class, &any);
     Some(Advice {
         kind: AdviceKind::Interference,
-        what: what(facts, class, &cost),
+        what: what(facts, class, &cost, [found.as_ref(), idle.as_ref()].map(unseen)),
         class: Some(class),
         cpus: any.cpus,
         cost: Some(cost),
@@ -79,6 +80,11 @@ fn of_class(facts: &Facts, class: EventClass) -> Option<Advice> {
         no_step,
         source: format!("analysis.json, events (probe {}, class {class}); trace.dat", probe.name()),
     })
+}
+
+/// Nothing was counted, and some window could not see the class.
+fn unseen(pool: Option<&Pooled>) -> bool {
+    pool.is_none_or(|pool| pool.count == 0 && !pool.observable)
 }
 
 /// The overlap of the class with disturbed wake-ups, on the CPU where it touches most of the largest.
@@ -97,21 +103,40 @@ fn merge(mut a: Pooled, b: Pooled) -> Pooled {
     a.max_ns = a.max_ns.max(b.max_ns);
     a.duration_ns += b.duration_ns;
     a.cpus.0.extend(b.cpus.0);
-    a.labels.extend(b.labels);
+    for label in b.labels {
+        match a.labels.iter_mut().find(|known| known.label == label.label) {
+            Some(known) => {
+                known.count += label.count;
+                known.net_ns += label.net_ns;
+            }
+            None => a.labels.push(label),
+        }
+    }
+    by_cost(&mut a.labels);
     a
 }
 
 /// How often, at what cost, and how that compares with idle; the comparison's verdict speaks where there is one.
-fn what(facts: &Facts, class: EventClass, cost: &Cost) -> String {
+/// `unseen` says whether none seen means nothing, disturbed and idle.
+fn what(facts: &Facts, class: EventClass, cost: &Cost, unseen: [bool; 2]) -> String {
     let mut verdicts =
         facts.analysis.comparisons.iter().filter(|c| class_of(c) == Some(class)).map(|c| c.verdict);
     let told = if verdicts.any(|verdict| verdict == Verdict::Worse) { ", told apart" } else { "" };
-    let idle = if cost.idle_per_s > 0.0 { format::rate(cost.idle_per_s) } else { "none seen".to_owned() };
+    let idle = match (cost.idle_per_s > 0.0, unseen[1]) {
+        (true, _) => format::rate(cost.idle_per_s),
+        (false, true) => "not observable".to_owned(),
+        (false, false) => "none seen".to_owned(),
+    };
     let title = crate::class_title(class);
     let name = if title == class.name() { title.to_owned() } else { format!("{title} ({class})") };
     let longest = format::ns(cost.max_ns as i64);
     if cost.count == 0 {
-        return format!("{name}: only in the idle controls, {idle}{}, longest {longest}", each(facts));
+        let when = if unseen[0] {
+            "in the idle controls; disturbed it was not observable"
+        } else {
+            "only in the idle controls"
+        };
+        return format!("{name}: {when}, {idle}{}, longest {longest}", each(facts));
     }
     let price = match (cost.probe, cost.net_ns_per_s > 0.0) {
         (_, false) => "length not recorded".to_owned(),
@@ -135,41 +160,6 @@ fn what(facts: &Facts, class: EventClass, cost: &Cost) -> String {
 /// ` a CPU` where rates are those of several CPUs.
 fn each(facts: &Facts) -> &'static str {
     if facts.run.measured_cpus.len() > 1 { " a CPU" } else { "" }
-}
-
-/// Settable mechanisms that remove the class: the catalogue's order first, then any other the audit knows to remove it.
-fn remedies(facts: &Facts, class: EventClass) -> (Vec<Step>, Option<String>) {
-    let entry = facts.catalogue.classes.get(&class);
-    let listed: &[String] = entry.map_or(&[], |remedy| &remedy.remedies);
-    let find = |id: &String| facts.findings.iter().find(|finding| finding.id == *id);
-    let others = facts.findings.iter().filter(|f| f.removes.contains(&class) && !listed.contains(&f.id));
-    let steps: Vec<Step> = listed
-        .iter()
-        .filter_map(find)
-        .chain(others)
-        .filter(|finding| is_settable(finding))
-        .map(step)
-        .collect();
-    if !steps.is_empty() {
-        return (steps, None);
-    }
-    if let Some(why) = entry.and_then(|remedy| remedy.why_none.clone()) {
-        return (steps, Some(why));
-    }
-    let told: Vec<String> = listed
-        .iter()
-        .map(|id| match find(id).map(|finding| finding.state) {
-            Some(state) => format!("{id} ({})", state.name()),
-            None => format!("{id} (not audited)"),
-        })
-        .collect();
-    let all_ok = listed.iter().filter_map(find).all(|finding| finding.state == FindingState::Ok);
-    let why = match (told.is_empty(), all_ok) {
-        (true, _) => "the catalogue knows no mechanism against it".to_owned(),
-        (false, true) => format!("what the catalogue knows against it is in place: {}", told.join(", ")),
-        (false, false) => format!("nothing at hand changes it: {}", told.join(", ")),
-    };
-    (steps, Some(why))
 }
 
 /// Gaps of the busy loop that no recorded event overlaps, as a source of their own.
@@ -263,6 +253,9 @@ pub(super) fn unattributed(facts: &Facts) -> Vec<Advice> {
             cost: None,
             steps: Vec::new(),
             no_step: Some(match facts.run.trace {
+                Some(_) if !whole(facts) => {
+                    "the trace cannot say: it could not see every class in every window".to_owned()
+                }
                 Some(_) => "the trace has no event for it".to_owned(),
                 None => "without a trace nobody can say who it was: run as root".to_owned(),
             }),
@@ -271,10 +264,21 @@ pub(super) fn unattributed(facts: &Facts) -> Vec<Advice> {
         .collect()
 }
 
+/// Whether each class that some window could see was seen by all of them.
+fn whole(facts: &Facts) -> bool {
+    let rows = || facts.analysis.events.iter().flat_map(|window| &window.classes);
+    let some = |class| rows().any(|row| row.class == class && row.observable);
+    rows().any(|row| row.observable) && rows().all(|row| row.observable || !some(row.class))
+}
+
 /// The good answer, with what it rests on.
 pub(super) fn nothing(facts: &Facts) -> Advice {
     let traced_ns: u64 = facts.analysis.events.iter().map(|window| window.duration_ns).sum();
-    let seen = if traced_ns > 0 {
+    let observable =
+        facts.analysis.events.iter().flat_map(|window| &window.classes).any(|row| row.observable);
+    let seen = if traced_ns > 0 && !observable {
+        "the trace could see no class of interference, so it shows only in the samples".to_owned()
+    } else if traced_ns > 0 {
         format!(
             "no interference event of an observable class in {} of traced time (95 %: fewer than {}{} in each class)",
             format::span(traced_ns),

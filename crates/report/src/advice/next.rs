@@ -15,10 +15,19 @@ pub struct NextStep {
     pub why: String,
     /// What the costliest thing needs at the next boot, where it needs one.
     pub at_boot: Option<String>,
+    /// What is set now, where the command changes it: what to put back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<String>,
+    /// What the command does not do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caveat: Option<String>,
+    /// What the change costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<String>,
 }
 
-/// The remedy of the costliest thing that can be changed now; else the one that needs another boot; else a closer look, or
-/// a longer run. Where this run could not see enough, to see more comes first.
+/// The remedy of the costliest thing that can be changed now, harmless ones before risky ones; else the one that needs another
+/// boot; else one that a rerun would hardly show; else a closer look, or a longer run. Where this run could not see enough, to see more comes first.
 pub fn next_step(facts: &Facts, advice: &[Advice]) -> NextStep {
     let again = assess(facts, "");
     if !facts.run.complete {
@@ -27,14 +36,31 @@ pub fn next_step(facts: &Facts, advice: &[Advice]) -> NextStep {
     if facts.run.trace.is_none() && facts.machine.limits.euid != 0 {
         return next(format!("sudo {again}"), "root can record who interrupts, and measure under SCHED_FIFO");
     }
-    let boot = remedy(advice, FindingState::Boot);
-    if let Some((step, remedy)) = remedy(advice, FindingState::Fixable) {
+    let boot = remedy(advice, |step| step.state == FindingState::Boot);
+    let now = |risky: bool| {
+        remedy(advice, |step| {
+            step.state == FindingState::Fixable && step.caveat.is_none() && step.risky == risky
+        })
+    };
+    if let Some((step, remedy)) = now(false).or_else(|| now(true)) {
         let at_boot = boot.map(|(_, remedy)| remedy.to_owned());
-        return NextStep { at_boot, ..next(remedy, format!("{}; then `{again}` again", step.title)) };
+        return NextStep { at_boot, ..change(step, remedy, format!("then `{again}` again")) };
     }
-    match boot {
-        Some((step, remedy)) => next(remedy, format!("{}; after the boot `{again}` again", step.title)),
+    if let Some((step, remedy)) = boot {
+        return change(step, remedy, format!("after the boot `{again}` again"));
+    }
+    match remedy(advice, |step| step.state == FindingState::Fixable) {
+        Some((step, remedy)) => change(step, remedy, format!("then `{again}` again")),
         None => look(facts, advice),
+    }
+}
+
+fn change(step: &Step, remedy: &str, then: String) -> NextStep {
+    NextStep {
+        now: step.now.clone(),
+        caveat: step.caveat.clone(),
+        cost: step.cost.clone(),
+        ..next(remedy, format!("{}; {then}", step.title))
     }
 }
 
@@ -52,8 +78,8 @@ fn look(facts: &Facts, advice: &[Advice]) -> NextStep {
     }
 }
 
-fn remedy(advice: &[Advice], state: FindingState) -> Option<(&Step, &str)> {
-    let mut steps = advice.iter().flat_map(|a| &a.steps).filter(|step| step.state == state);
+fn remedy(advice: &[Advice], wanted: impl Fn(&Step) -> bool) -> Option<(&Step, &str)> {
+    let mut steps = advice.iter().flat_map(|a| &a.steps).filter(|step| wanted(step));
     steps.find_map(|step| Some((step, step.remedy.as_deref()?)))
 }
 
@@ -65,5 +91,55 @@ fn assess(facts: &Facts, more: &str) -> String {
 }
 
 fn next(command: impl Into<String>, why: impl Into<String>) -> NextStep {
-    NextStep { command: command.into(), why: why.into(), at_boot: None }
+    NextStep { command: command.into(), why: why.into(), at_boot: None, now: None, caveat: None, cost: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Document, fixture};
+
+    /// The next step when only these mechanisms of the fixture are fixable, `(id, risky, caveat)`, and none needs a boot.
+    fn next_of(open: &[(&str, bool, Option<&str>)], boot: bool) -> NextStep {
+        let mut d = fixture::document();
+        for finding in &mut d.findings {
+            finding.state = if finding.state == FindingState::Boot && boot {
+                FindingState::Boot
+            } else {
+                FindingState::Ok
+            };
+            if let Some((_, risky, caveat)) = open.iter().find(|(id, ..)| *id == finding.id) {
+                finding.state = FindingState::Fixable;
+                finding.remedy = Some(format!("fix {}", finding.id));
+                (finding.risky, finding.caveat) = (*risky, caveat.map(Into::into));
+            }
+        }
+        Document::conclude("run", d.run, d.machine, d.findings, d.analysis, &fixture::catalogue()).next
+    }
+
+    const LATER: Option<&str> = Some("only interrupts requested from now on");
+
+    #[test]
+    fn harmless_comes_before_risky_whatever_costs_more() {
+        let next = next_of(&[("workqueue-cpumask", true, None), ("ksm-run", false, None)], false);
+        assert_eq!(next.command, "fix ksm-run");
+        let alone = next_of(&[("workqueue-cpumask", true, None)], false);
+        assert_eq!(alone.command, "fix workqueue-cpumask");
+    }
+
+    #[test]
+    fn what_a_rerun_would_not_show_comes_after_everything_that_it_would() {
+        let open = [("workqueue-cpumask", false, LATER), ("ksm-run", true, None)];
+        assert_eq!(next_of(&open, false).command, "fix ksm-run");
+        assert_eq!(next_of(&open[..1], true).command, "nohz_full=2-3");
+        let alone = next_of(&open[..1], false);
+        assert_eq!((alone.command.as_str(), alone.caveat.as_deref()), ("fix workqueue-cpumask", LATER));
+    }
+
+    #[test]
+    fn the_next_step_tells_its_price_and_what_to_put_back() {
+        let next = fixture::document().next;
+        assert_eq!(next.now.as_deref(), Some("f"));
+        assert_eq!(next.cost.as_deref(), Some("what workqueue-cpumask costs."));
+    }
 }

@@ -54,7 +54,7 @@ fn a_class_is_joined_with_the_settable_mechanisms_in_catalogue_order() {
     let of = |class| document.advice.iter().find(|a| a.class == Some(class)).unwrap();
     let ids = |class| of(class).steps.iter().map(|step| step.mechanism.as_str()).collect::<Vec<_>>();
     assert_eq!(ids(EventClass::IpiCall), ["nohz_full", "workqueue-cpumask"]);
-    assert_eq!(ids(EventClass::Switch), ["isolcpus", "workqueue-cpumask"]);
+    assert_eq!(ids(EventClass::IpiResched), ["isolcpus"]);
     assert!(of(EventClass::Unexplained).no_step.as_ref().unwrap().contains("firmware"));
     assert!(document.advice.iter().all(|a| a.class != Some(EventClass::SelfCaused)));
 }
@@ -72,6 +72,69 @@ fn a_mechanism_whose_every_remedy_is_in_place_says_so() {
         Some("what the catalogue knows against it is in place: nohz_full (ok)")
     );
     assert_eq!(document.next.command, "stillcore trace counts run/trace.dat");
+}
+
+#[test]
+fn a_missed_deadline_says_where_its_maximum_was_seen_and_promises_no_cause() {
+    let mut document = fixture::document();
+    let t0_ns = document.run.phases[0].t0_ns;
+    let last = document.analysis.distributions.iter_mut().rfind(|d| d.probe == ProbeKind::Wakeup).unwrap();
+    (last.corrected_max_ns, last.observed_max_at_ns) = (Some(8_000_000), Some(t0_ns + 51_250_000_000));
+    let document = again(&document);
+    assert_eq!(document.advice[0].kind, AdviceKind::Guarantee);
+    let told = document.advice[0].no_step.as_deref().unwrap();
+    for part in ["phase idle-after on CPU 3", "due 51.250 s into the run", "disturbed phase", "need not be"] {
+        assert!(told.contains(part), "{told}");
+    }
+    let mut untraced = document;
+    untraced.run.trace = None;
+    let told = again(&untraced).advice[0].no_step.clone().unwrap();
+    assert!(told.contains("not recorded") && !told.contains("follows"), "{told}");
+}
+
+#[test]
+fn without_a_whole_trace_no_gap_is_blamed_on_firmware_or_hypervisor() {
+    let mut document = fixture::document();
+    let blamed = |document: &crate::Document| {
+        document.advice.iter().any(|advice| {
+            advice.class == Some(EventClass::Unexplained)
+                || advice.no_step.as_ref().is_some_and(|why| why.contains("firmware"))
+        })
+    };
+    assert!(blamed(&document));
+    for window in &mut document.analysis.distributions {
+        if let Some(stolen) = &mut window.stolen {
+            stolen.unexplained = None;
+        }
+    }
+    assert!(!blamed(&again(&document)));
+}
+
+#[test]
+fn a_class_that_could_not_be_seen_is_not_said_to_be_absent() {
+    let mut document = fixture::document();
+    let hide = |document: &mut crate::Document, class, disturbed: bool| {
+        for window in document.analysis.events.iter_mut().filter(|w| (w.phase == "disturbed") == disturbed) {
+            let rows = window.classes.iter_mut().filter(|row| row.class == class);
+            rows.for_each(|row| (row.observable, row.count, row.net_ns) = (false, 0, 0));
+        }
+    };
+    hide(&mut document, EventClass::IpiCall, false);
+    hide(&mut document, EventClass::Irq, true);
+    let document = again(&document);
+    let of = |class| &document.advice.iter().find(|a| a.class == Some(class)).unwrap().what;
+    assert!(of(EventClass::IpiCall).contains("idle: not observable"), "{}", of(EventClass::IpiCall));
+    assert!(of(EventClass::Irq).contains("disturbed it was not observable"), "{}", of(EventClass::Irq));
+}
+
+#[test]
+fn a_trace_that_saw_nothing_is_no_proof_of_stillness() {
+    let mut document = fixture::still();
+    for row in document.analysis.events.iter_mut().flat_map(|window| &mut window.classes) {
+        (row.observable, row.count) = (false, 0);
+    }
+    let what = again(&document).advice.remove(0).what;
+    assert!(what.contains("could see no class") && !what.contains("fewer than"), "{what}");
 }
 
 #[test]

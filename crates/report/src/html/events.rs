@@ -32,6 +32,8 @@ struct Cell {
     per_s: f64,
     zero_bound_per_s: Option<f64>,
     known: bool,
+    /// Some of the windows could not see the class: the count is a lower bound.
+    partial: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -47,7 +49,8 @@ struct Ran<'a> {
 #[derive(Debug, Serialize)]
 struct CpuRow {
     cpu: u32,
-    classes: Vec<(u64, u64)>,
+    /// Count and time; `None` where nothing was counted and the class could not be seen.
+    classes: Vec<Option<(u64, u64)>>,
 }
 
 pub(super) fn figures(document: &Document) -> Value {
@@ -72,6 +75,10 @@ pub(super) fn figures(document: &Document) -> Value {
         per_cpu_classes => value(&classes),
         unlisted => list(&unlisted),
         unobservable => unobservable(document),
+        gaps => observed(document).any(|class| {
+            let rows = document.analysis.events.iter().filter_map(|window| find(window, class));
+            rows.clone().any(|row| !row.observable)
+        }),
         phases => names,
     }
 }
@@ -114,6 +121,7 @@ fn cell(pool: &Pooled) -> Cell {
         per_s: pool.per_s(),
         zero_bound_per_s: pool.zero_bound_per_s(),
         known: pool.count > 0 || pool.observable,
+        partial: pool.count > 0 && !pool.observable,
     }
 }
 
@@ -195,7 +203,7 @@ fn per_cpu(document: &Document, probe: Option<ProbeKind>) -> (Vec<CpuRow>, Vec<E
     }
     let sum = |cpu: u32, class: EventClass| {
         let rows = windows.iter().filter(|w| w.cpu == cpu).filter_map(|w| find(w, class));
-        rows.fold((0, 0), |sum, row| (sum.0 + row.count, sum.1 + row.net_ns))
+        rows.fold((0, 0, true), |sum, row| (sum.0 + row.count, sum.1 + row.net_ns, sum.2 && row.observable))
     };
     let came = |class: &EventClass| {
         *class != EventClass::SelfCaused && cpus.iter().any(|&cpu| sum(cpu, *class).0 > 0)
@@ -204,6 +212,8 @@ fn per_cpu(document: &Document, probe: Option<ProbeKind>) -> (Vec<CpuRow>, Vec<E
     let total = |cpu: u32| classes.iter().map(|&class| sum(cpu, class).1).sum::<u64>();
     cpus.sort_by_key(|&cpu| (std::cmp::Reverse(total(cpu)), cpu));
     let unlisted = cpus.split_off(cpus.len().min(LISTED));
-    let row = |cpu| CpuRow { cpu, classes: classes.iter().map(|&class| sum(cpu, class)).collect() };
+    let known =
+        |(count, net_ns, observable): (u64, u64, bool)| (count > 0 || observable).then_some((count, net_ns));
+    let row = |cpu| CpuRow { cpu, classes: classes.iter().map(|&class| known(sum(cpu, class))).collect() };
     (cpus.into_iter().map(row).collect(), classes, unlisted)
 }

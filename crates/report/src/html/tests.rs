@@ -133,6 +133,37 @@ fn what_was_refused_is_told() {
 }
 
 #[test]
+fn what_could_not_be_seen_is_a_dash_and_a_fix_tells_its_price() {
+    let mut document = fixture::document();
+    for window in document.analysis.events.iter_mut().filter(|w| w.phase == "disturbed" && w.cpu == 2) {
+        for row in &mut window.classes {
+            (row.observable, row.count, row.net_ns) = (false, 0, 0);
+        }
+    }
+    let next = &mut document.next;
+    next.caveat = Some("only interrupts requested from now on".into());
+    document.advice[0].steps[0].caveat = Some("only so much".into());
+    let text = page(&document).unwrap();
+    let per_cpu = &text[text.find("By CPU, disturbed").unwrap()..];
+    let row = &per_cpu[per_cpu.find("<th scope=\"row\">2</th>").unwrap()..];
+    let row = &row[..row.find("</tr>").unwrap()];
+    assert!(row.contains("<td>–</td>") && !row.contains("<td>0"), "{row}");
+    for told in [
+        "–: not observable in that phase",
+        "≥: a lower bound",
+        "page fault of the probe",
+        "Now: <code>f</code>. Costs: what workqueue-cpumask costs.",
+        "costs: what ksm-run costs.",
+        "(only interrupts requested from now on)",
+        "(only so much)",
+        "virtual machine (KVM)",
+    ] {
+        assert!(text.contains(told), "{told}");
+    }
+    assert_balanced(&text);
+}
+
+#[test]
 fn every_page_is_well_formed() {
     for page in pages() {
         assert_balanced(&page);

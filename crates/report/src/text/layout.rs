@@ -69,7 +69,7 @@ impl Page {
         for (index, line) in
             wrap(&printable(text), self.width.saturating_sub(first.chars().count())).iter().enumerate()
         {
-            let line = format!("{}{line}", if index == 0 { first } else { rest });
+            let line = format!("{}{}", if index == 0 { first } else { rest }, line.trim_end());
             match paint {
                 Some(paint) if self.color => {
                     let _ = write!(self.text, "\u{1b}[{}m{line}\u{1b}[0m", paint.code());

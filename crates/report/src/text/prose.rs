@@ -17,11 +17,13 @@ const UNDECIDED: usize = 3;
 pub(super) fn head(page: &mut Page, document: &Document) {
     let (run, machine) = (&document.run, &document.machine.machine);
     let realtime = if machine.kernel.realtime { ", PREEMPT_RT" } else { "" };
+    let host = machine.hypervisor.as_ref();
+    let host = host.map_or_else(String::new, |name| format!(", virtual machine ({name})"));
     page.painted(
         Paint::Bold,
         "",
         &format!(
-            "stillcore assess   CPU {}   {} {}{realtime}   {}",
+            "stillcore assess   CPU {}   {} {}{realtime}{host}   {}",
             run.measured_cpus,
             machine.kernel.release,
             machine.kernel.arch,
@@ -68,12 +70,28 @@ fn one<'a>(page: &mut Page, number: usize, advice: &'a Advice, told: &mut BTreeS
         page.item("       ran: ", &cost.ran.join(", "));
     }
     for step in &advice.steps {
+        let fix = format!("{} ({})", step.mechanism, step.state.name());
+        if !told.insert(&step.mechanism) {
+            page.item("       fix: ", &format!("{fix}: as above"));
+            continue;
+        }
         let remedy = step.remedy.as_deref().unwrap_or(&step.reason);
-        let remedy = if told.insert(&step.mechanism) { remedy } else { "as above" };
-        page.item("       fix: ", &format!("{} ({}): {remedy}", step.mechanism, step.state.name()));
+        let caveat = step.caveat.as_ref().map_or_else(String::new, |caveat| format!(" ({caveat})"));
+        page.item("       fix: ", &format!("{fix}: {remedy}{caveat}"));
+        price(page, "            ", step.now.as_deref(), step.cost.as_deref());
     }
     if let Some(why) = &advice.no_step {
         page.item("       ", why);
+    }
+}
+
+/// What is set now, so that it can be put back, and what the change costs.
+fn price(page: &mut Page, first: &str, now: Option<&str>, cost: Option<&str>) {
+    let now = now.map(|now| format!("now: {now}"));
+    let cost = cost.map(|cost| format!("costs: {}", cost.trim_end_matches('.')));
+    let told: Vec<String> = now.into_iter().chain(cost).collect();
+    if !told.is_empty() {
+        page.item(first, &told.join("; "));
     }
 }
 
@@ -177,6 +195,10 @@ pub(super) fn files(page: &mut Page, document: &Document) {
 pub(super) fn next(page: &mut Page, document: &Document) {
     page.heading("NEXT");
     page.painted(Paint::Bold, "  ", &document.next.command);
+    if let Some(caveat) = &document.next.caveat {
+        page.item("  ", caveat);
+    }
+    price(page, "  ", document.next.now.as_deref(), document.next.cost.as_deref());
     page.item("  ", &document.next.why);
     if let Some(boot) = &document.next.at_boot {
         page.item("  at the next boot: ", boot);

@@ -69,6 +69,17 @@ pub(super) fn noise(page: &mut Page, document: &Document) {
         .collect();
     let header = ["phase", "CPU", "gaps", "stolen", "p50", "p99", "longest seen", "unexplained"];
     cut(page, 1, &header, &rows);
+    page.item("  ", &format!("the loop ran: {}; its pauses are not counted", loop_time(document, &windows)));
+}
+
+/// How long the loop ran in each window: `idle-before 9.98 s, …`, or the shortest and longest where CPUs differ.
+fn loop_time(document: &Document, windows: &[&Distribution]) -> String {
+    let phase = |name: &str| {
+        let times = || windows.iter().filter(|d| d.phase == name).map(|d| d.duration_ns);
+        let (least, most) = (format::span(times().min()?), format::span(times().max()?));
+        Some(if least == most { format!("{name} {most}") } else { format!("{name} {least} to {most} a CPU") })
+    };
+    document.run.phases.iter().filter_map(|p| phase(&p.name)).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn events(page: &mut Page, document: &Document) {
@@ -99,6 +110,13 @@ pub(super) fn events(page: &mut Page, document: &Document) {
         .map(|pool| pool.class.name())
         .collect();
     page.item("  ", "0 (<x): none seen, 95 % upper bound of the rate; self: what the probe itself causes");
+    page.item("  ", "exception: page faults of the probe alone; faults of other tasks are not recorded");
+    if seen.iter().flatten().any(|pool| !pool.observable) {
+        page.item(
+            "  ",
+            "-: not observable in that phase; >=x: a lower bound, some windows could not see the class",
+        );
+    }
     if !unseen.is_empty() {
         page.item("  ", &format!("not observable in this run: {}", unseen.join(", ")));
     }
@@ -120,6 +138,7 @@ fn rate(pool: &Pooled) -> String {
     match pool.zero_bound_per_s() {
         Some(bound) => format!("0 (<{})", format::rate_up(bound).trim_end_matches("/s")),
         None if pool.count == 0 => dash(),
+        None if !pool.observable => format!(">={}", format::rate(pool.per_s()).trim_end_matches("/s")),
         None => format::rate(pool.per_s()).trim_end_matches("/s").to_owned(),
     }
 }

@@ -118,9 +118,9 @@ fn in_effect(scene: &Scene, mechanism: &Mechanism, reason: String) -> Outcome {
     if mechanism.effective != Some(Effective::FairServer {}) {
         return Outcome::ok(reason);
     }
-    if crate::machine::debugfs(scene.root).is_none() {
-        return Outcome::ok(format!(
-            "{reason}; a fair server (6.12) that takes time would show in debugfs only"
+    if let Some(why) = unread_server(scene) {
+        return Outcome::unknown(format!(
+            "throttling is off, but whether a fair server (6.12) takes time instead could not be read: {why}"
         ));
     }
     let served: Cpus = scene.cpus.iter().filter(|cpu| server(scene, *cpu)).collect();
@@ -138,6 +138,21 @@ fn in_effect(scene: &Scene, mechanism: &Mechanism, reason: String) -> Outcome {
     )
     .in_effect(format!("fair server on {}", named(&served)))
     .cured_by(commands.join(" && "))
+}
+
+/// Why the fair server cannot be seen, where it cannot; a debugfs that can be read and has none is that of an older kernel.
+fn unread_server(scene: &Scene) -> Option<String> {
+    let Some(debugfs) = crate::machine::debugfs(scene.root) else {
+        return Some("debugfs is not mounted".to_owned());
+    };
+    // Without the right to enter debugfs it looks empty, and the kernel always keeps something there.
+    if scene.root.names(&debugfs).is_empty() {
+        return Some(format!("{debugfs} shows nothing"));
+    }
+    let runtime = |cpu| format!("{debugfs}/sched/fair_server/cpu{cpu}/runtime");
+    let known = &scene.machine.limits.fair_server_runtime_ns;
+    let unread = scene.cpus.iter().find(|cpu| scene.root.has(&runtime(*cpu)) && !known.contains_key(cpu));
+    unread.map(|cpu| format!("{} holds no number that can be read", runtime(cpu)))
 }
 
 #[cfg(test)]
@@ -206,10 +221,28 @@ mod tests {
         let debugfs = ("proc/mounts", "none /sys/kernel/debug debugfs rw 0 0");
         let server = |runtime| ("sys/kernel/debug/sched/fair_server/cpu2/runtime", runtime);
         let judge = |files: &[_]| judged("sched_rt_runtime", &with_cpus(files));
-        assert!(judge(&[PERIOD]).1.contains("debugfs only"));
-        assert_eq!(judge(&[PERIOD, debugfs]).1, "-1, as isolation wants");
+        let older = ("sys/kernel/debug/sched/preempt", "full");
+        assert_eq!(judge(&[PERIOD, debugfs, older]).1, "-1, as isolation wants");
         let (state, _, remedy) = judge(&[PERIOD, debugfs, server("50000000")]);
         assert_eq!((state.as_str(), remedy.contains("cpu2/runtime")), ("fixable", true));
         assert_eq!(judge(&[PERIOD, debugfs, server("0")]).0, "ok");
+    }
+
+    #[test]
+    fn a_fair_server_that_cannot_be_seen_leaves_the_verdict_open() {
+        let debugfs = ("proc/mounts", "none /sys/kernel/debug debugfs rw 0 0");
+        let garbled = ("sys/kernel/debug/sched/fair_server/cpu2/runtime", "?");
+        let judge = |files: &[_]| judged("sched_rt_runtime", &with_cpus(files));
+        for (files, why) in [
+            (vec![PERIOD], "debugfs is not mounted"),
+            (vec![PERIOD, debugfs], "shows nothing"),
+            (vec![PERIOD, debugfs, garbled], "cpu2/runtime"),
+        ] {
+            let (state, reason, remedy) = judge(&files);
+            assert_eq!((state.as_str(), remedy.as_str()), ("unknown", ""), "{reason}");
+            assert!(reason.contains("fair server") && reason.contains(why), "{reason}");
+        }
+        let throttled = [("proc/sys/kernel/sched_rt_runtime_us", "950000")];
+        assert_eq!(judge(&throttled).0, "fixable", "other values stay what they are");
     }
 }

@@ -56,11 +56,13 @@ pub(super) struct Outcome {
     /// One sentence, without a full stop.
     pub(super) reason: String,
     pub(super) remedy: Option<String>,
+    /// What the remedy does not do.
+    pub(super) caveat: Option<String>,
 }
 
 impl Outcome {
     fn new(state: FindingState, reason: impl Into<String>) -> Self {
-        Self { state, have: None, effective: None, reason: reason.into(), remedy: None }
+        Self { state, have: None, effective: None, reason: reason.into(), remedy: None, caveat: None }
     }
 
     fn ok(reason: impl Into<String>) -> Self {

@@ -18,7 +18,8 @@ pub(super) fn propose(scene: &Scene, mechanism: &Mechanism, wrong: &Wrong, reaso
     let mut possible = mechanism.change.iter().filter(|change| can(scene, change, wrong));
     let Some(change) = possible.next() else { return Outcome::new(FindingState::Immovable, reason) };
     let state = if change.when() == When::Now { FindingState::Fixable } else { FindingState::Boot };
-    Outcome::new(state, reason).cured_by(spell(scene, change, wrong))
+    let caveat = change.caveat().map(str::to_owned);
+    Outcome { caveat, ..Outcome::new(state, reason).cured_by(spell(scene, change, wrong)) }
 }
 
 /// A finding that only another boot can change.
@@ -48,8 +49,8 @@ fn spell(scene: &Scene, change: &Change, wrong: &Wrong) -> String {
         Change::Parameter { value } => {
             format!("add {} to the kernel command line and reboot", fill(scene, value))
         }
-        Change::Write { path: Some(path), value } => write(path, &fill(scene, value)),
-        Change::Write { path: None, value } => {
+        Change::Write { path: Some(path), value, .. } => write(path, &fill(scene, value)),
+        Change::Write { path: None, value, .. } => {
             let value = fill(scene, value);
             wrong.files.iter().map(|file| write(file, &value)).collect::<Vec<_>>().join(" && ")
         }

@@ -1,0 +1,142 @@
+//! Which mechanisms would remove what ran: chosen by what ran where the catalogue knows it, else by its class.
+//!
+//! A class is a way into the kernel; what comes that way has many causes. A softirq that ran RCU callbacks is not helped by moving
+//! interrupts, so each label brings its own remedies, the costliest label first. The class's list speaks for labels without an
+//! entry, and only where they make up most of the cost.
+
+use model::events::Remedy;
+use model::{EventClass, Finding, FindingState};
+
+use super::{Facts, Step, step};
+use crate::outcome::is_settable;
+use crate::pooled::Pooled;
+
+/// Settable mechanisms that remove the class, best first; where there is none, why.
+pub(super) fn remedies(facts: &Facts, class: EventClass, seen: &Pooled) -> (Vec<Step>, Option<String>) {
+    let entry = facts.catalogue.classes.get(&class);
+    let listed = entry.map_or_else(Vec::new, |entry| fitting(entry, seen));
+    let find = |id: &&str| facts.findings.iter().find(|finding| finding.id == *id);
+    // Where what ran decides, a mechanism that removes other events of the class is no help.
+    let by_class = entry.is_none_or(|entry| entry.by_label.is_empty());
+    let more = |f: &&Finding| by_class && f.removes.contains(&class) && !listed.contains(&f.id.as_str());
+    let others = facts.findings.iter().filter(more);
+    let settable = listed.iter().filter_map(find).chain(others).filter(|finding| is_settable(finding));
+    let steps: Vec<Step> = settable.map(step).collect();
+    if !steps.is_empty() {
+        return (steps, None);
+    }
+    if let Some(why) = entry.and_then(|remedy| remedy.why_none.clone()) {
+        return (steps, Some(why));
+    }
+    let told: Vec<String> = listed
+        .iter()
+        .map(|id| match find(id).map(|finding| finding.state) {
+            Some(state) => format!("{id} ({})", state.name()),
+            None => format!("{id} (not audited)"),
+        })
+        .collect();
+    let all_ok = listed.iter().filter_map(find).all(|finding| finding.state == FindingState::Ok);
+    let why = match (told.is_empty(), all_ok) {
+        (true, _) => "the catalogue knows no mechanism against it".to_owned(),
+        (false, true) => format!("what the catalogue knows against it is in place: {}", told.join(", ")),
+        (false, false) => format!("nothing at hand changes it: {}", told.join(", ")),
+    };
+    (steps, Some(why))
+}
+
+/// Mechanism ids that fit what ran, each once, those against the costliest first.
+fn fitting<'a>(entry: &'a Remedy, seen: &Pooled) -> Vec<&'a str> {
+    let mut fits: Vec<&str> = Vec::new();
+    let mut add = |ids: &'a [String]| {
+        for id in ids {
+            if !fits.contains(&id.as_str()) {
+                fits.push(id);
+            }
+        }
+    };
+    if strangers_dominate(entry, seen) {
+        add(&entry.remedies);
+    }
+    // Pooled labels come costliest first.
+    seen.labels.iter().filter_map(|label| entry.for_label(&label.label)).for_each(&mut add);
+    fits
+}
+
+/// Whether labels without an entry, and events without a label, make up more than half of the time, or of the count where no time
+/// was recorded. Without any event to judge by they do.
+fn strangers_dominate(entry: &Remedy, seen: &Pooled) -> bool {
+    let known = seen.labels.iter().filter(|label| entry.for_label(&label.label).is_some());
+    let (count, net_ns) = known.fold((0, 0), |sum, label| (sum.0 + label.count, sum.1 + label.net_ns));
+    let (part, whole) = if seen.net_ns > 0 { (net_ns, seen.net_ns) } else { (count, seen.count) };
+    part * 2 < whole || whole == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Document, fixture};
+    use analysis::shape::LabelCount;
+    use model::events::EventCatalogue;
+
+    /// Softirqs that ran these, `(label, events, ns)`, in every window, judged with the shipped catalogue; every mechanism that
+    /// the audit found is fixable.
+    fn softirq(ran: &[(&str, u64, u64)]) -> crate::Advice {
+        let mut d = fixture::document();
+        let rows = d.analysis.events.iter_mut().flat_map(|window| &mut window.classes);
+        for row in rows.filter(|row| row.class == EventClass::Softirq) {
+            let label = |(label, count, net_ns): &(&str, u64, u64)| LabelCount {
+                label: (*label).into(),
+                count: *count,
+                net_ns: *net_ns,
+            };
+            row.labels = ran.iter().map(label).collect();
+            (row.count, row.net_ns) = ran.iter().fold((0, 0), |sum, ran| (sum.0 + ran.1, sum.1 + ran.2));
+        }
+        for finding in &mut d.findings {
+            finding.state = FindingState::Fixable;
+            if finding.id == "irq-affinity" {
+                finding.removes.push(EventClass::Softirq);
+            }
+        }
+        let catalogue = EventCatalogue::embedded().unwrap();
+        let document = Document::conclude("run", d.run, d.machine, d.findings, d.analysis, &catalogue);
+        document.advice.into_iter().find(|advice| advice.class == Some(EventClass::Softirq)).unwrap()
+    }
+
+    fn steps(advice: &crate::Advice) -> Vec<&str> {
+        advice.steps.iter().map(|step| step.mechanism.as_str()).collect()
+    }
+
+    #[test]
+    fn a_softirq_that_ran_rcu_is_not_answered_with_interrupts() {
+        assert_eq!(steps(&softirq(&[("RCU", 354, 900_000)])), ["rcu_nocbs", "nohz_full"]);
+        assert_eq!(steps(&softirq(&[("NET_RX", 354, 900_000)])), ["irq-affinity"]);
+    }
+
+    #[test]
+    fn the_costliest_label_comes_first_and_each_mechanism_once() {
+        let ran = [("NET_RX", 2, 800), ("RCU", 9, 500), ("SCHED", 90, 100)];
+        assert_eq!(steps(&softirq(&ran)), ["irq-affinity", "rcu_nocbs", "nohz_full", "isolcpus"]);
+    }
+
+    #[test]
+    fn labels_without_an_entry_have_the_remedies_of_the_class_only_where_they_dominate() {
+        let whole = ["rcu_nocbs", "irq-affinity", "nohz_full"];
+        assert_eq!(
+            steps(&softirq(&[("HI", 9, 900), ("SCHED", 9, 100)])),
+            [&whole[..], &["isolcpus"]].concat()
+        );
+        assert_eq!(steps(&softirq(&[("HI", 9, 100), ("SCHED", 9, 900)])), ["nohz_full", "isolcpus"]);
+        // Without lengths the counts decide.
+        assert_eq!(steps(&softirq(&[("HI", 1, 0), ("SCHED", 9, 0)])), ["nohz_full", "isolcpus"]);
+    }
+
+    #[test]
+    fn what_is_known_to_have_no_remedy_says_so() {
+        let none = Remedy { by_label: [("perf*".to_owned(), Vec::new())].into(), ..Remedy::default() };
+        let mut seen =
+            crate::pooled::pooled(&fixture::document().analysis, "disturbed", None, EventClass::Softirq);
+        seen.labels = vec![LabelCount { label: "perf_mux".into(), count: seen.count, net_ns: seen.net_ns }];
+        assert_eq!(fitting(&none, &seen), Vec::<&str>::new());
+    }
+}
