@@ -37,7 +37,11 @@ tidy:
 
 bench:
 	@sh xtask/deps.sh test
-	@$(CARGO) bench --locked --package stillcore --bench wakeup -- $(ARGS)
+	@mkdir -p docs/results; log="docs/results/bench-wakeup-$$(date -u +%F).txt"; \
+	{ echo "make bench, $$(date -u +%FT%TZ), commit $$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"; \
+	  echo "$$(uname -srm), $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $$(nproc) CPUs"; \
+	  $(CARGO) bench --locked --package stillcore --bench wakeup -- $(ARGS); } | tee "$$log"; \
+	grep -q '^median' "$$log"
 
 check-release:
 	@sh xtask/deps.sh release

@@ -92,8 +92,7 @@ pub fn run(ring: &mut Ring, spec: &ProbeSpec, dial: Dial, start_ns: i64) -> Loop
     // Stretches begin at set times: whoever holds the CPU at that time, or all through a stretch, has taken it.
     while begin_ns < end_ns && !ring.stopped() {
         let close_ns = (begin_ns + spec.spin_ns).min(end_ns);
-        wait_until(begin_ns);
-        let open = counter::pair(counter);
+        let open = open_at(begin_ns, dial);
         let from_ns = begin_ns.max(covered_ns);
         let late_ns = open.mono_ns.min(close_ns) - from_ns;
         if late_ns > 0 && (late_ns as f64 * ticks_per_ns) as u64 >= threshold_ticks {
@@ -115,10 +114,19 @@ pub fn run(ring: &mut Ring, spec: &ProbeSpec, dial: Dial, start_ns: i64) -> Loop
     LoopResult { t1_ns: clock::now_ns(), released: 0, iterations }
 }
 
-/// Sleeps until shortly before `t_ns`, then spins.
-fn wait_until(t_ns: i64) {
-    clock::sleep_until(t_ns - LEAD_NS);
-    while clock::now_ns() < t_ns {}
+/// Wakes up shortly before a stretch, pairs counter and clock, and reads the counter until the stretch begins. Gives the moment of the
+/// first read in it: the beginning, or later where somebody else has the CPU.
+fn open_at(begin_ns: i64, dial: Dial) -> Pair {
+    clock::sleep_until(begin_ns - LEAD_NS);
+    let anchor = counter::pair(dial.counter);
+    let ahead_ns = (begin_ns - anchor.mono_ns).max(0);
+    let until = anchor.ticks + (ahead_ns as f64 * dial.ticks_per_ns) as u64;
+    let mut ticks = tick(dial.counter);
+    while ticks < until {
+        ticks = tick(dial.counter);
+    }
+    let since_ns = (ticks.wrapping_sub(anchor.ticks) as f64 / dial.ticks_per_ns) as i64;
+    Pair { ticks, mono_ns: anchor.mono_ns + since_ns, error_ns: anchor.error_ns }
 }
 
 /// The loop itself. A gap is measured from the read before it to the read after it, so that no time lies between two gaps; storing
