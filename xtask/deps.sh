@@ -43,7 +43,7 @@ if [ -n "$missing" ]; then
 fi
 
 if ! command -v cargo >/dev/null 2>&1; then
-    echo "please install Rust $toolchain with rustup: https://rustup.rs" >&2
+    echo "please install Rust $toolchain with rustup" >&2
     exit 1
 fi
 
