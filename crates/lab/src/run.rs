@@ -117,6 +117,11 @@ fn check(spec: &Spec) -> Result<()> {
             expected: "a command after --".into(),
         });
     }
+    if let Err(unknown) = spec.kernel.parse::<kernels::KernelName>()
+        && !Path::new(&spec.kernel).exists()
+    {
+        return Err(unknown);
+    }
     initramfs::check_program(&spec.init, spec.arch, true)?;
     if let Some(binary) = &spec.binary {
         // With packages in the guest there may be a dynamic loader.
