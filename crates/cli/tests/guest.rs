@@ -11,23 +11,33 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{read_json, stillcore, text};
 
-/// Boots a kernel, runs `guest.sh` in it, and gives the directory of what came back.
+/// Boots a kernel, runs `guest.sh` in it, and gives the directory of what came back. Emulated CPUs of a crowded host hang now and then;
+/// a guest that has not ended in time is booted once more. What a guest that ended says is final.
 fn boot(kernel: &str) -> (tempfile::TempDir, PathBuf) {
+    try_boot(kernel).or_else(|| try_boot(kernel)).expect("two guests in a row did not end in time")
+}
+
+fn try_boot(kernel: &str) -> Option<(tempfile::TempDir, PathBuf)> {
     let place = tempfile::tempdir().unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guest.sh");
     let out = place.path().join("lab");
     let mut command =
-        stillcore(&["lab", "run", "--kernel", kernel, "--packages", "busybox-static", "--timeout", "900s"]);
+        stillcore(&["lab", "run", "--kernel", kernel, "--packages", "busybox-static", "--timeout", "480s"]);
     command.arg("--add").arg(format!("{}:/root/guest.sh", script.display())).arg("--out").arg(&out);
     command.args(["--", "/bin/busybox", "sh", "/root/guest.sh", "8s"]);
     let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let told = text(&output.stderr);
+    if told.contains("did not finish within") || told.contains("because its time was over") {
+        println!("{kernel}: the guest did not end in time\n{told}");
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(0), "{told}");
     let root = out.join("root");
     let release = fs::read_to_string(root.join("release")).unwrap();
     let boots = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/guest-boots");
     fs::create_dir_all(&boots).unwrap();
     fs::write(boots.join(kernel), release).unwrap();
-    (place, root)
+    Some((place, root))
 }
 
 fn check(kernel: &str) {
