@@ -56,8 +56,7 @@ use FindingState::{Boot, Fixable, Immovable, NotApplicable, Ok, Unknown};
 #[test]
 fn a_well_isolated_machine_has_only_what_nobody_can_move() {
     let found = of("isolated-6.1");
-    let wrong: Vec<_> =
-        found.values().filter(|f| !matches!(f.state, Ok | NotApplicable)).map(|f| f.id.as_str()).collect();
+    let wrong: Vec<_> = found.values().filter(|f| f.failed()).map(|f| f.id.as_str()).collect();
     assert_eq!(wrong, ["irq-affinity", "kthread-affinity"]);
     expect(
         "isolated-6.1",
@@ -223,12 +222,26 @@ fn every_kind_of_probe_is_seen_in_two_states() {
             states.entry(kind(&catalogue.get(&id).unwrap().probe)).or_default().insert(finding.state);
         }
     }
-    for (kind, states) in &states {
+    for (kind, states) in states.iter().filter(|(kind, _)| !TESTED_BESIDE.contains(kind)) {
         assert!(states.len() >= 2, "{kind} was only ever {states:?}");
     }
     let shipped: BTreeSet<_> = catalogue.mechanisms.iter().map(|m| kind(&m.probe)).collect();
     assert_eq!(states.keys().copied().collect::<BTreeSet<_>>(), shipped);
 }
+
+/// Kinds whose files these machines lack: each is tested beside its code, on files made for it.
+const TESTED_BESIDE: [&str; 10] = [
+    "cpulist-file",
+    "tasks",
+    "idle-states",
+    "idle-driver",
+    "held-latency",
+    "resctrl",
+    "cpuset-mems",
+    "device-nodes",
+    "units",
+    "practice",
+];
 
 fn kind(probe: &Probe) -> &'static str {
     match probe {
@@ -246,6 +259,16 @@ fn kind(probe: &Probe) -> &'static str {
         Probe::Governor {} => "governor",
         Probe::Aspm {} => "aspm",
         Probe::CpusetPartition {} => "cpuset-partition",
+        Probe::Tasks { .. } => "tasks",
+        Probe::Siblings {} => "siblings",
+        Probe::IdleStates {} => "idle-states",
+        Probe::IdleDriver {} => "idle-driver",
+        Probe::HeldLatency {} => "held-latency",
+        Probe::Resctrl {} => "resctrl",
+        Probe::CpusetMems {} => "cpuset-mems",
+        Probe::DeviceNodes {} => "device-nodes",
+        Probe::Units { .. } => "units",
+        Probe::Practice { .. } => "practice",
     }
 }
 

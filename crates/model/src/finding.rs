@@ -68,6 +68,18 @@ pub struct Finding {
     /// Whether a mistake in what runs under it can take the machine away: such a remedy is proposed after harmless ones.
     #[serde(default, skip_serializing_if = "is_false")]
     pub risky: bool,
+    /// Whether the mechanism is a choice: its state is told, and fails nothing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub optional: bool,
+}
+
+impl Finding {
+    /// Whether the finding fails an audit: isolation wants it otherwise, and it is no mere choice.
+    pub fn failed(&self) -> bool {
+        let wrong =
+            matches!(self.state, FindingState::Fixable | FindingState::Boot | FindingState::Immovable);
+        wrong && !self.optional
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -149,7 +149,7 @@ pub struct MachineState {
     pub mechanisms: BTreeMap<String, String>,
     /// IRQ number → affinity list.
     pub irq_affinity: BTreeMap<u32, String>,
-    /// Affinity of kernel threads by name and pid, `name/pid` → list.
+    /// Affinity of kernel threads, `name/n` → list, threads of one name numbered from 0.
     pub kthread_affinity: BTreeMap<String, String>,
     /// Mount points with their types, `target type`.
     pub mounts: Vec<String>,

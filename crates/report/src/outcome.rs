@@ -89,9 +89,9 @@ fn grounds(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee) -> 
     ]
 }
 
-/// Whether somebody could act on it: fixable now, or with another boot.
+/// Whether somebody should act on it: fixable now, or with another boot, and no mere choice.
 pub(crate) fn is_settable(finding: &Finding) -> bool {
-    matches!(finding.state, FindingState::Fixable | FindingState::Boot)
+    matches!(finding.state, FindingState::Fixable | FindingState::Boot) && !finding.optional
 }
 
 fn is_finding(comparison: &Comparison) -> bool {

@@ -7,13 +7,39 @@ use super::catalogue::{Catalogue, Effective, Mechanism, Probe, ValueType, Want};
 use super::probe::{self, Outcome, Scene};
 use crate::machine::{self, Root};
 use model::machine::{SCHEMA, Snapshot};
+use model::plan::Step;
 use model::{Cpus, Error, Finding, FindingState, Machine};
 use std::collections::BTreeMap;
+
+/// What the probes of idle states read.
+const IDLE: [&str; 4] = [
+    "sys/devices/system/cpu/cpuidle/current_driver",
+    "sys/devices/system/cpu/cpu*/cpuidle/state*/name",
+    "sys/devices/system/cpu/cpu*/cpuidle/state*/latency",
+    "sys/devices/system/cpu/cpu*/cpuidle/state*/disable",
+];
+
+/// Where devices tell their memory node.
+const DEVICES: [&str; 3] = [
+    "sys/class/net/*/device/numa_node",
+    "sys/block/*/device/numa_node",
+    "sys/block/*/device/device/numa_node",
+];
 
 /// Judges every mechanism for the CPUs; one finding a mechanism, in the catalogue's order.
 pub fn audit(root: &Root, machine: &Machine, catalogue: &Catalogue, cpus: &Cpus) -> Vec<Finding> {
     let scene = Scene::new(root, machine, cpus);
-    catalogue.mechanisms.iter().map(|mechanism| finding(&scene, mechanism)).collect()
+    catalogue.mechanisms.iter().map(|mechanism| judge(&scene, mechanism).finding).collect()
+}
+
+/// A finding, and what would change it.
+#[derive(Debug, Clone)]
+pub(super) struct Judgement {
+    pub(super) finding: Finding,
+    /// Changes that can be made now, where the state is `fixable`.
+    pub(super) steps: Vec<Step>,
+    /// The parameter for the next boot, where one would do.
+    pub(super) parameter: Option<String>,
 }
 
 /// Every mechanism's value as read, for `MachineState`; those that keep a table of their own there are left out.
@@ -40,7 +66,28 @@ impl Catalogue {
                 | Probe::FileBracketedWord { paths }
                 | Probe::FileInteger { paths }
                 | Probe::CpulistFile { paths }
-                | Probe::HexmaskFile { paths } => wanted.files.extend(paths.iter().cloned()),
+                | Probe::HexmaskFile { paths } => {
+                    wanted.files.extend(paths.iter().map(|path| path.replace("{cpu}", "*")));
+                }
+                Probe::IdleStates {} | Probe::IdleDriver {} => wanted.files.extend(IDLE.map(str::to_owned)),
+                Probe::Resctrl {} => {
+                    wanted.files.extend(
+                        ["cpus_list", "schemata", "*/cpus_list", "*/schemata"]
+                            .map(|file| format!("sys/fs/resctrl/{file}")),
+                    );
+                }
+                Probe::CpusetMems {} => {
+                    wanted.files.extend(
+                        ["*/cpuset.mems", "*/*/cpuset.mems"].map(|file| format!("{{cgroup2}}/{file}")),
+                    );
+                }
+                Probe::DeviceNodes {} => wanted.files.extend(DEVICES.map(str::to_owned)),
+                Probe::Units { units } => {
+                    let places = ["etc/systemd/system", "usr/lib/systemd/system"];
+                    wanted.names.extend(
+                        units.iter().flat_map(|unit| places.map(|place| format!("{place}/*.wants/{unit}"))),
+                    );
+                }
                 Probe::Kconfig { evidence: Some(path), .. } | Probe::Cmdline { evidence: Some(path), .. } => {
                     wanted.files.push(path.clone());
                 }
@@ -51,7 +98,10 @@ impl Catalogue {
                 Probe::Aspm {} => wanted.files.push("sys/module/pcie_aspm/parameters/policy".to_owned()),
                 _ => {}
             }
-            if let Some(Effective::HexmaskFile { path }) = &mechanism.effective {
+            if let Some(
+                Effective::HexmaskFile { path } | Effective::File { path, .. } | Effective::Within { path },
+            ) = &mechanism.effective
+            {
                 wanted.files.push(path.clone());
             }
             wanted.files.extend(mechanism.moot.iter().map(|moot| moot.path.clone()));
@@ -60,7 +110,8 @@ impl Catalogue {
     }
 }
 
-fn finding(scene: &Scene, mechanism: &Mechanism) -> Finding {
+/// Reads and judges one mechanism.
+pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Judgement {
     let mut outcome = probe::judge(scene, mechanism);
     if let Some(moot) = mechanism.moot.as_ref().filter(|_| wrong(outcome.state))
         && scene.root.maybe(&moot.path).as_deref() == Some(&moot.value)
@@ -70,10 +121,12 @@ fn finding(scene: &Scene, mechanism: &Mechanism) -> Finding {
             reason: moot.note.clone(),
             remedy: None,
             caveat: None,
+            steps: Vec::new(),
+            parameter: None,
             ..outcome
         };
     }
-    Finding {
+    let finding = Finding {
         id: mechanism.id.clone(),
         title: mechanism.title.clone(),
         cpus: scene.cpus.clone(),
@@ -87,7 +140,9 @@ fn finding(scene: &Scene, mechanism: &Mechanism) -> Finding {
         caveat: outcome.caveat,
         cost: Some(mechanism.cost.clone()),
         risky: mechanism.risky,
-    }
+        optional: mechanism.optional,
+    };
+    Judgement { finding, steps: outcome.steps, parameter: outcome.parameter }
 }
 
 fn wrong(state: FindingState) -> bool {
@@ -99,11 +154,16 @@ fn want(scene: &Scene, mechanism: &Mechanism) -> String {
     let set =
         |cpus: &Cpus| if mechanism.value == ValueType::Hexmask { cpus.to_hex() } else { cpus.to_string() };
     match &mechanism.want {
+        Want::Literal { value } if value.is_empty() => "given".to_owned(),
         Want::Literal { value } => value.clone(),
         Want::Covers {} => set(scene.cpus),
         Want::Avoids {} => set(&scene.housekeeping),
+        Want::OneOf { values } if values.iter().any(String::is_empty) => "given".to_owned(),
+        Want::AtLeast { value } => format!("{value} or more"),
+        Want::AtMost { value } => format!("{value} or less"),
+        Want::Unset {} => "not set".to_owned(),
         Want::None {} => "none".to_owned(),
         Want::Any { .. } => "any".to_owned(),
-        Want::Contested { values, .. } => values.join(" or "),
+        Want::OneOf { values } | Want::Contested { values, .. } => values.join(" or "),
     }
 }

@@ -6,8 +6,10 @@
 
 use crate::error::Error;
 use crate::sys::process::Owner;
+use model::plan::StepKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -39,6 +41,12 @@ pub struct Entry {
     pub old: Option<String>,
     /// The value after.
     pub new: Option<String>,
+    /// How a standing change is made; none for what lasts only as long as a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<StepKind>,
+    /// What read back after the change, where the kernel made something else of the value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<String>,
     /// How far it got.
     pub phase: Phase,
     /// CRC-32 of the other fields.
@@ -47,8 +55,12 @@ pub struct Entry {
 
 impl Entry {
     fn checksum(&self) -> u32 {
-        let Self { seq, boot_id, id, target, old, new, phase, .. } = self;
-        crc32fast::hash(format!("{seq}\0{boot_id}\0{id}\0{target}\0{old:?}\0{new:?}\0{phase:?}").as_bytes())
+        let Self { seq, boot_id, id, target, old, new, kind, read_back, phase, crc: _ } = self;
+        let mut text = format!("{seq}\0{boot_id}\0{id}\0{target}\0{old:?}\0{new:?}\0{phase:?}");
+        if kind.is_some() || read_back.is_some() {
+            let _ = write!(text, "\0{kind:?}\0{read_back:?}");
+        }
+        crc32fast::hash(text.as_bytes())
     }
 }
 
@@ -101,6 +113,8 @@ impl Journal {
             target: target.to_owned(),
             old: old.map(str::to_owned),
             new: new.map(str::to_owned),
+            kind: None,
+            read_back: None,
             phase: Phase::Intent,
             crc: 0,
         };
@@ -161,12 +175,18 @@ pub fn append_to(path: &Path, entry: &Entry, phase: Phase) -> Result<(), Error> 
     file.sync_all().map_err(|source| Error::os("sync the journal", path.display(), source))
 }
 
-fn append_line(file: &mut File, path: &Path, mut entry: Entry) -> Result<(), Error> {
-    entry.crc = entry.checksum();
+fn append_line(file: &mut File, path: &Path, entry: Entry) -> Result<(), Error> {
     let failed = |source| Error::os("write the journal", path.display(), source);
-    let mut line = serde_json::to_string(&entry).map_err(|error| failed(error.into()))?;
-    line.push('\n');
+    let line = line(entry).map_err(failed)?;
     file.write_all(line.as_bytes()).map_err(failed)
+}
+
+/// An entry as a line, with its checksum.
+pub(super) fn line(mut entry: Entry) -> Result<String, std::io::Error> {
+    entry.crc = entry.checksum();
+    let mut line = serde_json::to_string(&entry)?;
+    line.push('\n');
+    Ok(line)
 }
 
 /// Removes a journal that is no longer needed.

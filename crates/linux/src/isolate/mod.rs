@@ -1,13 +1,23 @@
 //! What keeps a core still: the catalogue of mechanisms, and the audit that judges a machine by it.
 
+pub mod apply;
 mod audit;
 pub mod catalogue;
-mod catalogue_check;
-mod catalogue_docs;
+pub mod change;
+pub mod deployment;
+pub mod fixes;
+mod heirs;
 pub mod journal;
+mod placement;
+mod plan;
 mod probe;
+mod remember;
+pub mod revert;
+pub mod standing;
+mod stray;
 pub mod undo;
+pub mod verify;
 
 pub use audit::{audit, snapshot, values};
-pub use catalogue::{Catalogue, Mechanism};
-pub use catalogue_docs::mechanisms_page;
+pub use catalogue::{Catalogue, Mechanism, mechanisms_page};
+pub use plan::{Request, plan};

@@ -1,10 +1,11 @@
 //! Copies what the readers read of a machine into a directory, so that the machine can be audited elsewhere.
 //!
-//! No secrets: only the files named here are taken. Of a process only its name and flags, of a kernel thread also its affinity, of
-//! a named daemon only the environment variables asked for. The kernel command line is taken whole.
+//! No secrets: only the files named here are taken. Of a task only its name, its parent, when it started, where it may run and where it
+//! last ran; of a named daemon also the environment variables asked for. The kernel command line is taken whole.
 
 use super::root::MODES;
 use super::{Root, mounts};
+use crate::isolate::fixes::{BTF, names_in};
 use model::Error;
 use std::fmt::Write;
 use std::fs;
@@ -63,6 +64,10 @@ const MEMINFO: &[&str] = &["MemTotal"];
 pub struct Selection {
     /// Files, with `*` for any part of a name.
     pub files: Vec<String>,
+    /// Files of which only the name is read.
+    pub names: Vec<String>,
+    /// Functions that are looked for in the kernel's type information.
+    pub functions: Vec<String>,
     /// Names of daemons.
     pub daemons: Vec<String>,
     /// Environment variables that are taken of these daemons.
@@ -89,6 +94,13 @@ pub fn capture(root: &Root, destination: &Path, selection: &Selection) -> Result
     for (file, wanted) in [("proc/cpuinfo", CPUINFO), ("proc/meminfo", MEMINFO)] {
         out.lines(root, file, file, wanted)?;
     }
+    for file in selection.names.iter().flat_map(|pattern| found(root, pattern)) {
+        let file = if root.at(&file).is_dir() { format!("{file}/.keep") } else { file };
+        out.write(&file, b"")?;
+    }
+    if let Ok(Some(btf)) = root.bytes(BTF) {
+        out.write(BTF, &names_in(&btf, &selection.functions))?;
+    }
     directories(root, &out)?;
     processes(root, &out, selection)?;
     if root.is_live() {
@@ -99,6 +111,20 @@ pub fn capture(root: &Root, destination: &Path, selection: &Selection) -> Result
     }
     let noted = root.text(MODES)?.unwrap_or(modes);
     out.write(MODES, noted.as_bytes())
+}
+
+/// The files that a pattern names; `{debugfs}` and its like stand for where these are mounted.
+fn found(root: &Root, pattern: &str) -> Vec<String> {
+    let placed = match pattern.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+        Some((kind, rest)) => mounts::mounted_at(root, kind).map(|place| format!("{place}{rest}")),
+        None => Some(pattern.to_owned()),
+    };
+    placed.map(|pattern| root.glob(&pattern)).unwrap_or_default()
+}
+
+/// The files whose text a capture would take, without those of processes.
+pub fn planned(root: &Root, selection: &Selection) -> Vec<String> {
+    files(root, selection)
 }
 
 fn files(root: &Root, selection: &Selection) -> Vec<String> {
@@ -119,7 +145,7 @@ fn files(root: &Root, selection: &Selection) -> Vec<String> {
         .map(|file| format!("{at}/{file}"))
     });
     let patterns = own.chain(debugfs).chain(tracefs).chain(cgroup).chain(selection.files.iter().cloned());
-    let mut files: Vec<_> = patterns.flat_map(|pattern| root.glob(&pattern)).collect();
+    let mut files: Vec<_> = patterns.flat_map(|pattern| found(root, &pattern)).collect();
     files.sort();
     files.dedup();
     files
@@ -151,13 +177,16 @@ fn directories(root: &Root, out: &Out) -> Result<(), Error> {
 fn processes(root: &Root, out: &Out, selection: &Selection) -> Result<(), Error> {
     let found = super::processes(root);
     for thread in &found.kernel {
-        let own = format!("proc/{}", thread.pid);
-        out.copy(root, &format!("{own}/stat"))?;
-        out.lines(root, &format!("{own}/status"), &format!("{own}/status"), &["Name", "Cpus_allowed_list"])?;
+        out.task(root, &format!("proc/{}", thread.pid))?;
+    }
+    for process in &found.user {
+        out.task(root, &format!("proc/{}", process.pid))?;
+    }
+    for thread in super::user_threads(root, &found.user) {
+        out.task(root, &format!("proc/{}/task/{}", thread.pid, thread.tid))?;
     }
     for process in found.user.iter().filter(|process| selection.daemons.contains(&process.name)) {
         let own = format!("proc/{}", process.pid);
-        out.copy(root, &format!("{own}/stat"))?;
         let Ok(Some(environment)) = root.bytes(&format!("{own}/environ")) else { continue };
         let named = |entry: &&[u8]| {
             selection
@@ -183,11 +212,18 @@ impl Out<'_> {
         fs::write(&path, bytes).map_err(|source| Error::io("write", &path, source))
     }
 
-    fn copy(&self, root: &Root, file: &str) -> Result<(), Error> {
-        match root.bytes(file) {
-            Ok(Some(bytes)) => self.write(file, &bytes),
-            _ => Ok(()),
-        }
+    /// What is known of a task: see the head of this file. Other fields of `stat` are counters and addresses.
+    fn task(&self, root: &Root, own: &str) -> Result<(), Error> {
+        /// Counted after the name: state, parent, flags, start, last CPU.
+        const KEPT: [usize; 5] = [0, 1, 6, 19, 36];
+        let Some(stat) = root.maybe(&format!("{own}/stat")) else { return Ok(()) };
+        let Some((name, fields)) = stat.rsplit_once(')') else { return Ok(()) };
+        let fields = fields.split_whitespace().enumerate();
+        let fields = fields.map(|(at, field)| if KEPT.contains(&at) { field } else { "0" });
+        let text = format!("{name}) {}\n", fields.collect::<Vec<_>>().join(" "));
+        self.write(&format!("{own}/stat"), text.as_bytes())?;
+        let status = format!("{own}/status");
+        self.lines(root, &status, &status, &["Name", "PPid", "Cpus_allowed_list"])
     }
 
     /// Copies the lines that start with one of the names.

@@ -64,6 +64,11 @@ pub fn housekeeping(machine: &Machine, measured: &Cpus) -> Result<Cpus, Error> {
     Ok(left)
 }
 
+/// These CPUs and all that share a core with them.
+pub fn cores(machine: &Machine, cpus: &Cpus) -> Cpus {
+    siblings(&machine.topology, cpus).or(cpus)
+}
+
 /// The CPUs that share a core with any of these, themselves included.
 fn siblings(topology: &Topology, cpus: &Cpus) -> Cpus {
     let own = topology.cpus.iter().filter(|cpu| cpus.contains(cpu.cpu));

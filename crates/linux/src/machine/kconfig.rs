@@ -42,7 +42,7 @@ fn gunzip(packed: &[u8]) -> Option<String> {
 }
 
 /// The deflate stream of a gzip file: all after the header of RFC 1952 §2.3. Inflating stops by itself before the trailer.
-fn gzip_body(packed: &[u8]) -> Option<&[u8]> {
+pub(super) fn gzip_body(packed: &[u8]) -> Option<&[u8]> {
     const EXTRA: u8 = 4;
     const NAME: u8 = 8;
     const COMMENT: u8 = 16;

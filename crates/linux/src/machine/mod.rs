@@ -3,6 +3,7 @@
 //! Every reader takes a [`Root`], so the same code reads `/` and a captured tree. What a kernel lacks, or what this user may
 //! not read, is `None`: absent is not failed.
 
+mod archive;
 mod capture;
 mod cpus;
 mod host;
@@ -18,16 +19,17 @@ mod topology;
 #[cfg(test)]
 pub(crate) mod tree;
 
-pub use capture::{Selection, capture};
-pub use cpus::{check_cpus, cpus_default, housekeeping};
+pub use archive::pack;
+pub use capture::{Selection, capture, planned};
+pub use cpus::{check_cpus, cores, cpus_default, housekeeping};
 pub(crate) use host::bracketed;
 pub use irq::{Irq, irqs};
-pub(crate) use mounts::debugfs;
 pub use mounts::{Mount, mounts};
+pub(crate) use mounts::{debugfs, mounted_at};
 pub use root::Root;
 pub(crate) use root::wildcard;
 pub use state::state;
-pub use threads::{KernelThread, Process, Processes, processes};
+pub use threads::{KernelThread, Process, Processes, UserThread, processes, user_threads};
 
 use model::{Error, Machine};
 

@@ -43,6 +43,16 @@ pub(super) fn tracefs(root: &Root) -> Option<String> {
     find(root, "tracefs", "/sys/kernel/tracing")
 }
 
+/// Where the file system that a pattern of the catalogue names (`debugfs`, `tracefs`, `cgroup2`) is mounted.
+pub(crate) fn mounted_at(root: &Root, kind: &str) -> Option<String> {
+    match kind {
+        "debugfs" => debugfs(root),
+        "tracefs" => tracefs(root),
+        "cgroup2" => find(root, "cgroup2", "/sys/fs/cgroup"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

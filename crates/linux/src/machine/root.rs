@@ -3,12 +3,15 @@
 //! Absent is not an error: a kernel without a feature lacks its files (ENOENT, ENODEV, ENOTSUP…), and that reads as `None`.
 //! In a captured tree no link may lead out of the tree, or the audit of one machine would quietly read another.
 
+use super::archive;
 use model::{Cpus, Error};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
 
 /// Where a captured tree notes the modes of files that cannot be written: archives and version control lose them.
 /// One line a file: octal mode, blank, path under the root.
@@ -23,16 +26,23 @@ pub struct Root {
     path: PathBuf,
     live: bool,
     modes: BTreeMap<String, u32>,
+    /// Where an archive was unpacked; removed with the last copy of the root.
+    _unpacked: Option<Arc<TempDir>>,
 }
 
 impl Root {
     /// The machine that runs this program.
     pub fn live() -> Self {
-        Self { path: PathBuf::from("/"), live: true, modes: BTreeMap::new() }
+        Self { path: PathBuf::from("/"), live: true, modes: BTreeMap::new(), _unpacked: None }
     }
 
-    /// The machine whose files are under `path`; `/` is this machine.
+    /// The machine whose files are under `path`, a directory or an archive of one; `/` is this machine.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        if path.is_file() {
+            let unpacked = archive::unpack(path)?;
+            let root = Self::open(unpacked.path())?;
+            return Ok(Self { _unpacked: Some(Arc::new(unpacked)), ..root });
+        }
         let path = path.canonicalize().map_err(|source| Error::io("open", path, source))?;
         if path == Path::new("/") {
             return Ok(Self::live());
@@ -40,7 +50,7 @@ impl Root {
         if !path.is_dir() {
             return Err(Error::invalid(path.display(), "not a directory", "the root of a captured machine"));
         }
-        let mut root = Self { path, live: false, modes: BTreeMap::new() };
+        let mut root = Self { path, live: false, modes: BTreeMap::new(), _unpacked: None };
         let modes = root.text(MODES)?.unwrap_or_default();
         for (at, line) in modes.lines().enumerate() {
             let parsed = line
@@ -257,7 +267,8 @@ mod tests {
     #[test]
     fn a_file_or_nothing_is_no_root() {
         let (dir, _) = tree();
-        assert!(Root::open(&dir.path().join("proc/a")).is_err());
+        let error = Root::open(&dir.path().join("proc/a")).unwrap_err().to_string();
+        assert!(error.contains("a directory, or a tar archive"), "{error}");
         assert!(Root::open(&dir.path().join("nowhere")).is_err());
         assert!(Root::open(Path::new("/")).unwrap().is_live());
     }

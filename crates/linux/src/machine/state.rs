@@ -1,6 +1,6 @@
 //! How a machine is set, for "identical before and after": affinities, mounts, tracing instances, control groups; no counters.
 
-use super::{Root, irqs, mounts, processes};
+use super::{KernelThread, Root, irqs, mounts, processes};
 use model::machine::MachineState;
 use std::collections::BTreeMap;
 
@@ -20,13 +20,24 @@ pub fn state(root: &Root, mechanisms: BTreeMap<String, String>) -> MachineState 
     MachineState {
         mechanisms,
         irq_affinity: irqs(root).into_iter().map(|irq| (irq.number, irq.allowed.to_string())).collect(),
-        kthread_affinity: threads.map(|t| (format!("{}/{}", t.name, t.pid), t.allowed.to_string())).collect(),
+        kthread_affinity: named(threads),
         mounts: targets,
         instances: super::mounts::tracefs(root)
             .map(|tracefs| root.names(&format!("{tracefs}/instances")))
             .unwrap_or_default(),
         cgroups: cgroups.flat_map(|mount| ours(root, mount, CGROUP_DEPTH)).collect(),
     }
+}
+
+/// Threads of one name are told apart by their order: a thread that ends and is started anew, as khugepaged is, has another number.
+fn named(threads: impl Iterator<Item = KernelThread>) -> BTreeMap<String, String> {
+    let (mut named, mut seen) = (BTreeMap::new(), BTreeMap::<String, usize>::new());
+    for thread in threads {
+        let order = seen.entry(thread.name.clone()).or_default();
+        named.insert(format!("{}/{order}", thread.name), thread.allowed.to_string());
+        *order += 1;
+    }
+    named
 }
 
 /// Control groups under `place` whose names start with `stillcore`.
@@ -66,7 +77,7 @@ mod tests {
         let state = state(&Root::open(dir.path()).unwrap(), BTreeMap::new());
         assert_eq!(state.cgroups, ["/cg/system.slice/stillcore-7"]);
         assert_eq!(state.instances, ["stillcore-7"]);
-        assert_eq!(state.kthread_affinity, BTreeMap::from([("ksmd/6".to_owned(), "0-3".to_owned())]));
+        assert_eq!(state.kthread_affinity, BTreeMap::from([("ksmd/0".to_owned(), "0-3".to_owned())]));
         assert_eq!(state.mounts, ["/cg cgroup2", "/tr tracefs"]);
     }
 

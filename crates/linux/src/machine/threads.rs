@@ -18,10 +18,29 @@ pub struct KernelThread {
     pub pid: u32,
     /// Its name.
     pub name: String,
+    /// When it started, in clock ticks since boot.
+    pub start: u64,
     /// Where it may run.
     pub allowed: Cpus,
     /// Whether its affinity can be set from outside.
     pub movable: bool,
+}
+
+/// One thread of user space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserThread {
+    /// Its thread number.
+    pub tid: u32,
+    /// Its process's number.
+    pub pid: u32,
+    /// Its name, at most 15 bytes.
+    pub name: String,
+    /// When it started, in clock ticks since boot.
+    pub start: u64,
+    /// Where it may run.
+    pub allowed: Cpus,
+    /// The CPU it ran on last.
+    pub last: u32,
 }
 
 /// One process of user space.
@@ -29,6 +48,8 @@ pub struct KernelThread {
 pub struct Process {
     /// Its number.
     pub pid: u32,
+    /// When it started, in clock ticks since boot.
+    pub start: u64,
     /// Its name, at most 15 bytes.
     pub name: String,
 }
@@ -46,28 +67,65 @@ pub struct Processes {
 pub fn processes(root: &Root) -> Processes {
     let mut found = Processes::default();
     for pid in root.names("proc").into_iter().filter_map(|name| name.parse::<u32>().ok()) {
-        let Some((name, flags)) = root.maybe(&format!("proc/{pid}/stat")).and_then(|stat| parse_stat(&stat))
-        else {
-            continue;
-        };
+        let own = format!("proc/{pid}");
+        let Some(stat) = stat(root, &own) else { continue };
+        let Stat { name, flags, start, .. } = stat;
         if flags & KTHREAD == 0 {
-            found.user.push(Process { pid, name });
-        } else if let Some(allowed) = allowed(root, pid) {
-            found.kernel.push(KernelThread { pid, name, allowed, movable: flags & NO_SETAFFINITY == 0 });
+            found.user.push(Process { pid, start, name });
+        } else if let Some(allowed) = allowed(root, &own) {
+            found.kernel.push(KernelThread {
+                pid,
+                name,
+                start,
+                allowed,
+                movable: flags & NO_SETAFFINITY == 0,
+            });
         }
     }
     found
 }
 
-/// The name stands in parentheses and may itself hold any; the flags are the seventh field after it.
-fn parse_stat(stat: &str) -> Option<(String, u64)> {
-    let (head, tail) = stat.rsplit_once(')')?;
-    let name = head.split_once('(')?.1.to_owned();
-    Some((name, tail.split_whitespace().nth(6)?.parse().ok()?))
+/// Every thread of these processes. One that ends meanwhile is left out.
+pub fn user_threads(root: &Root, processes: &[Process]) -> Vec<UserThread> {
+    let of = |process: &Process| {
+        let tasks = format!("proc/{}/task", process.pid);
+        let tids = root.names(&tasks).into_iter().filter_map(|name| name.parse::<u32>().ok());
+        tids.filter_map(|tid| user_thread(root, process.pid, tid)).collect::<Vec<_>>()
+    };
+    processes.iter().flat_map(of).collect()
 }
 
-fn allowed(root: &Root, pid: u32) -> Option<Cpus> {
-    let status = root.maybe(&format!("proc/{pid}/status"))?;
+fn user_thread(root: &Root, pid: u32, tid: u32) -> Option<UserThread> {
+    let own = format!("proc/{pid}/task/{tid}");
+    let Stat { name, start, last, .. } = stat(root, &own)?;
+    Some(UserThread { tid, pid, name, start, allowed: allowed(root, &own)?, last })
+}
+
+/// What is read of a task's `stat`.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    name: String,
+    flags: u64,
+    start: u64,
+    last: u32,
+}
+
+fn stat(root: &Root, own: &str) -> Option<Stat> {
+    parse_stat(&root.maybe(&format!("{own}/stat"))?)
+}
+
+/// The name stands in parentheses and may itself hold any; counted after it, the flags are the 7th field, the start the 20th, the last
+/// CPU the 37th. A capture may end after the flags.
+fn parse_stat(stat: &str) -> Option<Stat> {
+    let (head, tail) = stat.rsplit_once(')')?;
+    let name = head.split_once('(')?.1.to_owned();
+    let fields: Vec<_> = tail.split_whitespace().collect();
+    let field = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
+    Some(Stat { name, flags: field(6)?, start: field(19).unwrap_or(0), last: field(36).unwrap_or(0) as u32 })
+}
+
+fn allowed(root: &Root, own: &str) -> Option<Cpus> {
+    let status = root.maybe(&format!("{own}/status"))?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Cpus::parse_list(list).ok()
 }
@@ -79,7 +137,11 @@ mod tests {
     #[test]
     fn names_may_hold_parentheses_and_blanks() {
         let stat = "7 (a) b (c)) S 2 0 0 0 -1 2129984 0 0";
-        assert_eq!(parse_stat(stat), Some(("a) b (c)".to_owned(), 2_129_984)));
+        let expected = Stat { name: "a) b (c)".to_owned(), flags: 2_129_984, start: 0, last: 0 };
+        assert_eq!(parse_stat(stat), Some(expected));
+        let zeros = "0 ".repeat(12);
+        let whole = parse_stat(&format!("7 (x) S 2 0 0 0 -1 64 {zeros}815 {}3 0", "0 ".repeat(16))).unwrap();
+        assert_eq!((whole.start, whole.last), (815, 3));
         assert_eq!(parse_stat("7 (a S 2"), None);
         assert_eq!(parse_stat("7 (a) S 2 0"), None);
     }
@@ -99,7 +161,7 @@ mod tests {
         write("10/status", "Cpus_allowed_list:\t1\n");
         write("11/comm", "gone");
         let found = processes(&Root::open(dir.path()).unwrap());
-        assert_eq!(found.user, [Process { pid: 1, name: "init".into() }]);
+        assert_eq!(found.user, [Process { pid: 1, start: 0, name: "init".into() }]);
         let kernel: Vec<_> =
             found.kernel.iter().map(|t| (t.name.as_str(), t.allowed.to_string(), t.movable)).collect();
         assert_eq!(kernel, [("kswapd0", "0-3".to_owned(), true), ("cpuhp/1", "1".to_owned(), false)]);

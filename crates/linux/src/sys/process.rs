@@ -47,6 +47,11 @@ impl Owner {
     }
 }
 
+/// Whether the caller is root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.pid, self.start)

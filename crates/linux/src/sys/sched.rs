@@ -75,10 +75,16 @@ pub fn fifo_allowed() -> bool {
 
 /// Pins the calling thread; threads and children made afterwards inherit it. EINVAL when no CPU of the set is online.
 pub fn pin(cpus: &Cpus) -> io::Result<()> {
+    pin_task(0, cpus)
+}
+
+/// Pins a task by its thread id. EINVAL also for kernel threads that belong to their CPU (`PF_NO_SETAFFINITY`); ESRCH where it has
+/// ended.
+pub fn pin_task(tid: i32, cpus: &Cpus) -> io::Result<()> {
     let mut mask = vec![0u64; cpus.iter().max().unwrap_or(0) as usize / 64 + 1];
     cpus.iter().for_each(|cpu| mask[cpu as usize / 64] |= 1 << (cpu % 64));
     // SAFETY: the mask is valid for the length given.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, mask.len() * 8, mask.as_ptr()) };
+    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, mask.len() * 8, mask.as_ptr()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -5,7 +5,7 @@
 //! Sources: PCI Local Bus 3.0 §6.7 (capability list), PCI Express Base §7.5.3.7 (Link Control), Linux `drivers/pci/pcie/aspm.c`.
 
 use super::super::catalogue::Mechanism;
-use super::remedy::{Wrong, propose};
+use super::remedy::propose;
 use super::{Outcome, Scene, cmdline, some_of};
 use crate::machine::bracketed;
 use model::FindingState;
@@ -60,7 +60,7 @@ fn switched_on(scene: &Scene, mechanism: &Mechanism, on: &[String]) -> Outcome {
     }
     let reason = format!("on at {}: {}", some_of(on), mechanism.harm);
     if scene.root.has(POLICY) {
-        propose(scene, mechanism, &Wrong::default(), reason)
+        propose(scene, mechanism, &[], reason)
     } else {
         let cure = "use a kernel with CONFIG_PCIEASPM=y and boot with pcie_aspm.policy=performance";
         Outcome::new(FindingState::Boot, format!("{reason}; this kernel cannot switch it off")).cured_by(cure)

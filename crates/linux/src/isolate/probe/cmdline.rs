@@ -3,8 +3,9 @@
 use super::super::catalogue::{Effective, Mechanism, Want};
 use super::boot_list::why_not;
 use super::effective::{self, InForce};
-use super::remedy::{Wrong, at_boot, propose};
+use super::remedy::{at_boot, propose};
 use super::{Outcome, Scene, named};
+use crate::machine::bracketed;
 use model::Cpus;
 
 pub(super) fn value<'a>(scene: &'a Scene, name: &str) -> Option<&'a str> {
@@ -30,6 +31,12 @@ pub(super) struct Built<'a> {
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: &str, built: &Built) -> Outcome {
     let have = value(scene, name);
+    if mechanism.effective.is_none() && matches!(mechanism.want, Want::Covers {}) {
+        return told(have, name, judge_mask(scene, mechanism, have));
+    }
+    if !matches!(mechanism.want, Want::Covers {} | Want::Avoids {}) {
+        return told(have, name, judge_word(scene, mechanism, name, built, have));
+    }
     let outcome = match in_force(scene, mechanism) {
         InForce::Set(set) => {
             judge_set(scene, mechanism, name, built, have, &set).in_effect(spelled(mechanism, &set))
@@ -40,11 +47,111 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: &str, built: &Bu
         },
         InForce::Unknown(reason) => Outcome::unknown(reason),
     };
+    told(have, name, outcome)
+}
+
+fn told(have: Option<&str>, name: &str, outcome: Outcome) -> Outcome {
     match have {
-        Some(value) => {
-            outcome.having(if value.is_empty() { name.to_owned() } else { format!("{name}={value}") })
-        }
+        Some(value) => outcome.having(as_given(name, value)),
         None => outcome,
+    }
+}
+
+fn as_given(name: &str, value: &str) -> String {
+    if value.is_empty() { name.to_owned() } else { format!("{name}={value}") }
+}
+
+/// A parameter of a subsystem that this kernel may not have at all: a hex mask that should name the CPUs that are isolated, and only
+/// them.
+fn judge_mask(scene: &Scene, mechanism: &Mechanism, have: Option<&str>) -> Outcome {
+    let Some(value) = have else { return Outcome::absent(mechanism) };
+    let digits = value.trim_start_matches("0x");
+    let Ok(mask) = Cpus::parse_hex(digits) else {
+        return at_boot(scene, mechanism, format!("{value} is no hex mask: {}", mechanism.harm));
+    };
+    let (missing, beyond) = (scene.isolated.minus(&mask), mask.minus(&scene.isolated));
+    if missing.is_empty() && beyond.is_empty() {
+        return Outcome::ok(format!("the mask names {}", named(&mask)));
+    }
+    let reason = format!(
+        "{value} names {}, isolated are {}: {}",
+        named(&mask),
+        named(&scene.isolated),
+        mechanism.harm
+    );
+    at_boot(scene, mechanism, reason)
+}
+
+/// A parameter that is a word, a number or a flag: judged by what the kernel made of it where a file shows it.
+fn judge_word(
+    scene: &Scene,
+    mechanism: &Mechanism,
+    name: &str,
+    built: &Built,
+    have: Option<&str>,
+) -> Outcome {
+    if let Want::Any { note } = &mechanism.want {
+        return Outcome::ok(note);
+    }
+    if let Want::Unset {} = &mechanism.want {
+        return match have {
+            None => Outcome::ok(format!("{name} is not on the kernel command line")),
+            Some(value) => {
+                let given = as_given(name, value);
+                at_boot(
+                    scene,
+                    mechanism,
+                    format!("{given} is on the kernel command line: {}", mechanism.harm),
+                )
+            }
+        };
+    }
+    if let Some(Effective::File { path, value: wanted }) = &mechanism.effective {
+        return match scene.root.text(path) {
+            Err(error) => Outcome::unknown(error.to_string()),
+            Ok(None) => absent_or_unbuilt(scene, mechanism, name, built),
+            Ok(Some(text)) => {
+                let found = bracketed(&text).unwrap_or(text.trim());
+                let outcome = if found == wanted || wants(mechanism, found) {
+                    Outcome::ok(format!("/{path} is {found}"))
+                } else {
+                    let asked = have.map_or_else(
+                        || format!("{name} is not given"),
+                        |value| format!("{} is given", as_given(name, value)),
+                    );
+                    let reason = format!("{asked} and /{path} is {found}: {}", mechanism.harm);
+                    propose(scene, mechanism, &[], reason)
+                };
+                outcome.in_effect(found)
+            }
+        };
+    }
+    if have.is_some_and(|value| wants(mechanism, value)) {
+        return Outcome::ok("given on the kernel command line; no file shows what the kernel made of it");
+    }
+    if lacking(scene, built).is_some() {
+        return absent_or_unbuilt(scene, mechanism, name, built);
+    }
+    let asked =
+        have.map_or_else(|| "not given".to_owned(), |value| format!("given as {}", as_given(name, value)));
+    propose(scene, mechanism, &[], format!("{asked}: {}", mechanism.harm))
+}
+
+fn absent_or_unbuilt(scene: &Scene, mechanism: &Mechanism, name: &str, built: &Built) -> Outcome {
+    match lacking(scene, built) {
+        Some(option) if !mechanism.optional => unbuilt(scene, mechanism, name, option),
+        _ => Outcome::absent(mechanism),
+    }
+}
+
+fn wants(mechanism: &Mechanism, value: &str) -> bool {
+    let number = || value.parse::<i64>().ok();
+    match &mechanism.want {
+        Want::Literal { value: wanted } => wanted == value,
+        Want::OneOf { values } | Want::Contested { values, .. } => values.iter().any(|one| one == value),
+        Want::AtLeast { value } => number().is_some_and(|number| number >= *value),
+        Want::AtMost { value } => number().is_some_and(|number| number <= *value),
+        _ => false,
     }
 }
 
@@ -92,7 +199,7 @@ fn avoids(scene: &Scene, mechanism: &Mechanism, set: &Cpus) -> Outcome {
         return Outcome::ok(format!("it leaves out {}", named(scene.cpus)));
     }
     let reason = format!("it includes {}: {}", named(&hit), mechanism.harm);
-    propose(scene, mechanism, &Wrong::default(), reason)
+    propose(scene, mechanism, &[], reason)
 }
 
 /// The option without which the parameter does nothing, if this kernel is known to lack it.

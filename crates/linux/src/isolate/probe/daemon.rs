@@ -4,8 +4,10 @@
 //! named in its environment, as a hex mask without `0x` or, from 1.8 on, as a list.
 
 use super::super::catalogue::Mechanism;
+use super::remedy::{Off, propose};
 use super::{Outcome, Scene, named};
 use crate::machine::Process;
+use model::plan::StepKind;
 use model::{Cpus, FindingState};
 
 /// The environment variables by which the daemon is told to spare CPUs.
@@ -32,8 +34,10 @@ pub(super) fn judge(
         return Outcome::ok(format!("{process} does not run")).having("not running");
     };
     let topology = &scene.machine.topology;
+    let spares = spared.list.is_some() || spared.hex.is_some();
     let told = match told(scene, daemon, spared) {
         Ok(told) => told,
+        Err(_) if !spares => Cpus::default(),
         Err(error) => {
             return Outcome::unknown(format!(
                 "{process} runs, and which CPUs it spares is not to be seen: {error}"
@@ -42,12 +46,17 @@ pub(super) fn judge(
     };
     let known = topology.isolated.or(&topology.nohz_full).or(&told);
     let exposed = scene.cpus.minus(&known);
-    if exposed.is_empty() {
+    if spares && exposed.is_empty() {
         let reason = format!("{process} runs and leaves {} alone", named(scene.cpus));
         return Outcome::ok(reason).having("running").in_effect(format!("spares {}", named(&known)));
     }
-    let reason = format!("{process} runs and knows nothing of {}: {}", named(&exposed), mechanism.harm);
-    Outcome::new(FindingState::Fixable, reason).having("running").cured_by(stop(scene, unit, daemon))
+    let reason = if spares {
+        format!("{process} runs and knows nothing of {}: {}", named(&exposed), mechanism.harm)
+    } else {
+        format!("{process} runs: {}", mechanism.harm)
+    };
+    let outcome = propose(scene, mechanism, &[off(scene, unit, daemon)], reason).having("running");
+    if outcome.state == FindingState::Fixable { outcome.cured_by(stop(scene, unit, daemon)) } else { outcome }
 }
 
 pub(super) fn value(scene: &Scene, process: &str) -> String {
@@ -73,13 +82,23 @@ fn told(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Cpus, String
     Ok(list.or(hex).unwrap_or_default())
 }
 
+/// A service is stopped; a process that nobody would start again is only held, so that undoing gives the very same one back.
+fn off(scene: &Scene, unit: &str, daemon: &Process) -> Off {
+    if systemd(scene) {
+        Off { kind: StepKind::Service, target: unit.to_owned(), old: "active".to_owned() }
+    } else {
+        let target = format!("{}/{}/{}", daemon.pid, daemon.start, daemon.name);
+        Off { kind: StepKind::Process, target, old: "running".to_owned() }
+    }
+}
+
+pub(super) fn systemd(scene: &Scene) -> bool {
+    scene.root.has("run/systemd/system") || (!scene.root.is_live() && scene.root.has("etc/systemd/system"))
+}
+
 /// systemd would start a killed service again.
 fn stop(scene: &Scene, unit: &str, daemon: &Process) -> String {
-    if scene.root.has("run/systemd/system") || scene.root.has("etc/systemd/system") {
-        format!("systemctl disable --now {unit}")
-    } else {
-        format!("kill {}", daemon.pid)
-    }
+    if systemd(scene) { format!("systemctl disable --now {unit}") } else { format!("kill {}", daemon.pid) }
 }
 
 #[cfg(test)]

@@ -22,7 +22,9 @@ pub(super) fn set(scene: &Scene, effective: &Effective) -> InForce {
         // 5.10 has the file only with the option; 6.1 always. Either way an empty set is the truth.
         Effective::NohzFullCpus {} => InForce::Set(topology.nohz_full.clone()),
         Effective::RcuOffload {} => rcu_offload(scene),
-        Effective::HexmaskFile { path } => hexmask(scene, path),
+        // Words and numbers are judged by `cmdline`, masks within others by `file`.
+        Effective::File { .. } => InForce::Absent,
+        Effective::HexmaskFile { path } | Effective::Within { path } => hexmask(scene, path),
         Effective::FairServer {} => {
             InForce::Set(topology.online.iter().filter(|cpu| server(scene, *cpu)).collect())
         }

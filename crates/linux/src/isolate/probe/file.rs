@@ -2,7 +2,7 @@
 
 use super::super::catalogue::{Effective, Mechanism, Probe, Want};
 use super::effective::server;
-use super::remedy::{Wrong, propose};
+use super::remedy::{Off, propose};
 use super::{Outcome, Scene, always, named};
 use crate::machine::bracketed;
 use model::Cpus;
@@ -15,7 +15,7 @@ struct Held {
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> Outcome {
     let held = match read(scene, mechanism, paths) {
-        Ok(held) if held.is_empty() => return Outcome::absent(mechanism),
+        Ok(held) if held.is_empty() => return unmounted(scene, mechanism, paths),
         Ok(held) => held,
         Err(reason) => return Outcome::unknown(reason),
     };
@@ -25,11 +25,21 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> O
         Ok(wrong) if wrong.is_empty() => in_effect(scene, mechanism, good(mechanism, &have)),
         Ok(wrong) => {
             let reason = format!("{}: {}", wrong[0].1, mechanism.harm);
-            let files: Vec<_> = wrong.into_iter().map(|(file, _)| file).collect();
-            propose(scene, mechanism, &Wrong { files: &files, ..Wrong::default() }, reason)
+            let off: Vec<_> = wrong.into_iter().map(|(held, _)| Off::file(&held.file, &held.text)).collect();
+            propose(scene, mechanism, &off, reason)
         }
     }
     .having(have)
+}
+
+/// Nothing was found: the file system may not be mounted, which says nothing about the kernel.
+fn unmounted(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> Outcome {
+    let kind = |path: &String| Some(path.strip_prefix('{')?.split_once('}')?.0.to_owned());
+    let mut kinds = paths.iter().filter_map(kind).filter(|kind| kind != "cpu");
+    match kinds.find(|kind| crate::machine::mounted_at(scene.root, kind).is_none()) {
+        Some(kind) if kind != "cgroup2" => Outcome::unknown(format!("{kind} is not mounted")),
+        _ => Outcome::absent(mechanism),
+    }
 }
 
 pub(super) fn value(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> Option<String> {
@@ -38,12 +48,15 @@ pub(super) fn value(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> O
 }
 
 fn shown(held: &[Held]) -> String {
-    held.iter().map(|held| held.text.as_str()).collect::<Vec<_>>().join(" ")
+    match held {
+        [first, rest @ ..] if rest.iter().all(|other| other.text == first.text) => first.text.clone(),
+        _ => held.iter().map(|held| held.text.as_str()).collect::<Vec<_>>().join(" "),
+    }
 }
 
 fn read(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> Result<Vec<Held>, String> {
     let mut all = Vec::new();
-    for file in paths.iter().flat_map(|path| scene.root.glob(path)) {
+    for file in paths.iter().flat_map(|path| scene.expand(path)) {
         let Some(text) = scene.root.text(&file).map_err(|error| error.to_string())? else { continue };
         let word = match mechanism.probe {
             Probe::FileBracketedWord { .. } => bracketed(&text).map(str::to_owned),
@@ -56,11 +69,15 @@ fn read(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> Result<Vec<He
 }
 
 /// The files that do not hold what is wanted, each with a clause that says so.
-fn verdicts(scene: &Scene, mechanism: &Mechanism, held: &[Held]) -> Result<Vec<(String, String)>, String> {
+fn verdicts<'a>(
+    scene: &Scene,
+    mechanism: &Mechanism,
+    held: &'a [Held],
+) -> Result<Vec<(&'a Held, String)>, String> {
     let mut wrong = Vec::new();
     for one in held {
         if let Some(clause) = miss(scene, mechanism, one)? {
-            wrong.push((one.file.clone(), clause));
+            wrong.push((one, clause));
         }
     }
     Ok(wrong)
@@ -71,13 +88,21 @@ fn miss(scene: &Scene, mechanism: &Mechanism, held: &Held) -> Result<Option<Stri
     let text = held.text.as_str();
     let other = |wanted: &str| Some(format!("{text} is set, isolation wants {wanted}"));
     Ok(match &mechanism.want {
-        Want::Any { .. } | Want::None {} => None,
+        Want::Any { .. } | Want::None {} | Want::Unset {} => None,
         Want::Literal { value } if same(mechanism, text, value)? => None,
         Want::Literal { value } => other(value),
-        Want::Contested { values, .. } if values.iter().any(|value| value == text) => None,
-        Want::Contested { values, .. } => other(&values.join(" or ")),
+        Want::OneOf { values } | Want::Contested { values, .. }
+            if values.iter().any(|value| value == text) =>
+        {
+            None
+        }
+        Want::OneOf { values } | Want::Contested { values, .. } => other(&values.join(" or ")),
+        Want::AtLeast { value } if number(text)? >= *value => None,
+        Want::AtLeast { value } => other(&format!("{value} or more")),
+        Want::AtMost { value } if number(text)? <= *value => None,
+        Want::AtMost { value } => other(&format!("{value} or less")),
         Want::Avoids {} => {
-            let hit = set(mechanism, held)?.and(scene.cpus);
+            let hit = set(mechanism, held)?.and(&within(scene, mechanism)).and(scene.cpus);
             (!hit.is_empty()).then(|| format!("{text} includes {}", named(&hit)))
         }
         Want::Covers {} => {
@@ -92,8 +117,18 @@ fn same(mechanism: &Mechanism, text: &str, wanted: &str) -> Result<bool, String>
     if !matches!(mechanism.probe, Probe::FileInteger { .. }) {
         return Ok(text == wanted);
     }
-    let found: i64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
-    Ok(wanted.parse() == Ok(found))
+    Ok(wanted.parse() == Ok(number(text)?))
+}
+
+fn number(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| format!("{text:?} is no number"))
+}
+
+/// The CPUs within which masks are in force.
+fn within(scene: &Scene, mechanism: &Mechanism) -> Cpus {
+    let all = || scene.machine.topology.online.or(&scene.machine.topology.present);
+    let Some(Effective::Within { path }) = &mechanism.effective else { return all() };
+    scene.root.maybe(path).and_then(|text| Cpus::parse_hex(&text).ok()).unwrap_or_else(all)
 }
 
 fn set(mechanism: &Mechanism, held: &Held) -> Result<Cpus, String> {

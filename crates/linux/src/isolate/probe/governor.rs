@@ -3,7 +3,7 @@
 //! Source: Linux `Documentation/admin-guide/pm/cpufreq.rst`.
 
 use super::super::catalogue::{Mechanism, Want};
-use super::remedy::{Wrong, at_boot, propose};
+use super::remedy::{Off, at_boot, propose};
 use super::{Outcome, Scene, are, named};
 use model::Cpus;
 
@@ -30,7 +30,11 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     let reason =
         format!("{} not set to {wanted}: {}", are(&wrong.iter().copied().collect::<Cpus>()), mechanism.harm);
     if wrong.iter().all(offered) {
-        propose(scene, mechanism, &Wrong { numbers: &wrong, ..Wrong::default() }, reason)
+        let off = |(cpu, governor): &(u32, String)| {
+            Off::file(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"), governor)
+        };
+        let off: Vec<_> = governors.iter().filter(|(_, governor)| governor != wanted).map(off).collect();
+        propose(scene, mechanism, &off, reason)
     } else {
         at_boot(scene, mechanism, format!("{reason}; this kernel offers no such governor"))
     }

@@ -3,7 +3,7 @@
 //! Sources: Linux `Documentation/core-api/irq/irq-affinity.rst`, `kernel/irq/proc.c`; commit 11ea68f553e2 (managed interrupts).
 
 use super::super::catalogue::Mechanism;
-use super::remedy::{Wrong, propose};
+use super::remedy::{Off, propose};
 use super::{Outcome, Scene, cmdline, named, some_of};
 use crate::machine::{Irq, irqs};
 use model::{Cpus, FindingState};
@@ -38,8 +38,10 @@ fn outcome(scene: &Scene, mechanism: &Mechanism, movable: &[&Irq], fixed: &[&Irq
     };
     if !movable.is_empty() {
         let reason = format!("{} may be handled on {}{stuck}", names(movable), named(scene.cpus));
-        let numbers: Vec<_> = movable.iter().map(|irq| irq.number).collect();
-        return propose(scene, mechanism, &Wrong { numbers: &numbers, ..Wrong::default() }, reason);
+        let file = |irq: &&Irq| {
+            Off::file(&format!("proc/irq/{}/smp_affinity_list", irq.number), irq.allowed.to_string())
+        };
+        return propose(scene, mechanism, &movable.iter().map(file).collect::<Vec<_>>(), reason);
     }
     if !fixed.is_empty() {
         let reason = format!(

@@ -1,6 +1,6 @@
 //! Build options: what the kernel was compiled with.
 
-use super::super::catalogue::Mechanism;
+use super::super::catalogue::{Mechanism, Want};
 use super::{Outcome, Scene, remedy};
 
 /// A file that tells of an option.
@@ -22,6 +22,23 @@ pub(super) fn judge(
     let Some(source) = &kernel.config_source else {
         return without_options(scene, mechanism, option, evidence);
     };
+    match &mechanism.want {
+        Want::Unset {} => return unset(scene, mechanism, option, or, source),
+        Want::Any { note } => {
+            let value = kernel.config.get(option).map_or("n", String::as_str);
+            return Outcome::ok(note).having(value);
+        }
+        Want::OneOf { values } => {
+            let value = kernel.config.get(option).map_or("n", String::as_str);
+            return if values.iter().any(|wanted| wanted == value) {
+                Outcome::ok(format!("{option}={value} in {source}"))
+            } else {
+                remedy::at_boot(scene, mechanism, format!("{option}={value} in {source}: {}", mechanism.harm))
+            }
+            .having(value);
+        }
+        _ => {}
+    }
     if let Some(value) = kernel.config.get(option) {
         return Outcome::ok(format!("{option} is set in {source}")).having(value);
     }
@@ -35,6 +52,19 @@ pub(super) fn judge(
     }
     remedy::at_boot(scene, mechanism, format!("{option} is not set in {source}: {}", mechanism.harm))
         .having("n")
+}
+
+/// An option that costs latency by being there.
+fn unset(scene: &Scene, mechanism: &Mechanism, option: &str, or: &[String], source: &str) -> Outcome {
+    let config = &scene.machine.kernel.config;
+    let mut set = std::iter::once(option).chain(or.iter().map(String::as_str));
+    match set.find_map(|name| Some((name, config.get(name)?))) {
+        None => Outcome::ok(format!("{option} is not set in {source}")).having("n"),
+        Some((name, value)) => {
+            remedy::at_boot(scene, mechanism, format!("{name}={value} in {source}: {}", mechanism.harm))
+                .having(value)
+        }
+    }
 }
 
 /// For kernels that do not tell their options.

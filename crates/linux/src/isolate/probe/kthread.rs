@@ -5,18 +5,21 @@
 //! mask of their workqueue: both have mechanisms of their own.
 
 use super::super::catalogue::Mechanism;
-use super::remedy::{Wrong, propose};
+use super::remedy::{Off, propose};
 use super::{Outcome, Scene, named, some_of};
 use crate::machine::{KernelThread, wildcard};
 use model::FindingState;
+use model::plan::StepKind;
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, pattern: &str) -> Outcome {
     let threads = &scene.processes().kernel;
     if threads.is_empty() {
         return Outcome::unknown("no kernel threads could be read");
     }
-    let ours: Vec<_> =
-        threads.iter().filter(|thread| wildcard(pattern, &thread.name) && !elsewhere(thread)).collect();
+    let ours: Vec<_> = threads
+        .iter()
+        .filter(|thread| wildcard(pattern, &thread.name) && !elsewhere(pattern, thread))
+        .collect();
     if ours.is_empty() {
         return Outcome::absent(mechanism);
     }
@@ -27,8 +30,9 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, pattern: &str) -> Outc
     outcome(scene, mechanism, &movable, &own, &stuck).having(allowed(&ours, &movable))
 }
 
-fn elsewhere(thread: &KernelThread) -> bool {
-    thread.name.starts_with("irq/") || thread.name.starts_with("kworker/u")
+/// Threads that a mechanism of their own is about, unless the pattern names them.
+fn elsewhere(pattern: &str, thread: &KernelThread) -> bool {
+    ["irq/", "kworker/u"].iter().any(|own| thread.name.starts_with(own) && !pattern.starts_with(own))
 }
 
 fn outcome(
@@ -41,8 +45,12 @@ fn outcome(
     let cpus = named(scene.cpus);
     if !movable.is_empty() {
         let reason = format!("{} may run on {cpus}: {}", names(movable), mechanism.harm);
-        let numbers: Vec<_> = movable.iter().map(|thread| thread.pid).collect();
-        return propose(scene, mechanism, &Wrong { numbers: &numbers, ..Wrong::default() }, reason);
+        let off = |thread: &&KernelThread| Off {
+            kind: StepKind::Task,
+            target: format!("{}/{}/{}", thread.pid, thread.start, thread.name),
+            old: thread.allowed.to_string(),
+        };
+        return propose(scene, mechanism, &movable.iter().map(off).collect::<Vec<_>>(), reason);
     }
     if !stuck.is_empty() {
         let reason = format!("{} may run on {cpus}, and the kernel lets nobody move them", names(stuck));

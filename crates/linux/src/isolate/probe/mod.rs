@@ -7,15 +7,27 @@ mod daemon;
 mod effective;
 mod file;
 mod governor;
+mod held;
+mod idle;
 mod irq;
 mod kconfig;
 mod kthread;
+mod numa;
 mod partition;
+mod practice;
 mod remedy;
+mod resctrl;
+mod siblings;
 mod swaps;
+mod tasks;
+mod units;
+
+pub(super) use partition::mounted as partition_mount;
+pub(super) use remedy::elsewhere_of;
 
 use super::catalogue::{Mechanism, Probe, Want};
-use crate::machine::{self, Processes, Root};
+use crate::machine::{self, Processes, Root, UserThread};
+use model::plan::Step;
 use model::{Cpus, FindingState, Machine};
 use std::cell::OnceCell;
 
@@ -26,10 +38,11 @@ pub(super) struct Scene<'a> {
     /// The CPUs that are to be still.
     pub(super) cpus: &'a Cpus,
     /// The same and their SMT siblings, which would disturb them: what to isolate.
-    isolated: Cpus,
+    pub(super) isolated: Cpus,
     /// Those for everything else.
     pub(super) housekeeping: Cpus,
     processes: OnceCell<Processes>,
+    threads: OnceCell<Vec<UserThread>>,
 }
 
 impl<'a> Scene<'a> {
@@ -38,12 +51,55 @@ impl<'a> Scene<'a> {
         let online = &machine.topology.online;
         let housekeeping = machine::housekeeping(machine, cpus).unwrap_or_else(|_| online.minus(cpus));
         let isolated = online.minus(&housekeeping).or(cpus);
-        Self { root, machine, cpus, isolated, housekeeping, processes: OnceCell::new() }
+        Self::of(root, machine, cpus, isolated, housekeeping)
+    }
+
+    /// A scene whose halves somebody has chosen.
+    pub(super) fn of(
+        root: &'a Root,
+        machine: &'a Machine,
+        cpus: &'a Cpus,
+        isolated: Cpus,
+        housekeeping: Cpus,
+    ) -> Self {
+        Self {
+            root,
+            machine,
+            cpus,
+            isolated,
+            housekeeping,
+            processes: OnceCell::new(),
+            threads: OnceCell::new(),
+        }
+    }
+
+    /// The files that a pattern of the catalogue names on this machine.
+    fn expand(&self, pattern: &str) -> Vec<String> {
+        let Some(placed) = self.placed(pattern) else { return Vec::new() };
+        if placed.contains("{cpu}") {
+            let cpus = self.cpus.iter().map(|cpu| placed.replace("{cpu}", &cpu.to_string()));
+            cpus.flat_map(|one| self.root.glob(&one)).collect()
+        } else {
+            self.root.glob(&placed)
+        }
+    }
+
+    /// The pattern below the file system it names; `None` where that is not mounted.
+    fn placed(&self, pattern: &str) -> Option<String> {
+        let Some((kind, rest)) = pattern.strip_prefix('{').and_then(|text| text.split_once('}')) else {
+            return Some(pattern.to_owned());
+        };
+        machine::mounted_at(self.root, kind).map(|place| format!("{place}{rest}"))
     }
 
     /// What runs; read once an audit.
     fn processes(&self) -> &Processes {
         self.processes.get_or_init(|| machine::processes(self.root))
+    }
+
+    /// The threads of user space; read once an audit.
+    fn user_threads(&self) -> &[UserThread] {
+        self.threads.get_or_init(|| machine::user_threads(self.root, &self.processes().user))
     }
 }
 
@@ -58,11 +114,24 @@ pub(super) struct Outcome {
     pub(super) remedy: Option<String>,
     /// What the remedy does not do.
     pub(super) caveat: Option<String>,
+    /// The remedy as changes that can be made now.
+    pub(super) steps: Vec<Step>,
+    /// The remedy as a parameter for the next boot.
+    pub(super) parameter: Option<String>,
 }
 
 impl Outcome {
     fn new(state: FindingState, reason: impl Into<String>) -> Self {
-        Self { state, have: None, effective: None, reason: reason.into(), remedy: None, caveat: None }
+        Self {
+            state,
+            have: None,
+            effective: None,
+            reason: reason.into(),
+            remedy: None,
+            caveat: None,
+            steps: Vec::new(),
+            parameter: None,
+        }
     }
 
     fn ok(reason: impl Into<String>) -> Self {
@@ -116,6 +185,16 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
         Probe::Governor {} => governor::judge(scene, mechanism),
         Probe::Aspm {} => aspm::judge(scene, mechanism),
         Probe::CpusetPartition {} => partition::judge(scene, mechanism),
+        Probe::Tasks { name } => tasks::judge(scene, mechanism, name.as_deref()),
+        Probe::Siblings {} => siblings::judge(scene, mechanism),
+        Probe::IdleStates {} => idle::judge_states(scene, mechanism),
+        Probe::IdleDriver {} => idle::judge_driver(scene, mechanism),
+        Probe::HeldLatency {} => held::judge(scene, mechanism),
+        Probe::Resctrl {} => resctrl::judge(scene, mechanism),
+        Probe::CpusetMems {} => numa::judge_mems(scene, mechanism),
+        Probe::DeviceNodes {} => numa::judge_devices(scene, mechanism),
+        Probe::Units { units } => units::judge(scene, mechanism, units),
+        Probe::Practice { advice } => practice::judge(advice),
     }
 }
 
@@ -129,7 +208,18 @@ pub(super) fn value(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
         | Probe::FileInteger { paths }
         | Probe::CpulistFile { paths }
         | Probe::HexmaskFile { paths } => file::value(scene, mechanism, paths),
-        Probe::IrqAffinity {} | Probe::KthreadAffinity { .. } => None,
+        Probe::IrqAffinity {}
+        | Probe::KthreadAffinity { .. }
+        | Probe::Tasks { .. }
+        | Probe::Siblings {}
+        | Probe::Practice { .. }
+        | Probe::DeviceNodes {} => None,
+        Probe::IdleStates {} => idle::value(scene),
+        Probe::IdleDriver {} => idle::driver(scene),
+        Probe::HeldLatency {} => held::value(scene),
+        Probe::Resctrl {} => resctrl::value(scene),
+        Probe::CpusetMems {} => numa::mems_value(scene),
+        Probe::Units { units } => Some(units::value(scene, units)),
         Probe::Swaps {} => Some(swaps::value(scene)?),
         Probe::Daemon { process, .. } => Some(daemon::value(scene, process)),
         Probe::Governor {} => governor::value(scene),

@@ -4,7 +4,7 @@
 //! invalid: only what reads back counts.
 
 use super::super::catalogue::Mechanism;
-use super::remedy::{Wrong, propose};
+use super::remedy::propose;
 use super::{Outcome, Scene, are, named};
 use crate::machine::{Root, mounts};
 use model::{Cpus, FindingState};
@@ -46,7 +46,7 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     if mounted(scene.root).is_some() {
         let reason =
             format!("{} in no isolated partition: {}", are(&scene.cpus.minus(&held)), mechanism.harm);
-        return propose(scene, mechanism, &Wrong::default(), reason).having("none");
+        return propose(scene, mechanism, &[], reason).having("none");
     }
     let v1 = mounts(scene.root)
         .into_iter()
@@ -71,7 +71,7 @@ pub(super) fn value(scene: &Scene) -> Option<String> {
 }
 
 /// Where version 2 is mounted with the cpuset controller.
-pub(super) fn mounted(root: &Root) -> Option<String> {
+pub(in crate::isolate) fn mounted(root: &Root) -> Option<String> {
     let mut places =
         mounts(root).into_iter().filter(|mount| mount.kind == "cgroup2").map(|mount| mount.target);
     places.find(|place| {

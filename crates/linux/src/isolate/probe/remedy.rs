@@ -1,25 +1,40 @@
-//! What to type: the first change of a mechanism that this machine allows, with CPU sets spelled as its file wants them.
+//! What to do: the first change of a mechanism that this machine allows, as steps of a plan and as a command to type, with CPU sets
+//! spelled as the file wants them.
 
 use super::super::catalogue::{Change, Mechanism, When};
 use super::{Outcome, Scene};
+use model::plan::{Step, StepKind};
 use model::{Cpus, FindingState};
 
-/// What of a mechanism is not as wanted.
-#[derive(Default)]
-pub(super) struct Wrong<'a> {
-    /// Files, by path under the root.
-    pub(super) files: &'a [String],
-    /// Processes or interrupts, by number.
-    pub(super) numbers: &'a [u32],
+/// One thing that is not as wanted, with its present value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Off {
+    /// How it is changed.
+    pub(super) kind: StepKind,
+    /// What it is, as a step names it.
+    pub(super) target: String,
+    /// Its present value.
+    pub(super) old: String,
+}
+
+impl Off {
+    pub(super) fn file(file: &str, old: impl Into<String>) -> Self {
+        Self { kind: StepKind::File, target: rooted(file), old: old.into() }
+    }
 }
 
 /// A finding that something is not as wanted: fixable, for the next boot, or immovable, as the changes at hand allow.
-pub(super) fn propose(scene: &Scene, mechanism: &Mechanism, wrong: &Wrong, reason: String) -> Outcome {
+pub(super) fn propose(scene: &Scene, mechanism: &Mechanism, wrong: &[Off], reason: String) -> Outcome {
     let mut possible = mechanism.change.iter().filter(|change| can(scene, change, wrong));
     let Some(change) = possible.next() else { return Outcome::new(FindingState::Immovable, reason) };
     let state = if change.when() == When::Now { FindingState::Fixable } else { FindingState::Boot };
     let caveat = change.caveat().map(str::to_owned);
-    Outcome { caveat, ..Outcome::new(state, reason).cured_by(spell(scene, change, wrong)) }
+    Outcome {
+        caveat,
+        steps: steps(scene, mechanism, change, wrong),
+        parameter: parameter(scene, change),
+        ..Outcome::new(state, reason).cured_by(spell(scene, change, wrong))
+    }
 }
 
 /// A finding that only another boot can change.
@@ -27,59 +42,157 @@ pub(super) fn at_boot(scene: &Scene, mechanism: &Mechanism, reason: String) -> O
     let change = mechanism.change.iter().find(|change| change.when() != When::Now);
     let outcome = Outcome::new(FindingState::Boot, reason);
     match change {
-        Some(change) => outcome.cured_by(spell(scene, change, &Wrong::default())),
+        Some(change) => {
+            Outcome { parameter: parameter(scene, change), ..outcome.cured_by(spell(scene, change, &[])) }
+        }
         None => outcome,
     }
 }
 
 /// Whether the machine allows a change: a file without a write bit refuses every write.
-fn can(scene: &Scene, change: &Change, wrong: &Wrong) -> bool {
+fn can(scene: &Scene, change: &Change, wrong: &[Off]) -> bool {
     match change {
-        Change::Write { path: Some(path), .. } => scene.root.writable(path) == Some(true),
+        Change::Write { path: Some(path), .. } => {
+            scene.expand(path).iter().any(|file| scene.root.writable(file) == Some(true))
+        }
         Change::Write { path: None, .. } => {
-            wrong.files.iter().all(|file| scene.root.writable(file) != Some(false))
+            wrong.iter().all(|off| scene.root.writable(&off.target) != Some(false))
         }
         _ => true,
     }
 }
 
-fn spell(scene: &Scene, change: &Change, wrong: &Wrong) -> String {
+/// The steps of a plan; none for what a program cannot do at run time.
+fn steps(scene: &Scene, mechanism: &Mechanism, change: &Change, wrong: &[Off]) -> Vec<Step> {
+    let step = |off: &Off, new: String| step(mechanism, off.clone(), new);
+    match change {
+        Change::Write { path: Some(path), value, .. } => {
+            let read = |file: String| Off::file(&file, scene.root.maybe(&file).unwrap_or_default());
+            scene.expand(path).into_iter().map(|file| step(&read(file), fill(scene, value))).collect()
+        }
+        Change::Write { path: None, value, .. } | Change::Governor { value } => {
+            wrong.iter().map(|off| step(off, fill(scene, value))).collect()
+        }
+        Change::Affinity {} | Change::Irqs {} => {
+            wrong.iter().map(|off| step(off, elsewhere(scene, &off.old).to_string())).collect()
+        }
+        Change::Stop {} | Change::Disable {} => wrong
+            .iter()
+            .map(|off| {
+                step(off, if off.kind == StepKind::Process { "stopped" } else { "inactive" }.to_owned())
+            })
+            .collect(),
+        Change::Swapoff {} => wrong.iter().map(|off| step(off, "off".to_owned())).collect(),
+        Change::Idle {} => wrong.iter().map(|off| step(off, "1".to_owned())).collect(),
+        Change::Hold { path, value } => {
+            let off = Off {
+                kind: StepKind::Held,
+                target: format!("{}={value}", rooted(path)),
+                old: "not held".to_owned(),
+            };
+            vec![step(&off, "held".to_owned())]
+        }
+        Change::Option { .. } | Change::Parameter { .. } | Change::Partition {} | Change::Advice { .. } => {
+            Vec::new()
+        }
+    }
+}
+
+fn step(mechanism: &Mechanism, off: Off, new: String) -> Step {
+    Step {
+        mechanism: mechanism.id.clone(),
+        kind: off.kind,
+        target: off.target,
+        old: Some(off.old).filter(|old| !old.is_empty()),
+        new,
+        why: mechanism.harm.clone(),
+        cost: mechanism.cost.clone(),
+        risky: mechanism.risky,
+    }
+}
+
+fn elsewhere(scene: &Scene, allowed: &str) -> Cpus {
+    elsewhere_of(&Cpus::parse_list(allowed).unwrap_or_default(), &scene.isolated, &scene.housekeeping)
+}
+
+/// Where something goes that may be on the isolated CPUs: what of the housekeeping CPUs it was allowed, or all of them.
+pub(in crate::isolate) fn elsewhere_of(allowed: &Cpus, isolated: &Cpus, housekeeping: &Cpus) -> Cpus {
+    let left = allowed.minus(isolated).and(housekeeping);
+    if left.is_empty() { housekeeping.clone() } else { left }
+}
+
+fn parameter(scene: &Scene, change: &Change) -> Option<String> {
+    match change {
+        Change::Parameter { value } => Some(fill(scene, value)),
+        _ => None,
+    }
+}
+
+fn spell(scene: &Scene, change: &Change, wrong: &[Off]) -> String {
     match change {
         Change::Option { value } => format!("build the kernel with {value}"),
         Change::Parameter { value } => {
             format!("add {} to the kernel command line and reboot", fill(scene, value))
         }
-        Change::Write { path: Some(path), value, .. } => write(path, &fill(scene, value)),
+        Change::Write { path: Some(path), value, .. } => {
+            let value = fill(scene, value);
+            scene.expand(path).iter().map(|file| write(file, &value)).collect::<Vec<_>>().join(" && ")
+        }
         Change::Write { path: None, value, .. } => {
             let value = fill(scene, value);
-            wrong.files.iter().map(|file| write(file, &value)).collect::<Vec<_>>().join(" && ")
+            let targets: Vec<_> = wrong.iter().map(|off| off.target.clone()).collect();
+            match targets.as_slice() {
+                [] => String::new(),
+                few if few.len() <= 4 => {
+                    few.iter().map(|file| write(file, &value)).collect::<Vec<_>>().join(" && ")
+                }
+                many => format!("for f in {}; do echo {value} > $f; done", many.join(" ")),
+            }
         }
-        Change::Affinity {} => each(wrong.numbers, |pid| format!("taskset -pc {} {pid}", scene.housekeeping)),
-        Change::Irqs {} => each(wrong.numbers, |irq| {
-            format!("echo {} > /proc/irq/{irq}/smp_affinity_list", scene.housekeeping)
-        }),
+        Change::Affinity {} => each(wrong, |pid| format!("taskset -pc {} {pid}", scene.housekeeping)),
+        Change::Irqs {} => {
+            each(wrong, |irq| format!("echo {} > /proc/irq/{irq}/smp_affinity_list", scene.housekeeping))
+        }
         Change::Stop {} => "stop it".to_owned(),
+        Change::Disable {} => {
+            let units: Vec<_> = wrong.iter().map(|off| off.target.as_str()).collect();
+            format!("systemctl disable --now {}", units.join(" "))
+        }
         Change::Swapoff {} => "swapoff -a".to_owned(),
-        Change::Governor { value } => each(wrong.numbers, |cpu| {
+        Change::Governor { value } => each(wrong, |cpu| {
             format!("echo {value} > /sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor")
         }),
+        Change::Idle {} => wrong.iter().map(|off| write(&off.target, "1")).collect::<Vec<_>>().join(" && "),
+        Change::Hold { path, value } => {
+            format!("keep {} open with {value} written to it", rooted(path))
+        }
         Change::Partition {} => partition(scene),
+        Change::Advice { what, .. } => fill(scene, what),
     }
+}
+
+fn rooted(file: &str) -> String {
+    format!("/{}", file.trim_start_matches('/'))
 }
 
 fn write(file: &str, value: &str) -> String {
-    format!("echo {value} > /{}", file.trim_start_matches('/'))
+    format!("echo {value} > {}", rooted(file))
 }
 
 /// One command for one number, a shell loop for more.
-fn each(numbers: &[u32], command: impl Fn(&str) -> String) -> String {
-    match numbers {
-        [one] => command(&one.to_string()),
-        all => {
-            let all: Vec<_> = all.iter().map(u32::to_string).collect();
-            format!("for n in {}; do {}; done", all.join(" "), command("$n"))
-        }
+fn each(wrong: &[Off], command: impl Fn(&str) -> String) -> String {
+    let numbers: Vec<_> = wrong.iter().map(|off| number(&off.target)).collect();
+    match numbers.as_slice() {
+        [one] => command(one),
+        all => format!("for n in {}; do {}; done", all.join(" "), command("$n")),
     }
+}
+
+/// The number in a target: of a task, an interrupt, a CPU.
+fn number(target: &str) -> &str {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let mut parts = target.split('/').map(|part| part.strip_prefix("cpu").unwrap_or(part));
+    parts.find(|part| digits(part)).unwrap_or(target)
 }
 
 fn partition(scene: &Scene) -> String {
@@ -98,15 +211,4 @@ pub(super) fn fill(scene: &Scene, template: &str) -> String {
             .replace(&format!("{{{name}:hex}}"), &cpus.to_hex())
     };
     put(put(template.to_owned(), "isolated", &scene.isolated), "housekeeping", &scene.housekeeping)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_command_or_a_loop() {
-        assert_eq!(each(&[7], |n| format!("x {n}")), "x 7");
-        assert_eq!(each(&[7, 8], |n| format!("x {n}")), "for n in 7 8; do x $n; done");
-    }
 }

@@ -1,8 +1,9 @@
 //! Swap areas in use: `/proc/swaps`.
 
 use super::super::catalogue::Mechanism;
-use super::remedy::{Wrong, propose};
+use super::remedy::{Off, propose};
 use super::{Outcome, Scene, some_of};
+use model::plan::StepKind;
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     let text = match scene.root.text("proc/swaps") {
@@ -10,12 +11,18 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
         Ok(None) => return Outcome::absent(mechanism),
         Err(error) => return Outcome::unknown(error.to_string()),
     };
-    let areas: Vec<_> = areas(&text).map(|area| area[0].to_owned()).collect();
+    let off = areas(&text).map(|area| Off {
+        kind: StepKind::Swap,
+        target: area[0].to_owned(),
+        old: format!("on {}", area[4]),
+    });
+    let off: Vec<_> = off.collect();
+    let areas: Vec<_> = off.iter().map(|off| off.target.clone()).collect();
     if areas.is_empty() {
         return Outcome::ok("no swap is in use").having("none");
     }
     let reason = format!("swap is on: {}", mechanism.harm);
-    propose(scene, mechanism, &Wrong::default(), reason).having(some_of(&areas))
+    propose(scene, mechanism, &off, reason).having(some_of(&areas))
 }
 
 /// Name, type, size and priority of each area; never how much is used, which is a counter.

@@ -1,6 +1,7 @@
 //! What a catalogue must satisfy beyond its shape: ids, references, texts, and that wants fit the values they are about.
 
-use super::catalogue::{Change, Mechanism, Probe, ValueType, Want};
+use super::Mechanism;
+use super::kinds::{Change, Probe, ValueType, Want};
 use model::Error;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -64,12 +65,12 @@ fn empty(mechanism: &Mechanism) -> Option<&'static str> {
 fn misfit(mechanism: &Mechanism) -> Option<String> {
     let set = matches!(mechanism.value, ValueType::Hexmask | ValueType::Cpulist | ValueType::PidAffinity);
     let about_sets = matches!(mechanism.want, Want::Covers {} | Want::Avoids {});
-    let daemon = matches!(mechanism.probe, Probe::Daemon { .. } | Probe::Swaps {});
+    let daemon = matches!(mechanism.probe, Probe::Daemon { .. } | Probe::Swaps {} | Probe::Units { .. });
     if about_sets && !set {
         return Some(format!("a want of CPU sets with value {:?}", mechanism.value));
     }
     if daemon != matches!(mechanism.want, Want::None {}) {
-        return Some("want none goes with daemons and swap, and only there".to_owned());
+        return Some("want none goes with daemons, units and swap, and only there".to_owned());
     }
     let literals: Vec<_> = match &mechanism.want {
         Want::Literal { value } => vec![value],
@@ -107,6 +108,7 @@ fn template(change: &Change) -> Option<&str> {
         | Change::Parameter { value }
         | Change::Write { value, .. }
         | Change::Governor { value } => Some(value),
+        Change::Advice { what, .. } => Some(what),
         _ => None,
     }
 }

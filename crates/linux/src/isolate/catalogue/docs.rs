@@ -1,13 +1,15 @@
 //! The catalogue as a page to read: `docs/mechanisms.md`, with Table III of the RTSS 2024 paper row by row.
 
-use super::catalogue::{Catalogue, Change, Effective, Layer, Mechanism, Probe, Want};
+use super::kinds::{Change, Effective, Probe, Want};
+use super::{Catalogue, Layer, Mechanism};
 use std::fmt::Write;
 
 const HEAD: &str = "# Isolation mechanisms
 
-What `stillcore assess` audits: every mechanism of the catalogue (`catalogue/mechanisms/`, one file each), what it wants, how it is
-read, what it costs. `{isolated}` and `{housekeeping}` stand for CPU lists, with `:hex` for hex masks without `0x`: the two are
-never interchangeable.
+The cheat-sheet: every way in which Linux keeps a core still that the catalogue knows (`catalogue/mechanisms/`, one file each), what
+isolation wants of it, how it is read, how it is changed, what it costs. `stillcore audit` judges a machine by it, `stillcore isolate`
+changes one, `stillcore explain ID` prints one entry. `{isolated}` and `{housekeeping}` stand for CPU lists, with `:hex` for hex masks
+without `0x`: the two are never interchangeable.
 
 This page is generated: `cargo run -p stillcore-linux --example mechanisms > docs/mechanisms.md`.
 ";
@@ -59,6 +61,13 @@ pub fn mechanisms_page(catalogue: &Catalogue) -> String {
     page
 }
 
+/// One mechanism, as the page has it.
+pub fn mechanism_section(mechanism: &Mechanism) -> String {
+    let mut text = String::new();
+    section(&mut text, mechanism);
+    text.trim_start().trim_start_matches("### ").to_owned()
+}
+
 fn section(page: &mut String, mechanism: &Mechanism) {
     let paragraph = mechanism.why.split_whitespace().collect::<Vec<_>>().join(" ");
     let _ = write!(page, "\n### {}\n\n**{}.** {paragraph}\n\n", mechanism.id, mechanism.title);
@@ -72,6 +81,7 @@ fn section(page: &mut String, mechanism: &Mechanism) {
         ("Change", Some(changes.join("; else ")).filter(|text| !text.is_empty())),
         ("Removes", Some(removes.join(", ")).filter(|text| !text.is_empty())),
         ("Cost", Some(mechanism.cost.clone())),
+        ("In a plan", mechanism.optional.then(|| "only when asked for".to_owned())),
         ("Since", since),
         ("Needs", Some(mechanism.requires.join(", ")).filter(|text| !text.is_empty())),
         ("Clashes with", Some(mechanism.conflicts.join(", ")).filter(|text| !text.is_empty())),
@@ -110,6 +120,20 @@ fn read(mechanism: &Mechanism) -> String {
         Probe::Governor {} => "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`".to_owned(),
         Probe::Aspm {} => "the Link Control register of every PCI Express device".to_owned(),
         Probe::CpusetPartition {} => "`cpuset.cpus.partition` of the control groups".to_owned(),
+        Probe::Tasks { name: None } => "affinity and last CPU of every user thread".to_owned(),
+        Probe::Tasks { name: Some(name) } => format!("affinity of the threads of {}", code(name)),
+        Probe::Siblings {} => "`thread_siblings_list` of the CPUs".to_owned(),
+        Probe::IdleStates {} => "`latency` and `disable` of each CPU's idle states".to_owned(),
+        Probe::IdleDriver {} => "`cpuidle/current_driver`, against the command line".to_owned(),
+        Probe::HeldLatency {} => "`/dev/cpu_dma_latency`".to_owned(),
+        Probe::Resctrl {} => "the groups of `/sys/fs/resctrl`".to_owned(),
+        Probe::CpusetMems {} => "the nodes of the CPUs and `cpuset.mems` of the groups".to_owned(),
+        Probe::DeviceNodes {} => "`numa_node` of network and block devices".to_owned(),
+        Probe::Units { units } => {
+            let units: Vec<_> = units.iter().map(|unit| code(unit)).collect();
+            format!("whether {} are enabled", units.join(", "))
+        }
+        Probe::Practice { .. } => "nothing shows it but a trace".to_owned(),
     };
     match &mechanism.effective {
         Some(effective) => format!("{asked}; in force: {}", in_force(effective)),
@@ -125,6 +149,8 @@ fn in_force(effective: &Effective) -> String {
         Effective::NohzFullCpus {} => "`/sys/devices/system/cpu/nohz_full`".to_owned(),
         Effective::RcuOffload {} => "the threads `rcuop/N` that exist".to_owned(),
         Effective::HexmaskFile { path } => code(&format!("/{path}")),
+        Effective::File { path, value } => format!("{} is {}", code(&format!("/{path}")), code(value)),
+        Effective::Within { path } => format!("what of it is in {}", code(&format!("/{path}"))),
         Effective::FairServer {} => "`fair_server/cpu*/runtime` in debugfs as well".to_owned(),
     }
 }
@@ -134,6 +160,10 @@ fn want(want: &Want) -> String {
         Want::Literal { value } => code(value),
         Want::Covers {} => "every isolated CPU".to_owned(),
         Want::Avoids {} => "no isolated CPU".to_owned(),
+        Want::OneOf { values } => values.iter().map(|value| code(value)).collect::<Vec<_>>().join(" or "),
+        Want::AtLeast { value } => format!("{value} or more"),
+        Want::AtMost { value } => format!("{value} or less"),
+        Want::Unset {} => "not set".to_owned(),
         Want::None {} => "none".to_owned(),
         Want::Any { note } => note.clone(),
         Want::Contested { values, note } => format!("{} ({note})", values.join(" or ")),
@@ -151,6 +181,12 @@ fn change(change: &Change) -> String {
         }
         Change::Affinity {} => "move the threads (sched_setaffinity)".to_owned(),
         Change::Irqs {} => "write `{housekeeping}` to the `smp_affinity_list` of each".to_owned(),
+        Change::Hold { path, value } => {
+            format!("keep {} open with {}", code(&format!("/{path}")), code(value))
+        }
+        Change::Idle {} => "write `1` to the `disable` of each state that is too deep".to_owned(),
+        Change::Disable {} => "`systemctl disable --now` them".to_owned(),
+        Change::Advice { what, .. } => what.clone(),
         Change::Stop {} => "stop and disable it".to_owned(),
         Change::Swapoff {} => "`swapoff -a`".to_owned(),
         Change::Governor { value } => format!("write {} to each `scaling_governor`", code(value)),

@@ -4,7 +4,14 @@
 //! setting (`effective`), and how to change it (`change`). CPU sets are never spelled: `{isolated}` and `{housekeeping}` are
 //! lists, `{isolated:hex}` and `{housekeeping:hex}` masks.
 
-use super::catalogue_check::check;
+mod check;
+mod docs;
+mod kinds;
+
+pub use docs::{mechanism_section, mechanisms_page};
+pub use kinds::{Change, Effective, Probe, ValueType, Want, When};
+
+use check::check;
 use model::{Error, EventClass};
 use serde::Deserialize;
 use std::fs;
@@ -35,221 +42,6 @@ pub enum Layer {
     Service,
     /// Firmware.
     Firmware,
-}
-
-/// How a value is spelled; CPU sets have two spellings, and many a text is valid in both with different meanings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ValueType {
-    /// Hex words without `0x`.
-    Hexmask,
-    /// Numbers and ranges.
-    Cpulist,
-    /// One word of a fixed choice.
-    Word,
-    /// A number.
-    Integer,
-    /// The affinity of tasks.
-    PidAffinity,
-    /// A file that must stay open.
-    HeldFd,
-}
-
-/// Where the value is read: a closed list, one file under `isolate/probe/` a kind.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Probe {
-    /// A build option.
-    Kconfig {
-        /// Its name, with `CONFIG_`.
-        option: String,
-        /// Options that do as well.
-        #[serde(default)]
-        or: Vec<String>,
-        /// A file that exists only where the option is set, for kernels that do not tell their options.
-        evidence: Option<String>,
-        /// Whether its absence shows that the option is not set.
-        #[serde(default)]
-        exact: bool,
-    },
-    /// A parameter of the kernel command line.
-    Cmdline {
-        /// Its name.
-        parameter: String,
-        /// The build option without which the kernel ignores it.
-        option: Option<String>,
-        /// A file that exists exactly where the option is set, for kernels that do not tell their options.
-        evidence: Option<String>,
-    },
-    /// Files that hold one word.
-    FileWord {
-        /// Those that the machine has are read, and all must hold what is wanted; `*` stands for any part of a name.
-        paths: Vec<String>,
-    },
-    /// Files that hold a choice of words, the one in force in brackets.
-    FileBracketedWord {
-        /// As for `file-word`.
-        paths: Vec<String>,
-    },
-    /// Files that hold one number.
-    FileInteger {
-        /// As for `file-word`.
-        paths: Vec<String>,
-    },
-    /// Files that hold a CPU list.
-    CpulistFile {
-        /// As for `file-word`.
-        paths: Vec<String>,
-    },
-    /// Files that hold a hex mask.
-    HexmaskFile {
-        /// As for `file-word`.
-        paths: Vec<String>,
-    },
-    /// Every interrupt that has a handler.
-    IrqAffinity {},
-    /// Kernel threads by name.
-    KthreadAffinity {
-        /// Their name; `*` stands for any part.
-        name: String,
-    },
-    /// `/proc/swaps`.
-    Swaps {},
-    /// A daemon.
-    Daemon {
-        /// Its systemd unit.
-        unit: String,
-        /// Its process name.
-        process: String,
-        /// The environment variable by which it is told, as a CPU list, which CPUs to leave alone.
-        spare_list: Option<String>,
-        /// The same as a hex mask.
-        spare_hex: Option<String>,
-    },
-    /// The cpufreq governor of each measured CPU.
-    Governor {},
-    /// Active-state power management of each PCI Express link.
-    Aspm {},
-    /// Isolated cpuset partitions.
-    CpusetPartition {},
-}
-
-/// Where the truth is read, for mechanisms whose setting and effect differ.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Effective {
-    /// The CPUs outside the scheduler's domains, as the kernel reports them.
-    IsolatedCpus {},
-    /// The CPUs with full dynticks, as the kernel reports them.
-    NohzFullCpus {},
-    /// The CPUs whose RCU callbacks have threads.
-    RcuOffload {},
-    /// A file that holds a hex mask.
-    HexmaskFile {
-        /// Its path.
-        path: String,
-    },
-    /// The fair server's runtime on the measured CPUs.
-    FairServer {},
-}
-
-/// What isolation wants.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Want {
-    /// This value.
-    Literal {
-        /// As the file spells it.
-        value: String,
-    },
-    /// A set that has every isolated CPU.
-    Covers {},
-    /// A set that has no isolated CPU: the housekeeping CPUs.
-    Avoids {},
-    /// None of them: no swap, no such daemon.
-    None {},
-    /// Nothing: every value will do.
-    Any {
-        /// Why, as a sentence.
-        note: String,
-    },
-    /// One of several; the field does not agree on which.
-    Contested {
-        /// The values argued for.
-        values: Vec<String>,
-        /// What speaks for each, as a sentence.
-        note: String,
-    },
-}
-
-/// One way to reach the wanted state; the first that the machine allows is proposed.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Change {
-    /// Build the kernel with an option.
-    Option {
-        /// As in `.config`.
-        value: String,
-    },
-    /// Boot with a parameter.
-    Parameter {
-        /// As on the command line, with CPU sets by name.
-        value: String,
-    },
-    /// Write a file now.
-    Write {
-        /// Which; without it the probe's files that hold another value.
-        path: Option<String>,
-        /// What, with CPU sets by name.
-        value: String,
-        /// What the write does not do, where it does less than the mechanism at its best: a clause.
-        caveat: Option<String>,
-    },
-    /// Move the kernel threads of the probe to the housekeeping CPUs now.
-    Affinity {},
-    /// Move interrupts to the housekeeping CPUs now.
-    Irqs {},
-    /// Stop the daemon of the probe now.
-    Stop {},
-    /// Give all swap back now.
-    Swapoff {},
-    /// Set the governor of the measured CPUs now.
-    Governor {
-        /// Which.
-        value: String,
-    },
-    /// Make an isolated partition of the measured CPUs now.
-    Partition {},
-}
-
-/// When a change takes effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum When {
-    /// At once.
-    Now,
-    /// At the next boot.
-    Boot,
-    /// With another kernel.
-    Build,
-}
-
-impl Change {
-    /// When it takes effect.
-    pub fn when(&self) -> When {
-        match self {
-            Self::Option { .. } => When::Build,
-            Self::Parameter { .. } => When::Boot,
-            _ => When::Now,
-        }
-    }
-
-    /// What it does not do.
-    pub fn caveat(&self) -> Option<&str> {
-        match self {
-            Self::Write { caveat, .. } => caveat.as_deref(),
-            _ => None,
-        }
-    }
 }
 
 /// A state in which the value does not matter.
@@ -301,6 +93,11 @@ pub struct Mechanism {
     /// Whether a mistake in what runs under it can take the machine away: proposed after harmless mechanisms.
     #[serde(default)]
     pub risky: bool,
+    /// Whether it is a choice: the audit tells its state without failing for it, and a plan takes it in only when asked.
+    #[serde(default)]
+    pub optional: bool,
+    /// Its place among the changes of a plan, lowest first; [`Mechanism::order`] has the default.
+    pub order: Option<u32>,
     /// Why a machine may not have it: a sentence.
     pub absent: String,
     /// Kernel documents, papers, commits.
@@ -324,6 +121,20 @@ pub struct Mechanism {
     pub change: Vec<Change>,
     /// Its row in Table III.
     pub table3: Option<TableRow>,
+}
+
+impl Mechanism {
+    /// Its place in a plan: what undoes others' work goes first (daemons), what others undo goes last (affinities).
+    pub fn order(&self) -> u32 {
+        self.order.unwrap_or(match self.layer {
+            Layer::Build | Layer::Boot | Layer::Firmware => 0,
+            Layer::Service => 10,
+            Layer::Procfs | Layer::Sysfs => 20,
+            Layer::Cgroup => 40,
+            Layer::Process => 50,
+            Layer::Irq => 60,
+        })
+    }
 }
 
 /// All mechanisms, by id.
@@ -434,7 +245,7 @@ mod tests {
         let caveats: Vec<_> = of("irqaffinity").change.iter().map(Change::caveat).collect();
         assert_eq!(caveats, [Some("only interrupts requested from now on"), None]);
         let risky: Vec<_> = catalogue.mechanisms.iter().filter(|m| m.risky).map(|m| m.id.as_str()).collect();
-        assert_eq!(risky, ["sched_rt_runtime"]);
+        assert_eq!(risky, ["ext_server", "fair_server", "sched_rt_runtime"]);
     }
 
     #[test]

@@ -1,0 +1,235 @@
+//! Applying a plan: each change read, written down, made, read back. What the kernel refuses is put back and told; the rest goes on.
+//!
+//! Moving tasks is repeated until none is left that could be moved: a task that forks while it is moved leaves children behind on the
+//! CPUs it is taken from (RTSS 2024, interference-free operating system, §III-A: spawned tasks are left).
+
+use super::change::{Settings, value};
+use super::journal::Phase;
+use super::placement;
+use super::remember;
+use super::standing::{Head, Standing};
+use super::stray::strays;
+use crate::error::Error;
+use model::Cpus;
+use model::plan::{Plan, Step, StepKind};
+use serde::Serialize;
+
+/// How often stray tasks are looked for at most: a fork bomb is not waited for.
+const ROUNDS: usize = 50;
+
+/// One change as it went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The mechanism.
+    pub mechanism: String,
+    /// What was changed.
+    pub target: String,
+    /// The value before.
+    pub old: Option<String>,
+    /// The value asked for.
+    pub new: String,
+    /// Why it was refused; none where it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What applying came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Applied {
+    /// Changes made.
+    pub applied: Vec<Change>,
+    /// Changes that were not needed: mechanism and target.
+    pub already: Vec<Change>,
+    /// Changes that the kernel refused.
+    pub refused: Vec<Change>,
+    /// Rounds of looking for stray tasks.
+    pub rounds: usize,
+    /// Tasks that still may run on the isolated CPUs after the last round, `PID/STARTTIME/NAME`.
+    pub stray: Vec<String>,
+}
+
+/// Whether to go on, asked between batches, and whom to tell what was done.
+pub struct Observer<'a> {
+    /// The name of what asks to stop, if anything does.
+    pub stop: &'a mut dyn FnMut() -> Option<String>,
+    /// Told of each change, made or refused.
+    pub told: &'a mut dyn FnMut(&Change),
+}
+
+/// Carries the plan out over a journal that may already hold a part of it. On an error nothing is taken back: the caller undoes.
+pub fn apply(
+    plan: &Plan,
+    head: &Head,
+    standing: &mut Standing,
+    settings: &mut dyn Settings,
+    observer: &mut Observer<'_>,
+) -> Result<Applied, Error> {
+    let mut work = Work { standing, settings, observer, done: Applied::default() };
+    if work.standing.found()?.is_none() {
+        work.standing.begin(head)?;
+    }
+    for batch in batches(&plan.steps) {
+        work.batch(batch)?;
+        if batch.iter().any(|step| placement::IDS.contains(&step.mechanism.as_str())) {
+            work.whole_or_not(&batch[0].mechanism);
+        }
+    }
+    if !plan.isolated.is_empty() {
+        work.strays(&plan.isolated, &plan.housekeeping)?;
+    }
+    Ok(work.done)
+}
+
+/// Steps of one mechanism that do not build on one another share a batch.
+fn batches(steps: &[Step]) -> Vec<&[Step]> {
+    let together = |one: &Step, next: &Step| {
+        let plain = |step: &Step| matches!(step.kind, StepKind::File | StepKind::Task);
+        let stacked = placement::IDS.contains(&one.mechanism.as_str());
+        one.mechanism == next.mechanism && plain(one) && plain(next) && !stacked
+    };
+    steps.chunk_by(together).collect()
+}
+
+struct Work<'a, 'b> {
+    standing: &'a mut Standing,
+    settings: &'a mut dyn Settings,
+    observer: &'a mut Observer<'b>,
+    done: Applied,
+}
+
+impl Work<'_, '_> {
+    fn batch(&mut self, steps: &[Step]) -> Result<(), Error> {
+        if let Some(who) = (self.observer.stop)() {
+            return Err(Error::failed("isolating", format!("stopped by {who}")));
+        }
+        let mut pending = Vec::new();
+        for step in steps {
+            if step.kind == StepKind::Affinities {
+                self.remember(step)?;
+                continue;
+            }
+            match self.settings.read(step.kind, &step.target) {
+                Ok(Some(now)) if value::same(&now, &step.new) => {
+                    self.done.already.push(change(step, Some(now)));
+                }
+                Ok(Some(now)) => pending.push((step, Some(now))),
+                // A task that has ended, an interrupt that was freed: nothing is left to change.
+                Ok(None) if matches!(step.kind, StepKind::Task | StepKind::Process) => {}
+                Ok(None) => self.refuse(step, None, "it is not there (any more)".to_owned()),
+                Err(error) => self.refuse(step, None, error.to_string()),
+            }
+        }
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let numbers = self.standing.intend(&pending)?;
+        let mut ends = Vec::new();
+        for ((step, old), seq) in pending.into_iter().zip(numbers) {
+            ends.push(self.one(step, old, seq));
+        }
+        // The changes are made and their intents are on disk: a journal that cannot be written now still undoes them.
+        let _ = self.standing.settle(&ends);
+        Ok(())
+    }
+
+    /// Makes one change and says what became of it.
+    fn one(&mut self, step: &Step, old: Option<String>, seq: u64) -> (u64, Phase, Option<String>) {
+        let written = self.settings.write(step.kind, &step.target, &step.new);
+        let now = self.settings.read(step.kind, &step.target).ok().flatten();
+        let reason = match (&written, &now) {
+            (Err(error), _) => Some(error.to_string()),
+            (Ok(()), None) => None,
+            (Ok(()), Some(now)) if reached(step, now) => None,
+            (Ok(()), Some(now)) => Some(format!("it reads back {now:?}")),
+        };
+        let Some(reason) = reason else {
+            let made = change(step, old);
+            (self.observer.told)(&made);
+            self.done.applied.push(made);
+            return (seq, Phase::Done, now.filter(|now| !value::same(now, &step.new)));
+        };
+        if let (Some(old), Some(now)) = (&old, &now)
+            && !value::same(old, now)
+            && self.settings.write(step.kind, &step.target, old).is_err()
+        {
+            // It stays in the journal as made, so that undoing tries again.
+            self.refuse(step, Some(old.clone()), reason);
+            return (seq, Phase::Done, Some(now.clone()));
+        }
+        self.refuse(step, old, reason);
+        (seq, Phase::Undone, None)
+    }
+
+    fn remember(&mut self, step: &Step) -> Result<(), Error> {
+        let remembered = self
+            .standing
+            .changes()
+            .any(|entry| entry.kind == Some(StepKind::Affinities) && entry.id == step.mechanism);
+        if remembered {
+            return Ok(());
+        }
+        let numbers = self.standing.intend(&[(step, Some(remember::affinities()))])?;
+        self.standing.settle(&numbers.iter().map(|seq| (*seq, Phase::Done, None)).collect::<Vec<_>>())
+    }
+
+    /// A placement is of use only as a whole: when one of its steps is refused, those made before are taken back.
+    fn whole_or_not(&mut self, mechanism: &str) {
+        if !self.done.refused.iter().any(|change| change.mechanism == mechanism) {
+            return;
+        }
+        let entries: Vec<_> =
+            self.standing.changes().filter(|entry| entry.id == mechanism).cloned().collect();
+        for entry in entries.iter().rev() {
+            if let (Some(kind), Some(old)) = (entry.kind, &entry.old)
+                && kind != StepKind::Affinities
+                && self.settings.write(kind, &entry.target, old).is_ok()
+            {
+                let _ = self.standing.settle(&[(entry.seq, Phase::Undone, None)]);
+            }
+        }
+        self.done.applied.retain(|change| change.mechanism != mechanism);
+    }
+
+    fn strays(&mut self, isolated: &Cpus, housekeeping: &Cpus) -> Result<(), Error> {
+        let mut refused = Vec::new();
+        while self.done.rounds < ROUNDS {
+            self.done.rounds += 1;
+            let mut found = strays(isolated, housekeeping);
+            found.retain(|step| !refused.contains(&step.target));
+            if found.is_empty() {
+                break;
+            }
+            let before = self.done.refused.len();
+            self.batch(&found)?;
+            refused.extend(self.done.refused[before..].iter().map(|change| change.target.clone()));
+        }
+        self.done.stray = strays(isolated, housekeeping).into_iter().map(|step| step.target).collect();
+        Ok(())
+    }
+
+    fn refuse(&mut self, step: &Step, old: Option<String>, reason: String) {
+        let refused = Change { reason: Some(reason), ..change(step, old) };
+        (self.observer.told)(&refused);
+        self.done.refused.push(refused);
+    }
+}
+
+fn change(step: &Step, old: Option<String>) -> Change {
+    Change {
+        mechanism: step.mechanism.clone(),
+        target: step.target.clone(),
+        old,
+        new: step.new.clone(),
+        reason: None,
+    }
+}
+
+/// Whether what reads back will do. A control group may narrow where a task may run; narrower is as good.
+fn reached(step: &Step, now: &str) -> bool {
+    if value::same(now, &step.new) {
+        return true;
+    }
+    let parse = |text: &str| Cpus::parse_list(text).ok();
+    step.kind == StepKind::Task
+        && matches!((parse(now), parse(&step.new)), (Some(now), Some(new)) if now.is_subset(&new))
+}

@@ -1,0 +1,46 @@
+//! Files of `/proc`, `/sys` and control groups that hold one value.
+
+use super::value;
+use crate::error::Error;
+use rustix::io::Errno;
+use std::fs;
+use std::io::Write;
+
+/// Errors by which the kernel says that there is nothing (any more) to read.
+const ABSENT: [Errno; 5] = [Errno::NOENT, Errno::NODEV, Errno::NXIO, Errno::OPNOTSUPP, Errno::NOTDIR];
+
+pub(super) fn read(path: &str) -> Result<Option<String>, Error> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(value::writable(&text))),
+        Err(error) if absent(&error) => Ok(None),
+        Err(error) => Err(Error::os("read", path, error)),
+    }
+}
+
+/// One write(2): the kernel takes each write for a whole value.
+pub(super) fn write(path: &str, text: &str) -> Result<(), Error> {
+    // Writing a line end alone clears what an empty write would leave.
+    let bytes = if text.is_empty() { "\n" } else { text };
+    let result =
+        fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes.as_bytes()));
+    result.map_err(|error| Error::os("write", path, error))
+}
+
+fn absent(error: &std::io::Error) -> bool {
+    error.raw_os_error().is_some_and(|code| ABSENT.iter().any(|errno| errno.raw_os_error() == code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_can_be_written_and_what_is_gone_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x").display().to_string();
+        assert_eq!(read(&path).unwrap(), None);
+        assert!(write(&path, "1").is_err(), "settings are never created");
+        fs::write(&path, "always [never]\n").unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some("never"));
+    }
+}

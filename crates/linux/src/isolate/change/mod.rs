@@ -1,0 +1,70 @@
+//! Settings of a machine as pairs of reading and writing, one file a kind: planning, applying, verifying and undoing are then the same
+//! few lines for all of them.
+
+mod file;
+mod group;
+mod held;
+mod process;
+mod service;
+mod swap;
+mod task;
+pub mod value;
+
+pub use held::hold;
+
+use crate::error::Error;
+use model::plan::StepKind;
+use std::path::{Path, PathBuf};
+
+/// A machine whose settings can be read and written: this one, or a simulated one in tests.
+pub trait Settings {
+    /// The present value; `None` where the target does not exist (any more).
+    fn read(&mut self, kind: StepKind, target: &str) -> Result<Option<String>, Error>;
+
+    /// Writes a value that `read` could have given, or that a plan asks for. For a held file the value written down afterwards is the
+    /// one that comes back: it names the process that holds it.
+    fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error>;
+}
+
+/// This machine.
+#[derive(Debug)]
+pub struct Live {
+    program: PathBuf,
+}
+
+impl Live {
+    /// `program` is this very binary, which keeps files open where a setting lasts only as long as that.
+    pub fn new(program: &Path) -> Self {
+        Self { program: program.to_owned() }
+    }
+}
+
+impl Settings for Live {
+    fn read(&mut self, kind: StepKind, target: &str) -> Result<Option<String>, Error> {
+        match kind {
+            StepKind::File => file::read(target),
+            StepKind::Task => Ok(task::read(target)),
+            StepKind::Service => service::read(target),
+            StepKind::Process => Ok(process::read(target)),
+            StepKind::Swap => swap::read(target),
+            StepKind::Group => Ok(Some(group::read(target))),
+            StepKind::Controller => group::read_controller(target),
+            StepKind::Held => Ok(Some(held::read(target))),
+            StepKind::Affinities => Ok(None),
+        }
+    }
+
+    fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error> {
+        match kind {
+            StepKind::File => file::write(target, value),
+            StepKind::Task => task::write(target, value),
+            StepKind::Service => service::write(target, value),
+            StepKind::Process => process::write(target, value),
+            StepKind::Swap => swap::write(target, value),
+            StepKind::Group => group::write(target, value),
+            StepKind::Controller => group::write_controller(target, value),
+            StepKind::Held => held::write(&self.program, target, value),
+            StepKind::Affinities => Ok(()),
+        }
+    }
+}

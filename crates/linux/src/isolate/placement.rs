@@ -1,0 +1,119 @@
+//! How the scheduler is kept off CPUs at run time: by the best of what this kernel and its mounts allow.
+//!
+//! Sources: Linux `Documentation/admin-guide/cgroup-v2.rst` (Cpuset), `Documentation/admin-guide/cgroup-v1/cpusets.rst` (§1.7,
+//! `sched_load_balance`). In version 1 tasks need not move: with balancing off at the top, the group of the housekeeping CPUs alone
+//! makes a scheduling domain, and CPUs outside it are in none.
+
+use super::probe::partition_mount;
+use crate::machine::{Root, mounts};
+use model::plan::{Placement, Step, StepKind};
+use model::{Cpus, Error, Machine};
+
+/// Place of the placement's steps among the mechanisms'.
+pub(super) const ORDER: u32 = 40;
+
+/// Mechanisms that placement carries out.
+pub(super) const IDS: [&str; 2] = ["cpuset-partition", "cpuset-v1"];
+
+/// Name of the group of the isolated CPUs, and of that of the others.
+pub(super) const ISOLATED: &str = "stillcore-isolated";
+const HOUSE: &str = "stillcore-house";
+
+/// A placement with its steps.
+pub(super) struct Chosen {
+    pub(super) placement: Placement,
+    pub(super) reason: String,
+    pub(super) steps: Vec<Step>,
+}
+
+/// Chooses; `asked` is refused where it cannot be.
+pub(super) fn choose(
+    root: &Root,
+    machine: &Machine,
+    isolated: &Cpus,
+    asked: Option<Placement>,
+) -> Result<Chosen, Error> {
+    let none = |placement, reason: &str| Chosen { placement, reason: reason.to_owned(), steps: Vec::new() };
+    let boot = || {
+        isolated.is_subset(&machine.topology.isolated).then(|| {
+            none(Placement::Boot, "the kernel already holds these CPUs outside its scheduling domains")
+        })
+    };
+    let partition = || partition_mount(root).map(|place| partition(&place, isolated));
+    let affinity = none(
+        Placement::Affinity,
+        "no cpuset controller can be used here, so only affinities keep tasks away",
+    );
+    let refused = |name: &str| {
+        let what = format!("placement {name} is not possible on this machine");
+        Error::invalid("--placement", what, "another placement, or none to have the best chosen")
+    };
+    match asked {
+        None => Ok(boot().or_else(partition).or_else(|| cpuset(root, machine, isolated)).unwrap_or(affinity)),
+        Some(Placement::Boot) => boot().ok_or_else(|| refused("boot")),
+        Some(Placement::Partition) => partition().ok_or_else(|| refused("partition")),
+        Some(Placement::Cpuset) => cpuset(root, machine, isolated).ok_or_else(|| refused("cpuset")),
+        Some(Placement::Affinity) => {
+            Ok(Chosen { reason: "as asked: affinities alone".to_owned(), ..affinity })
+        }
+    }
+}
+
+fn partition(place: &str, isolated: &Cpus) -> Chosen {
+    let group = format!("{place}/{ISOLATED}");
+    let step = |kind, target: String, old: &str, new: &str| step("cpuset-partition", kind, target, old, new);
+    let steps = vec![
+        step(StepKind::Affinities, "all".to_owned(), "", "remembered"),
+        step(StepKind::Controller, format!("{place}#cpuset"), "", "on"),
+        step(StepKind::Group, group.clone(), "absent", "present"),
+        step(StepKind::File, format!("{group}/cpuset.cpus"), "", &isolated.to_string()),
+        step(StepKind::File, format!("{group}/cpuset.cpus.partition"), "member", "isolated"),
+    ];
+    let reason = "the cpuset controller of cgroup version 2 is there".to_owned();
+    Chosen { placement: Placement::Partition, reason, steps }
+}
+
+/// `None` where version 1 has no cpusets, or another cpuset goes on balancing over the CPUs.
+fn cpuset(root: &Root, machine: &Machine, isolated: &Cpus) -> Option<Chosen> {
+    let is_cpuset = |options: &str| options.split(',').any(|option| option == "cpuset");
+    let mounts = mounts(root);
+    let place = &mounts.iter().find(|mount| mount.kind == "cgroup" && is_cpuset(&mount.options))?.target;
+    // With the option noprefix, as the cpuset file system has it, the names are shorter.
+    let prefix = if root.has(&format!("{place}/cpuset.cpus")) { "cpuset." } else { "" };
+    let balances = |group: &String| {
+        let read = |name: &str| root.maybe(&format!("{group}/{prefix}{name}"));
+        let cpus = root.cpus(&format!("{group}/{prefix}cpus")).unwrap_or_default();
+        read("sched_load_balance").as_deref() == Some("1") && !cpus.and(isolated).is_empty()
+    };
+    let groups = root.glob(&format!("{place}/*/{prefix}sched_load_balance"));
+    let mut others = groups.iter().filter_map(|file| Some(file.rsplit_once('/')?.0.to_owned()));
+    if others.any(|group| balances(&format!("/{}", group.trim_start_matches('/')))) {
+        return None;
+    }
+    let mems = root.maybe(&format!("{place}/{prefix}mems"))?;
+    let house = format!("{place}/{HOUSE}");
+    let step = |kind, target: String, old: &str, new: &str| step("cpuset-v1", kind, target, old, new);
+    let balanced = machine.topology.online.minus(isolated).to_string();
+    let steps = vec![
+        step(StepKind::Affinities, "all".to_owned(), "", "remembered"),
+        step(StepKind::Group, house.clone(), "absent", "present"),
+        step(StepKind::File, format!("{house}/{prefix}cpus"), "", &balanced),
+        step(StepKind::File, format!("{house}/{prefix}mems"), "", &mems),
+        step(StepKind::File, format!("{place}/{prefix}sched_load_balance"), "1", "0"),
+    ];
+    let reason = format!("cpusets of cgroup version 1 are mounted at {place}");
+    Some(Chosen { placement: Placement::Cpuset, reason, steps })
+}
+
+fn step(mechanism: &str, kind: StepKind, target: String, old: &str, new: &str) -> Step {
+    Step {
+        mechanism: mechanism.to_owned(),
+        kind,
+        target,
+        old: Some(old.to_owned()).filter(|old| !old.is_empty()),
+        new: new.to_owned(),
+        why: "the scheduler balances other tasks there".to_owned(),
+        cost: "The CPUs get no load balancing, so several tasks on them must be placed by hand.".to_owned(),
+        risky: false,
+    }
+}

@@ -1,0 +1,147 @@
+//! The plan: what the audit finds wrong and a running machine can change, as ordered steps; the rest for the next boot, or left.
+//!
+//! Nothing is written. Choices ([`Mechanism::optional`]) and what can take a machine away (`risky`) come in only when named.
+
+use super::audit::{Judgement, judge};
+use super::catalogue::{Catalogue, Mechanism};
+use super::placement;
+use super::probe::Scene;
+use crate::machine::{self, Root};
+use model::plan::{BootStep, Left, Placement, Plan, SCHEMA, Step};
+use model::{Cpus, Error, FindingState, Machine};
+use std::collections::BTreeSet;
+
+/// What the user wants isolated, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The CPUs that are to be still.
+    pub cpus: Cpus,
+    /// Isolate CPU 0 too if it is among them.
+    pub force: bool,
+    /// Isolate some threads of a core and leave its others to housekeeping.
+    pub allow_split: bool,
+    /// Choices and risks to take in.
+    pub with: Vec<String>,
+    /// Mechanisms to leave as they are.
+    pub without: Vec<String>,
+    /// How to keep the scheduler off; the best possible where none is named.
+    pub placement: Option<Placement>,
+}
+
+/// Makes the plan. Errors: CPUs that cannot or should not be isolated, names that the catalogue does not have.
+pub fn plan(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Request) -> Result<Plan, Error> {
+    let housekeeping = check(machine, request)?;
+    known(catalogue, request)?;
+    let isolated = machine.topology.online.minus(&housekeeping).and(&cores(machine, request));
+    let scene = Scene::of(root, machine, &request.cpus, isolated.clone(), housekeeping.clone());
+    let chosen = placement::choose(root, machine, &isolated, request.placement)?;
+    let mut plan = Plan {
+        schema: SCHEMA.to_owned(),
+        cpus: request.cpus.clone(),
+        isolated,
+        housekeeping,
+        placement: chosen.placement,
+        placement_reason: chosen.reason,
+        steps: Vec::new(),
+        boot: Vec::new(),
+        left: Vec::new(),
+    };
+    let mut ordered: Vec<_> = catalogue.mechanisms.iter().filter(|one| wanted(one, request)).collect();
+    ordered.sort_by_key(|mechanism| (mechanism.order(), &mechanism.id));
+    let mut placed = Some(chosen.steps);
+    for mechanism in ordered {
+        if mechanism.order() >= placement::ORDER {
+            plan.steps.extend(placed.take().unwrap_or_default());
+        }
+        if placement::IDS.contains(&mechanism.id.as_str()) {
+            continue;
+        }
+        let judgement = judge(&scene, mechanism);
+        let asked = !mechanism.risky || request.with.contains(&mechanism.id);
+        add(&mut plan, judgement, asked);
+    }
+    plan.steps.extend(placed.unwrap_or_default());
+    once(&mut plan.steps);
+    Ok(plan)
+}
+
+/// The CPUs to isolate and, unless cores may be split, all their siblings.
+fn cores(machine: &Machine, request: &Request) -> Cpus {
+    if request.allow_split { request.cpus.clone() } else { machine::cores(machine, &request.cpus) }
+}
+
+/// The housekeeping CPUs, or why the request is refused.
+fn check(machine: &Machine, request: &Request) -> Result<Cpus, Error> {
+    let refuse =
+        |what: String, expected: &str| Err(Error::invalid("CPUs to isolate", what, expected.to_owned()));
+    let topology = &machine.topology;
+    if request.cpus.is_empty() {
+        return refuse("none are named".to_owned(), "a list such as 2,3");
+    }
+    machine::check_cpus(machine, &request.cpus)?;
+    if request.cpus.contains(0) && !request.force {
+        return refuse(
+            "CPU 0 is among them, where the kernel does work that cannot be moved".to_owned(),
+            "other CPUs, or --force",
+        );
+    }
+    let split = machine::cores(machine, &request.cpus).and(&topology.online).minus(&request.cpus);
+    if !split.is_empty() && !request.allow_split {
+        let named = if split.len() == 1 { "CPU" } else { "CPUs" };
+        return refuse(
+            format!("{} share cores with {named} {split}, which would go on working there", request.cpus),
+            "whole cores, or --allow-split",
+        );
+    }
+    if request.allow_split {
+        let left = topology.online.minus(&request.cpus);
+        let shared = left.minus(&topology.isolated).minus(&topology.nohz_full);
+        return Ok(if shared.is_empty() { left } else { shared });
+    }
+    machine::housekeeping(machine, &request.cpus)
+}
+
+fn known(catalogue: &Catalogue, request: &Request) -> Result<(), Error> {
+    for (option, ids) in [("--with", &request.with), ("--without", &request.without)] {
+        if let Some(id) = ids.iter().find(|id| catalogue.get(id).is_none()) {
+            let expected = "the id of a mechanism, as stillcore audit --all lists them";
+            return Err(Error::invalid(option, format!("there is no mechanism {id:?}"), expected));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a mechanism has a place in this plan.
+fn wanted(mechanism: &Mechanism, request: &Request) -> bool {
+    let named = |ids: &[String]| ids.contains(&mechanism.id);
+    (!mechanism.optional || named(&request.with)) && !named(&request.without)
+}
+
+/// `asked`: whether it is harmless, or the user took the risk.
+fn add(plan: &mut Plan, judgement: Judgement, asked: bool) {
+    let Judgement { finding, steps, parameter } = judgement;
+    let mechanism = finding.id;
+    match finding.state {
+        FindingState::Fixable if !asked => {
+            let reason = format!("{}; a risk, taken only with --with {mechanism}", finding.reason);
+            plan.left.push(Left { mechanism, reason });
+        }
+        FindingState::Fixable if !steps.is_empty() => plan.steps.extend(steps),
+        FindingState::Fixable => {
+            let by_hand = finding.remedy.map_or_else(String::new, |remedy| format!("; by hand: {remedy}"));
+            plan.left.push(Left { mechanism, reason: format!("{}{by_hand}", finding.reason) });
+        }
+        FindingState::Boot => {
+            let what = finding.remedy.unwrap_or(finding.reason);
+            plan.boot.push(BootStep { mechanism, parameter, what });
+        }
+        FindingState::Immovable => plan.left.push(Left { mechanism, reason: finding.reason }),
+        FindingState::Ok | FindingState::NotApplicable | FindingState::Unknown => {}
+    }
+}
+
+/// The first step wins where two mechanisms change the same thing.
+fn once(steps: &mut Vec<Step>) {
+    let mut seen = BTreeSet::new();
+    steps.retain(|step| seen.insert((step.kind, step.target.clone())));
+}

@@ -1,0 +1,112 @@
+//! User threads that may run, or last ran, on the measured CPUs, by process.
+//!
+//! Source: proc(5): `Cpus_allowed_list` of `/proc/PID/task/TID/status`, field 39 of `stat`.
+
+use super::super::catalogue::Mechanism;
+use super::remedy::{Off, propose};
+use super::{Outcome, Scene, named, some_of};
+use crate::machine::UserThread;
+use model::plan::StepKind;
+use std::collections::BTreeMap;
+
+pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: Option<&str>) -> Outcome {
+    let all = scene.user_threads();
+    if all.is_empty() {
+        return Outcome::unknown("no user threads could be read");
+    }
+    let leaders: BTreeMap<u32, &str> =
+        scene.processes().user.iter().map(|process| (process.pid, process.name.as_str())).collect();
+    let of_name = |thread: &&UserThread| name.is_none_or(|name| leaders.get(&thread.pid) == Some(&name));
+    let ours: Vec<_> = all.iter().filter(of_name).collect();
+    if ours.is_empty() {
+        return Outcome::absent(mechanism);
+    }
+    let here: Vec<_> =
+        ours.iter().copied().filter(|thread| !thread.allowed.and(scene.cpus).is_empty()).collect();
+    // A thread that may not come back says nothing by where it last ran.
+    let seen = here.iter().filter(|thread| scene.cpus.contains(thread.last)).count();
+    if here.is_empty() {
+        return Outcome::ok(format!("no user thread may run on {}", named(scene.cpus)));
+    }
+    // CPUs outside the scheduling domains get only tasks that are pinned to them.
+    let apart = scene.cpus.is_subset(&scene.machine.topology.isolated);
+    let pinned = here.iter().filter(|thread| thread.allowed.is_subset(&scene.isolated)).count();
+    let reason = format!(
+        "{} of {} user threads may run on {} and {seen} last ran there ({}){}: {}",
+        here.len(),
+        ours.len(),
+        named(scene.cpus),
+        by_process(&here, &leaders),
+        if apart {
+            format!("; the scheduler moves none there, {pinned} are pinned there")
+        } else {
+            String::new()
+        },
+        mechanism.harm
+    );
+    let off = |thread: &&UserThread| Off {
+        kind: StepKind::Task,
+        target: format!("{}/{}/{}", thread.tid, thread.start, thread.name),
+        old: thread.allowed.to_string(),
+    };
+    let outcome = propose(scene, mechanism, &here.iter().map(off).collect::<Vec<_>>(), reason);
+    Outcome { remedy: outcome.remedy.map(|_| command(scene, &here)), ..outcome }
+        .having(format!("{} threads", here.len()))
+}
+
+/// Whole processes are moved, with all their threads.
+fn command(scene: &Scene, here: &[&UserThread]) -> String {
+    let mut pids: Vec<_> = here.iter().map(|thread| thread.pid).collect();
+    pids.dedup();
+    let all: Vec<_> = pids.iter().map(u32::to_string).collect();
+    match all.as_slice() {
+        [one] => format!("taskset -apc {} {one}", scene.housekeeping),
+        few if few.len() <= 8 => {
+            format!("for n in {}; do taskset -apc {} $n; done", few.join(" "), scene.housekeeping)
+        }
+        _ => format!("stillcore isolate apply --cpus {}", scene.cpus),
+    }
+}
+
+fn by_process(here: &[&UserThread], leaders: &BTreeMap<u32, &str>) -> String {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for thread in here {
+        *counts.entry(leaders.get(&thread.pid).copied().unwrap_or(&thread.name)).or_default() += 1;
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    some_of(&counts.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{judged, with_cpus};
+
+    fn with_threads(allowed: &str) -> (String, String, String) {
+        let stat =
+            |cpu: u32| format!("7 (web) S 1 7 7 0 -1 64 {}90 {}{cpu} 0", "0 ".repeat(12), "0 ".repeat(16));
+        let status = format!("Name:\tweb\nCpus_allowed_list:\t{allowed}");
+        judged(
+            "user-tasks",
+            &with_cpus(&[
+                ("proc/7/stat", &stat(2)),
+                ("proc/7/task/7/stat", &stat(2)),
+                ("proc/7/task/7/status", &status),
+                ("proc/7/task/8/stat", &stat(0)),
+                ("proc/7/task/8/status", "Cpus_allowed_list:\t0-1"),
+            ]),
+        )
+    }
+
+    #[test]
+    fn threads_are_told_by_process_and_moved_with_all_their_threads() {
+        let (state, reason, remedy) = with_threads("0-3");
+        assert_eq!((state.as_str(), remedy.as_str()), ("fixable", "taskset -apc 0,1 7"));
+        assert!(
+            reason.starts_with("1 of 2 user threads may run on CPUs 2,3 and 1 last ran there (web 1)"),
+            "{reason}"
+        );
+        assert_eq!(with_threads("0-1").0, "ok");
+        assert_eq!(judged("user-tasks", &with_cpus(&[])).0, "unknown");
+    }
+}

@@ -1,0 +1,111 @@
+//! Undoing standing isolation: newest first, compare and swap. A value that somebody else has set meanwhile is left alone and told.
+//!
+//! Every step may be repeated: a call that was killed is simply made again.
+
+use super::change::{Settings, value};
+use super::heirs;
+use super::journal::{Entry, Phase};
+use super::remember;
+use super::standing::Standing;
+use crate::error::Error;
+use model::plan::StepKind;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// What undoing came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Reverted {
+    /// Values given back, `mechanism target`.
+    pub undone: Vec<String>,
+    /// What had already the old value, or is gone.
+    pub already: usize,
+    /// Values that somebody else has set meanwhile, with what they are.
+    pub left: Vec<String>,
+    /// Values that could not be given back, with the reason.
+    pub failed: Vec<String>,
+    /// Tasks started meanwhile that got the affinity their forebears had.
+    pub heirs: usize,
+    /// Whether the changes were made in another boot, with which they went.
+    pub other_boot: bool,
+}
+
+/// Takes everything back. The journal ends when nothing failed.
+pub fn revert(mut standing: Standing, settings: &mut dyn Settings) -> Result<Reverted, Error> {
+    let mut reverted = Reverted::default();
+    let Some(found) = standing.found()? else {
+        standing.end()?;
+        return Ok(reverted);
+    };
+    if !found.this_boot {
+        reverted.other_boot = true;
+        standing.end()?;
+        return Ok(reverted);
+    }
+    let entries: Vec<Entry> = standing.changes().cloned().collect();
+    let mut others = BTreeSet::new();
+    for entry in entries.iter().rev() {
+        one(entry, settings, &mut reverted, &mut others);
+        if !reverted.failed.last().is_some_and(|failed| failed.starts_with(&named(entry))) {
+            // The next call finds the old value and nothing to do, should this line be lost.
+            let _ = standing.settle(&[(entry.seq, Phase::Undone, None)]);
+        }
+    }
+    reverted.heirs = heirs::give_back(&entries, &found.head, settings);
+    if reverted.failed.is_empty() {
+        standing.end()?;
+    }
+    Ok(reverted)
+}
+
+fn named(entry: &Entry) -> String {
+    format!("{} {}", entry.id, entry.target)
+}
+
+fn one(entry: &Entry, settings: &mut dyn Settings, reverted: &mut Reverted, others: &mut BTreeSet<String>) {
+    let (Some(kind), Some(old)) = (entry.kind, &entry.old) else { return };
+    if kind == StepKind::Affinities {
+        remember::restore(old, settings, others);
+        return;
+    }
+    let now = match settings.read(kind, &entry.target) {
+        Ok(Some(now)) => now,
+        Ok(None) => {
+            reverted.already += 1;
+            return;
+        }
+        Err(error) => {
+            reverted.failed.push(format!("{}: {error}", named(entry)));
+            return;
+        }
+    };
+    let ours = |text: &Option<String>| text.as_ref().is_some_and(|text| value::same(&now, text));
+    if value::same(&now, old) {
+        reverted.already += 1;
+    } else if ours(&entry.new) || ours(&entry.read_back) || derived(entry, kind, &now) {
+        give_back(entry, kind, old, settings, reverted);
+    } else {
+        others.insert(entry.target.clone());
+        reverted.left.push(format!("{} is {now}, which somebody else has set", named(entry)));
+    }
+}
+
+/// A partition that has become invalid meanwhile is still ours, and so is a task that a control group has narrowed further.
+fn derived(entry: &Entry, kind: StepKind, now: &str) -> bool {
+    let partition = kind == StepKind::File && entry.target.ends_with("/cpuset.cpus.partition");
+    partition && now.starts_with(entry.new.as_deref().unwrap_or("isolated"))
+}
+
+fn give_back(entry: &Entry, kind: StepKind, old: &str, settings: &mut dyn Settings, reverted: &mut Reverted) {
+    match settings.write(kind, &entry.target, old) {
+        Ok(()) => {
+            let now = settings.read(kind, &entry.target).ok().flatten();
+            if now.as_ref().is_none_or(|now| value::same(now, old)) || kind == StepKind::Task {
+                reverted.undone.push(named(entry));
+            } else {
+                let now = now.unwrap_or_default();
+                reverted.failed.push(format!("{}: {old} was written and {now} reads back", named(entry)));
+            }
+        }
+        Err(error) => reverted.failed.push(format!("{}: {error}", named(entry))),
+    }
+}

@@ -1,0 +1,237 @@
+//! The journal of standing isolation: one file that outlives the call that wrote it, until the isolation is undone.
+//!
+//! Its first entry says what was asked. Changes come in batches: the intents of a batch are appended and synced together, file and
+//! directory, before the first of its writes; every write to the machine thus comes after its own intent.
+
+use super::journal::{self, Entry, Phase};
+use crate::error::Error;
+use model::Cpus;
+use model::plan::{Placement, Plan, Step, StepKind};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// The id of the first entry.
+const HEAD: &str = "isolation";
+
+/// What stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The CPUs that are to be still.
+    pub cpus: Cpus,
+    /// They and, unless cores were split, their siblings.
+    pub isolated: Cpus,
+    /// Those for everything else.
+    pub housekeeping: Cpus,
+    /// How the scheduler is kept off.
+    pub placement: Placement,
+    /// The name of the deployment, where one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<String>,
+    /// When it was begun, in clock ticks since boot: tasks that started later were never touched.
+    pub started_ticks: u64,
+}
+
+impl Head {
+    /// The head of a plan that is about to be carried out.
+    pub fn of(plan: &Plan, deployment: Option<&str>) -> Self {
+        Self {
+            cpus: plan.cpus.clone(),
+            isolated: plan.isolated.clone(),
+            housekeeping: plan.housekeeping.clone(),
+            placement: plan.placement,
+            deployment: deployment.map(str::to_owned),
+            started_ticks: crate::sys::process::Owner::of_this_process().map_or(0, |owner| owner.start),
+        }
+    }
+}
+
+/// The journal, held by one process at a time.
+#[derive(Debug)]
+pub struct Standing {
+    path: PathBuf,
+    file: File,
+    _lock: File,
+    boot_id: String,
+    entries: Vec<Entry>,
+    next: u64,
+}
+
+/// What is found under a state directory, without holding it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// What was asked.
+    pub head: Head,
+    /// Changes that stand, oldest first.
+    pub open: Vec<Entry>,
+    /// Whether they were made in this boot; those of another went with it.
+    pub this_boot: bool,
+}
+
+fn path(state: &Path) -> PathBuf {
+    state.join("isolation.jsonl")
+}
+
+/// Reads what stands; `None` where nothing does.
+pub fn find(state: &Path) -> Result<Option<Found>, Error> {
+    found(&path(state), &journal::boot_id()?)
+}
+
+fn found(path: &Path, boot_id: &str) -> Result<Option<Found>, Error> {
+    let mut open = journal::read_open(path)?;
+    let Some(at) = open.iter().position(|entry| entry.id == HEAD) else {
+        // Without a whole first line nothing was changed.
+        return Ok(None);
+    };
+    let head = open.remove(at);
+    let text = head.new.as_deref().unwrap_or_default();
+    let bad = |error| Error::failed(format!("the journal {}", path.display()), error);
+    let parsed = serde_json::from_str(text).map_err(bad)?;
+    Ok(Some(Found { head: parsed, open, this_boot: head.boot_id == boot_id }))
+}
+
+impl Standing {
+    /// Opens the journal for writing, a new one or the one that stands. Error: another process holds it.
+    pub fn open(state: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(state).map_err(|source| Error::os("create", state.display(), source))?;
+        let lock = lock(state)?;
+        let path = path(state);
+        let boot_id = journal::boot_id()?;
+        let entries = journal::read_open(&path)?;
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        let mut file = file.map_err(|source| Error::os("open the journal", path.display(), source))?;
+        end_torn_line(&mut file, &path)?;
+        let next = entries.iter().map(|entry| entry.seq + 1).max().unwrap_or(0).max(lines(&path));
+        Ok(Self { path, file, _lock: lock, boot_id, entries, next })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What stands.
+    pub fn found(&self) -> Result<Option<Found>, Error> {
+        found(&self.path, &self.boot_id)
+    }
+
+    /// Writes down what was asked, first of all.
+    pub fn begin(&mut self, head: &Head) -> Result<(), Error> {
+        let text = serde_json::to_string(head).map_err(|error| Error::failed("the journal", error))?;
+        let entry = self.entry(HEAD, None, "cpus", None, &text);
+        self.append(&[entry])
+    }
+
+    /// Writes down changes that are about to be made; gives their numbers. Only after this may the machine be touched.
+    pub fn intend(&mut self, changes: &[(&Step, Option<String>)]) -> Result<Vec<u64>, Error> {
+        let mut entries = Vec::new();
+        for (step, old) in changes {
+            let entry = self.entry(&step.mechanism, Some(step.kind), &step.target, old.as_deref(), &step.new);
+            entries.push(entry);
+        }
+        let numbers = entries.iter().map(|entry| entry.seq).collect();
+        self.append(&entries)?;
+        Ok(numbers)
+    }
+
+    /// Writes down what became of changes. A journal that cannot say so says too much, never too little.
+    pub fn settle(&mut self, ends: &[(u64, Phase, Option<String>)]) -> Result<(), Error> {
+        let mut lines = Vec::new();
+        for (seq, phase, read_back) in ends {
+            let Some(at) = self.entries.iter().position(|entry| entry.seq == *seq) else { continue };
+            let entry = &mut self.entries[at];
+            entry.phase = *phase;
+            entry.read_back.clone_from(read_back);
+            lines.push(entry.clone());
+            if *phase == Phase::Undone {
+                self.entries.remove(at);
+            }
+        }
+        self.write(&lines)
+    }
+
+    /// Changes that stand, oldest first, without the head.
+    pub fn changes(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.kind.is_some())
+    }
+
+    /// Removes the journal.
+    pub fn end(self) -> Result<(), Error> {
+        journal::remove(&self.path)
+    }
+
+    fn entry(
+        &mut self,
+        id: &str,
+        kind: Option<StepKind>,
+        target: &str,
+        old: Option<&str>,
+        new: &str,
+    ) -> Entry {
+        let seq = self.next;
+        self.next += 1;
+        Entry {
+            seq,
+            boot_id: self.boot_id.clone(),
+            id: id.to_owned(),
+            target: target.to_owned(),
+            old: old.map(str::to_owned),
+            new: Some(new.to_owned()),
+            kind,
+            read_back: None,
+            phase: Phase::Intent,
+            crc: 0,
+        }
+    }
+
+    fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
+        self.write(entries)?;
+        self.entries.extend(entries.iter().cloned());
+        Ok(())
+    }
+
+    fn write(&mut self, entries: &[Entry]) -> Result<(), Error> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let failed = |source| Error::os("write the journal", self.path.display(), source);
+        let mut text = String::new();
+        for entry in entries {
+            text.push_str(&journal::line(entry.clone()).map_err(failed)?);
+        }
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        self.file.write_all(text.as_bytes()).map_err(failed)?;
+        self.file.sync_all().and_then(|()| File::open(dir)?.sync_all()).map_err(failed)
+    }
+}
+
+/// A torn last line would swallow the next one.
+fn end_torn_line(file: &mut File, path: &Path) -> Result<(), Error> {
+    let failed = |source| Error::os("write the journal", path.display(), source);
+    let whole = fs::read(path).map_err(failed)?;
+    if whole.last().is_some_and(|byte| *byte != b'\n') {
+        file.write_all(b"\n").map_err(failed)?;
+    }
+    file.seek(SeekFrom::End(0)).map(drop).map_err(failed)
+}
+
+/// Numbers of entries that were undone are not used again.
+fn lines(path: &Path) -> u64 {
+    fs::read_to_string(path).map_or(0, |text| text.lines().count() as u64)
+}
+
+fn lock(state: &Path) -> Result<File, Error> {
+    let path = state.join("isolation.lock");
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|source| Error::os("open", path.display(), source))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(error) if std::io::Error::from(error).kind() == ErrorKind::WouldBlock => Err(Error::failed(
+            "isolating",
+            format!("another stillcore is at work on {}; try again when it has ended", state.display()),
+        )),
+        Err(error) => Err(Error::os("lock", path.display(), error)),
+    }
+}

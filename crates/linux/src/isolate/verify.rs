@@ -1,0 +1,104 @@
+//! Verifying what stands: each change compared with what is there now, the mechanisms audited again by their effective state, and what
+//! has come since: tasks and interrupts that may run on the isolated CPUs, CPUs that went or came.
+
+use super::audit::audit;
+use super::catalogue::Catalogue;
+use super::change::{Settings, value};
+use super::standing::Found;
+use super::stray::strays;
+use crate::error::Error;
+use crate::machine::{self, Root, irqs};
+use model::plan::StepKind;
+use model::{Cpus, Finding};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// What verifying found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// Changes that hold.
+    pub holding: usize,
+    /// Changes whose target is gone: a task that ended, an interrupt that was freed.
+    pub gone: usize,
+    /// One sentence for each thing that is not as it was left.
+    pub drifted: Vec<String>,
+}
+
+/// Compares the machine with what stands.
+pub fn verify(
+    root: &Root,
+    catalogue: &Catalogue,
+    found: &Found,
+    settings: &mut dyn Settings,
+) -> Result<Verified, Error> {
+    let mut verified = Verified::default();
+    for entry in &found.open {
+        let (Some(kind), Some(new)) = (entry.kind, &entry.new) else { continue };
+        if kind == StepKind::Affinities {
+            continue;
+        }
+        match settings.read(kind, &entry.target)? {
+            None => verified.gone += 1,
+            Some(now) if value::same(&now, new) || entry.read_back.as_deref() == Some(&now) => {
+                verified.holding += 1;
+            }
+            Some(now) => {
+                verified.drifted.push(format!("{} {} is {now}, not {new}", entry.id, entry.target));
+            }
+        }
+    }
+    let machine = machine::read(root)?;
+    let present = found.head.isolated.or(&found.head.housekeeping);
+    let online = &machine.topology.online;
+    for (cpus, what) in [(present.minus(online), "went offline"), (online.minus(&present), "came online")] {
+        let other = cpus.minus(&machine.topology.isolated);
+        if !other.is_empty() {
+            verified.drifted.push(format!("CPU {other} {what} since"));
+        }
+    }
+    if !found.head.isolated.is_empty() {
+        newcomers(root, found, &mut verified);
+        let failing = effective(root, &machine, catalogue, found);
+        verified
+            .drifted
+            .extend(failing.into_iter().map(|finding| format!("{}: {}", finding.id, finding.reason)));
+    }
+    Ok(verified)
+}
+
+/// Interrupts and tasks that may now run there.
+fn newcomers(root: &Root, found: &Found, verified: &mut Verified) {
+    let known: BTreeSet<_> = found.open.iter().map(|entry| entry.target.as_str()).collect();
+    let meets = |cpus: &Cpus| !cpus.and(&found.head.isolated).is_empty();
+    for irq in irqs(root).into_iter().filter(|irq| meets(&irq.allowed) && irq.movable != Some(false)) {
+        let file = format!("/proc/irq/{}/smp_affinity_list", irq.number);
+        // One that the journal knows is told above; the rest were refused by their driver, or are new.
+        if !known.contains(file.as_str()) {
+            let names = irq.names.join("+");
+            verified.drifted.push(format!(
+                "interrupt {} {names} may be handled on {}",
+                irq.number,
+                irq.allowed.and(&found.head.isolated)
+            ));
+        }
+    }
+    for step in strays(&found.head.isolated, &found.head.housekeeping) {
+        if !known.contains(step.target.as_str()) {
+            let may = step.old.unwrap_or_default();
+            verified.drifted.push(format!("task {} may run on {may}", step.target));
+        }
+    }
+}
+
+/// Mechanisms that were changed and are not effective: the value holds, and does not do what it should.
+fn effective(root: &Root, machine: &model::Machine, catalogue: &Catalogue, found: &Found) -> Vec<Finding> {
+    let changed: BTreeSet<_> = found.open.iter().map(|entry| entry.id.as_str()).collect();
+    // Affinities of tasks and interrupts are told one by one above.
+    let told = ["user-tasks", "kthread-affinity", "kswapd-affinity", "irq-affinity"];
+    let findings = audit(root, machine, catalogue, &found.head.cpus);
+    findings
+        .into_iter()
+        .filter(|finding| changed.contains(finding.id.as_str()) && !told.contains(&finding.id.as_str()))
+        .filter(Finding::failed)
+        .collect()
+}

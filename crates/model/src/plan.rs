@@ -1,0 +1,110 @@
+//! A plan: the ordered changes that would make CPUs still, each in the spelling of the file or call it goes to.
+
+use crate::Cpus;
+use serde::{Deserialize, Serialize};
+
+/// Schema of a plan.
+pub const SCHEMA: &str = "stillcore.plan/1";
+
+/// How a change is made, read back and taken back. Every kind is a target with a value that can be read and written as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// A file; target: its absolute path, or `debugfs:PATH` below wherever debugfs is or can be mounted; value: its text.
+    File,
+    /// Where a task may run; target: `PID/STARTTIME/NAME`; value: a CPU list.
+    Task,
+    /// A systemd unit; target: its name; value: `active` or `inactive`.
+    Service,
+    /// A process that no service manager holds; target: `PID/STARTTIME/NAME`; value: `running` or `stopped` (SIGSTOP).
+    Process,
+    /// A swap area; target: its path; value: `on PRIORITY` or `off`.
+    Swap,
+    /// A control group; target: its directory; value: `present` or `absent`.
+    Group,
+    /// A controller of a version 2 group; target: `DIRECTORY#CONTROLLER`; value: `on` or `off`.
+    Controller,
+    /// A value that holds as long as a process keeps a file open; target: `PATH=VALUE`; value: `held` or `not held`.
+    Held,
+    /// Nothing now; undoing it gives tasks and interrupts the affinities they had, which undoing later steps widens. Target: `all`;
+    /// value: the affinities, as JSON.
+    Affinities,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// The mechanism's id in the catalogue.
+    pub mechanism: String,
+    /// How the change is made.
+    pub kind: StepKind,
+    /// What is changed.
+    pub target: String,
+    /// The value when the plan was made; `None` where it could not be read.
+    pub old: Option<String>,
+    /// The value wanted.
+    pub new: String,
+    /// What an isolated CPU suffers without it: a clause.
+    pub why: String,
+    /// What the change costs, one sentence.
+    pub cost: String,
+    /// Whether a mistake in what then runs can take the machine away.
+    pub risky: bool,
+}
+
+/// What only another boot can change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BootStep {
+    /// The mechanism's id.
+    pub mechanism: String,
+    /// The parameter, as on the kernel command line; `None` where another kernel is needed.
+    pub parameter: Option<String>,
+    /// What to do, one sentence.
+    pub what: String,
+}
+
+/// What stays as it is although isolation wants it otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    /// The mechanism's id.
+    pub mechanism: String,
+    /// Why, one sentence.
+    pub reason: String,
+}
+
+/// How the scheduler is kept off the CPUs at run time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// The kernel was booted with these CPUs outside its scheduling domains; tasks that may still run there are moved.
+    Boot,
+    /// An isolated partition of cgroup version 2.
+    Partition,
+    /// Two cpusets of cgroup version 1, without load balancing across them.
+    Cpuset,
+    /// Affinities alone: the scheduler still balances tasks that ask for these CPUs.
+    Affinity,
+}
+
+/// The ordered changes that would make CPUs still.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The CPUs that are to be still.
+    pub cpus: Cpus,
+    /// They and their SMT siblings.
+    pub isolated: Cpus,
+    /// Those left for everything else.
+    pub housekeeping: Cpus,
+    /// How the scheduler is kept off.
+    pub placement: Placement,
+    /// Why this placement and no better one, one sentence.
+    pub placement_reason: String,
+    /// Changes to make now, in order.
+    pub steps: Vec<Step>,
+    /// Changes for the next boot.
+    pub boot: Vec<BootStep>,
+    /// What stays.
+    pub left: Vec<Left>,
+}
