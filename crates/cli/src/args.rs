@@ -19,8 +19,20 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Audit, measure, disturb and judge this machine; write a run directory with a report.
     Assess(AssessArgs),
+    /// Judge every isolation mechanism of this machine, or of a captured one.
+    Audit(crate::audit::AuditArgs),
+    /// Explain a mechanism, an event class or a kernel fix.
+    Explain(crate::explain_verb::ExplainArgs),
+    /// Take what an audit reads into an archive, to audit it elsewhere.
+    Snapshot(crate::snapshot_verb::SnapshotArgs),
     /// Draw the conclusions of a run directory again and write its report.
     Report(ReportArgs),
+    /// Keep CPUs still: plan, apply, verify and undo.
+    Isolate {
+        /// What to do.
+        #[command(subcommand)]
+        verb: Box<crate::isolate::IsolateVerb>,
+    },
     /// Look into a recorded trace.
     #[command(subcommand)]
     Trace(TraceVerb),
@@ -34,7 +46,11 @@ impl Verb {
     pub(crate) fn json(&self) -> bool {
         match self {
             Self::Assess(args) => args.json,
+            Self::Audit(args) => args.json,
+            Self::Explain(args) => args.json,
+            Self::Snapshot(args) => args.json,
             Self::Report(args) => args.json,
+            Self::Isolate { verb } => verb.json(),
             Self::Trace(TraceVerb::Counts(args)) => args.json,
             Self::Lab(LabVerb::Run(args)) => args.json,
         }
@@ -128,7 +144,7 @@ pub(crate) enum LabVerb {
 }
 
 /// A length of time such as 20s, 500ms, 200us or 2m.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || {
         format!("{text:?} is no length of time; expected a number with a unit, such as 20s, 500ms or 200us")
     };

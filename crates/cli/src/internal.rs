@@ -22,6 +22,8 @@ pub(crate) fn run() -> Option<ExitCode> {
     Some(finish(match verb {
         "probe" => run_probe(text),
         "stress" => run_stress(rest),
+        "hold" => linux::isolate::change::hold(text).map_err(anyhow::Error::from),
+        "state" => print_state(),
         "guardian" => guardian::watch(Path::new(text)).map_err(anyhow::Error::from),
         _ => Err(anyhow::anyhow!("`internal` is for this program's own use")),
     }))
@@ -36,6 +38,14 @@ fn run_probe(order: &str) -> anyhow::Result<()> {
 fn run_stress(words: &[OsString]) -> anyhow::Result<()> {
     let word = |index: usize| words.get(index).and_then(|word| word.to_str()).unwrap_or_default();
     Ok(disturb::child::serve(word(0), word(1), &mut std::io::stdout())?)
+}
+
+/// How the machine is set, for comparing before with after.
+fn print_state() -> anyhow::Result<()> {
+    let root = linux::machine::Root::open(Path::new("/"))?;
+    let snapshot = linux::isolate::snapshot(&root, &linux::isolate::Catalogue::embedded()?)?;
+    println!("{}", serde_json::to_string_pretty(&snapshot.state)?);
+    Ok(())
 }
 
 fn finish(result: anyhow::Result<()>) -> ExitCode {

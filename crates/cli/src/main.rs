@@ -5,12 +5,16 @@
 
 mod args;
 mod assess;
+mod audit;
 mod conclude;
+mod explain_verb;
 mod failure;
 mod guest_init;
 mod internal;
+mod isolate;
 mod lab_verb;
 mod report_verb;
+mod snapshot_verb;
 mod trace_verb;
 
 use args::{Cli, LabVerb, TraceVerb, Verb};
@@ -67,7 +71,11 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
     restore_what_was_left();
     match verb {
         Verb::Assess(args) => assess::run(&args, &signals),
+        Verb::Audit(args) => audit::run(&args),
+        Verb::Explain(args) => explain_verb::run(&args),
+        Verb::Snapshot(args) => snapshot_verb::run(&args),
         Verb::Report(args) => report_verb::run(&args),
+        Verb::Isolate { verb } => verb.run(&signals),
         Verb::Trace(TraceVerb::Counts(args)) => trace_verb::counts(&args),
         Verb::Lab(LabVerb::Run(args)) => lab_verb::run(*args, &stop_on(signals)),
     }

@@ -1,0 +1,118 @@
+//! An audit as a page of text: what fails first, the rest as counts.
+
+use super::baseline::Changes;
+use super::{Audited, counts};
+use model::fix::{FixFinding, FixState};
+use model::{Finding, FindingState};
+use std::fmt::Write;
+
+/// Sections, in this order.
+const SECTIONS: [(FindingState, &str); 6] = [
+    (FindingState::Fixable, "can be changed now"),
+    (FindingState::Boot, "needs another boot"),
+    (FindingState::Immovable, "cannot be moved"),
+    (FindingState::Unknown, "unknown"),
+    (FindingState::Ok, "as isolation wants"),
+    (FindingState::NotApplicable, "not applicable"),
+];
+
+/// The page.
+pub(crate) fn page(audited: &Audited, all: bool, changes: Option<&Changes>) -> String {
+    let mut page = head(audited);
+    for (state, title) in SECTIONS {
+        let quiet = matches!(state, FindingState::Ok | FindingState::NotApplicable);
+        let of_state = |finding: &&Finding| finding.state == state && (all || !finding.optional && !quiet);
+        let mut found = audited.findings.iter().filter(of_state).peekable();
+        if found.peek().is_some() {
+            let _ = write!(page, "\n{title}\n");
+        }
+        found.for_each(|finding| one(&mut page, finding));
+    }
+    kernel(&mut page, &audited.fixes, all);
+    if let Some(changes) = changes {
+        compared(&mut page, changes);
+    }
+    page.push_str(&tail(audited));
+    page
+}
+
+fn head(audited: &Audited) -> String {
+    let machine = &audited.machine;
+    let guest = machine.hypervisor.as_ref().map_or(String::new(), |name| {
+        format!("; a virtual machine ({name}), whose host can take any CPU away")
+    });
+    format!(
+        "audit of CPUs {} for stillness; housekeeping on {}\nLinux {} {}, {}{guest}\n",
+        audited.cpus,
+        audited.housekeeping,
+        machine.kernel.release,
+        machine.kernel.arch,
+        machine.cpu_model.as_deref().unwrap_or("processor unknown")
+    )
+}
+
+fn one(page: &mut String, finding: &Finding) {
+    let choice = if finding.optional { " (a choice)" } else { "" };
+    let _ = writeln!(page, "  {}{choice}: {}", finding.id, finding.reason);
+    if !matches!(finding.state, FindingState::Fixable | FindingState::Boot) {
+        return;
+    }
+    if let Some(remedy) = &finding.remedy {
+        let shown: String = remedy.chars().take(300).collect();
+        let cut = if shown.len() < remedy.len() { " …" } else { "" };
+        let _ = writeln!(page, "      do: {shown}{cut}");
+    }
+    if let Some(caveat) = &finding.caveat {
+        let _ = writeln!(page, "      but: {caveat}");
+    }
+    if let Some(cost) = &finding.cost {
+        let _ = writeln!(page, "      costs: {cost}");
+    }
+}
+
+/// Interference that this kernel is known to have still.
+fn kernel(page: &mut String, fixes: &[FixFinding], all: bool) {
+    let has = |fix: &&FixFinding| all || (fix.state == FixState::Unfixed && !fix.interference.is_empty());
+    let mut known = fixes.iter().filter(has).peekable();
+    if known.peek().is_some() {
+        page.push_str("\nknown interference of this kernel\n");
+    }
+    for fix in known {
+        let _ =
+            writeln!(page, "  {}: {} ({}; {})", fix.commit, fix.interference, fix.state.name(), fix.basis);
+    }
+}
+
+fn compared(page: &mut String, changes: &Changes) {
+    page.push_str("\nagainst the baseline\n");
+    for (what, lines) in [
+        ("worse", &changes.worse),
+        ("better", &changes.better),
+        ("new", &changes.new),
+        ("gone", &changes.gone),
+    ] {
+        lines.iter().for_each(|line| {
+            let _ = writeln!(page, "  {what}: {line}");
+        });
+    }
+    if *changes == Changes::default() {
+        page.push_str("  nothing changed\n");
+    }
+}
+
+fn tail(audited: &Audited) -> String {
+    let counts: Vec<_> =
+        counts(&audited.findings).into_iter().map(|(state, count)| format!("{count} {state}")).collect();
+    let choices = audited.findings.iter().filter(|finding| finding.optional).count();
+    let failed = audited.findings.iter().filter(|finding| finding.failed()).count();
+    let next = if failed == 0 {
+        "nothing to change; stillcore assess measures what it comes to".to_owned()
+    } else {
+        format!("next: stillcore isolate plan --cpus {}", audited.cpus)
+    };
+    format!(
+        "\n{} mechanisms: {}; {choices} of them are choices; {failed} fail\n{next}\n",
+        audited.findings.len(),
+        counts.join(", ")
+    )
+}

@@ -1,0 +1,167 @@
+//! `stillcore isolate apply`: carries a plan out. Stopped or failing, it takes back what it has changed.
+
+use super::State;
+use super::crash::Crashing;
+use super::target::Target;
+use clap::Args;
+use linux::isolate::apply::{Applied, Change, Observer, apply};
+use linux::isolate::change::Live;
+use linux::isolate::revert::revert;
+use linux::isolate::standing::{Head, Standing};
+use linux::machine::Root;
+use linux::sys::signals::EndSignals;
+use model::plan::Plan;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Arguments of `isolate apply`.
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArgs {
+    /// What to isolate.
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Where the journal is.
+    #[command(flatten)]
+    pub(crate) state: State,
+    /// Print one JSON object instead of a line a change.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// End the process before (2k) or after (2k+1) the k-th write: for tests.
+    #[arg(long, hide = true)]
+    pub(crate) crash_at: Option<u64>,
+}
+
+/// Plans and applies.
+pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    let plan = args.target.plan(&Root::open(Path::new("/"))?)?;
+    need_root()?;
+    let order = Order { plan: &plan, deployment: None, json: args.json, crash_at: args.crash_at };
+    let applied = carry_out(&order, &args.state, signals)?;
+    if args.json {
+        println!("{}", answer(&plan, &applied, "stillcore.isolate-apply/1")?);
+    } else {
+        print!("{}", summary(&plan, &applied));
+    }
+    Ok(exit_code(&applied))
+}
+
+/// What to carry out, and how to tell of it.
+pub(crate) struct Order<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) deployment: Option<&'a str>,
+    pub(crate) json: bool,
+    pub(crate) crash_at: Option<u64>,
+}
+
+/// Applies over the journal; on an error or a signal everything is taken back.
+pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> anyhow::Result<Applied> {
+    let plan = order.plan;
+    let state = state.path()?;
+    let mut standing = Standing::open(&state)?;
+    let head = Head::of(plan, order.deployment);
+    let goes_on = may_go_on(&mut standing, &head)?;
+    if !goes_on {
+        standing.end()?;
+        standing = Standing::open(&state)?;
+    }
+    let mut live = Live::new(&std::env::current_exe()?);
+    let mut settings = Crashing::new(&mut live, order.crash_at);
+    let mut told = |change: &Change| {
+        if !order.json {
+            println!("{}", line(change));
+        }
+    };
+    let mut stop = || signals.arrived().map(str::to_owned);
+    let mut observer = Observer { stop: &mut stop, told: &mut told };
+    match apply(plan, &head, &mut standing, &mut settings, &mut observer) {
+        Ok(applied) => Ok(applied),
+        Err(error) => {
+            let reverted = revert(standing, &mut settings)?;
+            let left = reverted.failed.len();
+            let what = if left == 0 {
+                format!("the {} changes made were taken back", reverted.undone.len())
+            } else {
+                format!("{left} changes could not be taken back: {}", reverted.failed.join("; "))
+            };
+            Err(anyhow::Error::from(error).context(what))
+        }
+    }
+}
+
+/// Whether the journal's changes are of the same order and boot, so that this call completes them. A journal of another boot has
+/// nothing left to say.
+fn may_go_on(standing: &mut Standing, head: &Head) -> anyhow::Result<bool> {
+    let Some(found) = standing.found()? else { return Ok(true) };
+    if !found.this_boot {
+        return Ok(false);
+    }
+    let same = found.head.isolated == head.isolated
+        && found.head.housekeeping == head.housekeeping
+        && found.head.deployment == head.deployment;
+    if same {
+        return Ok(true);
+    }
+    let what = match &found.head.deployment {
+        Some(name) => format!("deployment {name} is in place"),
+        None => format!("CPUs {} are isolated already", found.head.isolated),
+    };
+    anyhow::bail!("{what}: end that first with stillcore isolate undo")
+}
+
+/// Refuses to go on without root.
+pub(crate) fn need_root() -> anyhow::Result<()> {
+    if linux::sys::process::is_root() {
+        return Ok(());
+    }
+    anyhow::bail!("changing a machine needs root; stillcore isolate plan works without")
+}
+
+/// One change in a line.
+pub(crate) fn line(change: &Change) -> String {
+    let old = change.old.as_deref().unwrap_or("?");
+    match &change.reason {
+        None => format!("{:<24} {}  {old} -> {}", change.mechanism, change.target, change.new),
+        Some(reason) => {
+            format!("{:<24} {}  refused, stays {old}: {reason}", change.mechanism, change.target)
+        }
+    }
+}
+
+/// The end of the text answer.
+pub(crate) fn summary(plan: &Plan, applied: &Applied) -> String {
+    let mut text = format!(
+        "{} changes made, {} were already so, {} refused; tasks were looked for {} times, {} could not be moved\n",
+        applied.applied.len(),
+        applied.already.len(),
+        applied.refused.len(),
+        applied.rounds,
+        applied.stray.len()
+    );
+    for left in &plan.left {
+        let _ = writeln!(text, "left: {}: {}", left.mechanism, left.reason);
+    }
+    let boot: Vec<_> = plan.boot.iter().filter_map(|step| step.parameter.as_deref()).collect();
+    if !boot.is_empty() {
+        let _ = writeln!(text, "needs another boot: {}", boot.join(" "));
+    }
+    text.push_str("check with stillcore isolate verify; end with stillcore isolate undo\n");
+    text
+}
+
+/// The JSON answer.
+pub(crate) fn answer(plan: &Plan, applied: &Applied, schema: &str) -> anyhow::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(applied)?;
+    value["schema"] = schema.into();
+    value["cpus"] = serde_json::to_value(&plan.cpus)?;
+    value["isolated"] = serde_json::to_value(&plan.isolated)?;
+    value["housekeeping"] = serde_json::to_value(&plan.housekeeping)?;
+    value["placement"] = serde_json::to_value(plan.placement)?;
+    value["boot"] = serde_json::to_value(&plan.boot)?;
+    value["left"] = serde_json::to_value(&plan.left)?;
+    Ok(value)
+}
+
+/// 2 where the kernel refused something or tasks stayed.
+pub(crate) fn exit_code(applied: &Applied) -> u8 {
+    if applied.refused.is_empty() && applied.stray.is_empty() { 0 } else { 2 }
+}

@@ -1,0 +1,81 @@
+//! `stillcore isolate deployment`: the six multicore deployments of the IEEE Access 2020 paper, Table 1.
+
+use super::State;
+use super::apply::{Order, answer, carry_out, exit_code, need_root, summary};
+use super::plan::text;
+use clap::Args;
+use linux::isolate::Catalogue;
+use linux::isolate::deployment::{ALL, Deployed, Deployment, deploy};
+use linux::machine::{self, Root};
+use linux::sys::signals::EndSignals;
+use std::path::Path;
+
+/// Arguments of `isolate deployment`.
+#[derive(Debug, Args)]
+pub(crate) struct DeploymentArgs {
+    /// CHM, HM, HMI, M, MI or Single: what is on of C-states, Hyper-threading, Multicore, Isolated CPUs.
+    #[arg(value_parser = named)]
+    pub(crate) name: Deployment,
+    /// Only print what would be changed.
+    #[arg(long)]
+    pub(crate) plan: bool,
+    /// Where the journal is.
+    #[command(flatten)]
+    pub(crate) state: State,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn named(text: &str) -> Result<Deployment, String> {
+    let found = ALL.iter().find(|deployment| deployment.name.eq_ignore_ascii_case(text));
+    found
+        .copied()
+        .ok_or_else(|| format!("{text:?} is no deployment; there are CHM, HM, HMI, M, MI and Single"))
+}
+
+/// Plans and, unless only the plan is wanted, applies.
+pub(crate) fn run(args: &DeploymentArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    let root = Root::open(Path::new("/"))?;
+    let machine = machine::read(&root)?;
+    let deployed = deploy(&root, &machine, &Catalogue::embedded()?, args.name)?;
+    if args.plan {
+        return show(args, &deployed);
+    }
+    need_root()?;
+    let order =
+        Order { plan: &deployed.plan, deployment: Some(args.name.name), json: args.json, crash_at: None };
+    let applied = carry_out(&order, &args.state, signals)?;
+    if args.json {
+        let mut value = answer(&deployed.plan, &applied, "stillcore.isolate-deployment/1")?;
+        add(args, &deployed, &mut value);
+        println!("{value}");
+    } else {
+        print!("{}{}", summary(&deployed.plan, &applied), told(args, &deployed));
+    }
+    Ok(exit_code(&applied))
+}
+
+fn show(args: &DeploymentArgs, deployed: &Deployed) -> anyhow::Result<u8> {
+    if args.json {
+        let mut value = serde_json::to_value(&deployed.plan)?;
+        value["schema"] = "stillcore.isolate-deployment/1".into();
+        add(args, deployed, &mut value);
+        println!("{value}");
+    } else {
+        print!("{}{}", text(&deployed.plan), told(args, deployed));
+    }
+    Ok(0)
+}
+
+fn add(args: &DeploymentArgs, deployed: &Deployed, value: &mut serde_json::Value) {
+    value["deployment"] = args.name.name.into();
+    value["measure"] = deployed.measure.into();
+    value["not_applicable"] = deployed.not_applicable.clone().into();
+}
+
+fn told(args: &DeploymentArgs, deployed: &Deployed) -> String {
+    let not_applicable = deployed.not_applicable.iter().map(|reason| format!("not applicable: {reason}\n"));
+    let measure = format!("deployment {}: measure CPU {}\n", args.name.name, deployed.measure);
+    not_applicable.chain([measure]).collect()
+}

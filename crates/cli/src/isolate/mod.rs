@@ -1,0 +1,77 @@
+//! `stillcore isolate`: one file a verb.
+
+pub(crate) mod apply;
+mod crash;
+pub(crate) mod deployment;
+pub(crate) mod plan;
+pub(crate) mod status;
+pub(crate) mod target;
+pub(crate) mod undo;
+pub(crate) mod verify;
+
+use clap::{Args, Subcommand};
+use linux::sys::signals::EndSignals;
+use std::path::PathBuf;
+
+/// Verbs under `isolate`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum IsolateVerb {
+    /// Print what apply would change, in order, and what it cannot; nothing is written.
+    Plan(plan::PlanArgs),
+    /// Carry the plan out; every change is written down first, and undone by undo.
+    Apply(apply::ApplyArgs),
+    /// Compare the machine with what was applied, once or for as long as it is watched.
+    Verify(verify::VerifyArgs),
+    /// Give every changed value back.
+    Undo(undo::UndoArgs),
+    /// Tell what is applied.
+    Status(status::StatusArgs),
+    /// Put the machine into one of the IEEE Access paper's six multicore deployments; undo ends it.
+    Deployment(deployment::DeploymentArgs),
+}
+
+/// Where the journal is.
+#[derive(Debug, Args)]
+pub(crate) struct State {
+    /// Directory of the journal [default: /var/lib/stillcore].
+    #[arg(long = "state", value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+impl State {
+    /// The directory.
+    pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let default = || linux::session::default_state(home.as_deref());
+        self.dir
+            .clone()
+            .or_else(default)
+            .ok_or_else(|| anyhow::anyhow!("no home directory: give --state DIR"))
+    }
+}
+
+impl IsolateVerb {
+    /// Whether answers and errors are to be JSON.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Plan(args) => args.json,
+            Self::Apply(args) => args.json,
+            Self::Verify(args) => args.json,
+            Self::Undo(args) => args.json,
+            Self::Status(args) => args.json,
+            Self::Deployment(args) => args.json,
+        }
+    }
+
+    /// Runs the verb; returns the exit status.
+    pub(crate) fn run(&self, signals: &EndSignals) -> anyhow::Result<u8> {
+        match self {
+            Self::Plan(args) => plan::run(args),
+            Self::Apply(args) => apply::run(args, signals),
+            Self::Verify(args) => verify::run(args, signals),
+            Self::Undo(args) => undo::run(args),
+            Self::Status(args) => status::run(args),
+            Self::Deployment(args) => deployment::run(args, signals),
+        }
+    }
+}

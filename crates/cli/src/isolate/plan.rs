@@ -1,0 +1,131 @@
+//! `stillcore isolate plan`: what `apply` would change, in order, and what it cannot.
+
+use super::target::Target;
+use clap::Args;
+use linux::machine::Root;
+use model::plan::{Plan, Step, StepKind};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `isolate plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// What to isolate.
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Plan for a captured machine: a directory or tar archive of `stillcore snapshot`.
+    #[arg(long, value_name = "DIR|TAR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Print one JSON object instead of the list.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Prints the plan.
+pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
+    let root = match &args.root {
+        Some(path) => Root::open(path)?,
+        None => Root::open(Path::new("/"))?,
+    };
+    let plan = args.target.plan(&root)?;
+    if args.json {
+        println!("{}", serde_json::to_string(&with_schema(&plan)?)?);
+    } else {
+        print!("{}", text(&plan));
+    }
+    Ok(0)
+}
+
+fn with_schema(plan: &Plan) -> anyhow::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(plan)?;
+    value["schema"] = "stillcore.isolate-plan/1".into();
+    Ok(value)
+}
+
+/// The plan as a page of text.
+pub(crate) fn text(plan: &Plan) -> String {
+    let mut page = format!(
+        "plan to isolate CPUs {}, leaving {} for everything else\nplacement: {:?}; {}\n",
+        plan.isolated, plan.housekeeping, plan.placement, plan.placement_reason
+    )
+    .replace("placement: Boot", "placement: boot")
+    .replace("placement: Partition", "placement: partition")
+    .replace("placement: Cpuset", "placement: cpuset")
+    .replace("placement: Affinity", "placement: affinity");
+    now(&mut page, plan);
+    if !plan.boot.is_empty() {
+        page.push_str("\nat the next boot\n");
+        let parameters: Vec<_> = plan.boot.iter().filter_map(|step| step.parameter.as_deref()).collect();
+        if !parameters.is_empty() {
+            let _ = writeln!(page, "  kernel command line: {}", parameters.join(" "));
+        }
+        for step in plan.boot.iter().filter(|step| step.parameter.is_none()) {
+            let _ = writeln!(page, "  {:<28} {}", step.mechanism, step.what);
+        }
+    }
+    if !plan.left.is_empty() {
+        page.push_str("\nleft as it is\n");
+        for left in &plan.left {
+            let _ = writeln!(page, "  {:<28} {}", left.mechanism, left.reason);
+        }
+    }
+    page
+}
+
+fn now(page: &mut String, plan: &Plan) {
+    if plan.steps.is_empty() {
+        page.push_str("\nnothing to change now\n");
+        return;
+    }
+    let _ = writeln!(page, "\nnow, in this order ({} changes)", plan.steps.len());
+    for (mechanism, steps) in grouped(&plan.steps) {
+        let first = steps[0];
+        let _ = writeln!(page, "  {mechanism}{}", if first.risky { "  (risky)" } else { "" });
+        for line in lines(&steps) {
+            let _ = writeln!(page, "      {line}");
+        }
+        let _ = writeln!(page, "      why: {}", first.why);
+        let _ = writeln!(page, "      costs: {}", first.cost);
+    }
+}
+
+/// Steps of one mechanism that follow one another.
+fn grouped(steps: &[Step]) -> Vec<(&str, Vec<&Step>)> {
+    let mut groups: Vec<(&str, Vec<&Step>)> = Vec::new();
+    for step in steps {
+        match groups.last_mut() {
+            Some((mechanism, group)) if *mechanism == step.mechanism => group.push(step),
+            _ => groups.push((&step.mechanism, vec![step])),
+        }
+    }
+    groups
+}
+
+/// A line a change; tasks that make the same change are told together.
+fn lines(steps: &[&Step]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut tasks = BTreeMap::<(&str, &str), Vec<&str>>::new();
+    for step in steps {
+        let old = step.old.as_deref().unwrap_or("?");
+        match step.kind {
+            StepKind::Task => {
+                tasks.entry((old, &step.new)).or_default().push(name(&step.target));
+            }
+            StepKind::Affinities => lines.push("remember where every task and interrupt may run".to_owned()),
+            _ => lines.push(format!("{}  {old} -> {}", step.target, step.new)),
+        }
+    }
+    for ((old, new), names) in tasks {
+        let shown = names.iter().take(6).copied().collect::<Vec<_>>().join(", ");
+        let more = if names.len() > 6 { format!(" and {} more", names.len() - 6) } else { String::new() };
+        let tasks = if names.len() == 1 { "task" } else { "tasks" };
+        lines.push(format!("{} {tasks}  {old} -> {new}  ({shown}{more})", names.len()));
+    }
+    lines
+}
+
+/// The name of a task, of `PID/STARTTIME/NAME`.
+fn name(target: &str) -> &str {
+    target.splitn(3, '/').nth(2).unwrap_or(target)
+}

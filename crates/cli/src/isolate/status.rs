@@ -1,0 +1,68 @@
+//! `stillcore isolate status`: what stands.
+
+use super::State;
+use clap::Args;
+use linux::isolate::standing::{self, Found};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Arguments of `isolate status`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Where the journal is.
+    #[command(flatten)]
+    pub(crate) state: State,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Tells.
+pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<u8> {
+    let state = args.state.path()?;
+    let found = standing::find(&state)?;
+    if args.json {
+        println!("{}", answer(found.as_ref())?);
+    } else {
+        print!("{}", text(found.as_ref()));
+    }
+    Ok(0)
+}
+
+fn counts(found: &Found) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for entry in &found.open {
+        *counts.entry(entry.id.as_str()).or_default() += 1;
+    }
+    counts
+}
+
+fn text(found: Option<&Found>) -> String {
+    let Some(found) = found else { return "nothing is isolated by stillcore\n".to_owned() };
+    let head = &found.head;
+    let what = match &head.deployment {
+        Some(name) => format!("deployment {name}"),
+        None => format!("CPUs {} isolated, {} keep house", head.isolated, head.housekeeping),
+    };
+    if !found.this_boot {
+        return format!(
+            "{what}, in an earlier boot: nothing of it is left; stillcore isolate undo ends the record\n"
+        );
+    }
+    let mut text = format!("{what}; {} changes stand\n", found.open.len());
+    for (mechanism, count) in counts(found) {
+        let _ = writeln!(text, "{count:>6}  {mechanism}");
+    }
+    text
+}
+
+fn answer(found: Option<&Found>) -> anyhow::Result<serde_json::Value> {
+    let mut value = serde_json::json!({ "schema": "stillcore.isolate-status/1", "isolated": null });
+    if let Some(found) = found {
+        value = serde_json::to_value(&found.head)?;
+        value["schema"] = "stillcore.isolate-status/1".into();
+        value["this_boot"] = found.this_boot.into();
+        value["changes"] = serde_json::to_value(counts(found))?;
+    }
+    Ok(value)
+}

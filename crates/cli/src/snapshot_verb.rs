@@ -1,0 +1,76 @@
+//! `stillcore snapshot`: takes what an audit reads, so that the machine can be audited elsewhere.
+
+use clap::Args;
+use linux::isolate::Catalogue;
+use linux::isolate::fixes::Fixes;
+use linux::machine::{self, Root, Selection};
+use model::Error;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `snapshot`.
+#[derive(Debug, Args)]
+pub(crate) struct SnapshotArgs {
+    /// New file, if it ends in .tar, or new or empty directory [default: stillcore-snapshot-TIME.tar].
+    #[arg(long, value_name = "FILE.tar|DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only print which files would be taken.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const TAKEN: &str = "taken: settings of /proc and /sys, the kernel command line and build options; of tasks the name, parent, start, \
+where they may run and where they last ran; which units start by themselves. No other environment, command lines, file names, \
+addresses or host name.";
+
+/// Takes one.
+pub(crate) fn run(args: &SnapshotArgs) -> anyhow::Result<u8> {
+    let root = Root::open(Path::new("/"))?;
+    let mut selection = Catalogue::embedded()?.selection();
+    let fixes = Fixes::embedded()?.selection();
+    selection.names.extend(fixes.names);
+    selection.functions.extend(fixes.functions);
+    if args.list {
+        for file in machine::planned(&root, &selection) {
+            println!("/{}", file.trim_start_matches('/'));
+        }
+        return Ok(0);
+    }
+    let out = args.out.clone().unwrap_or_else(default_out);
+    take(&root, &out, &selection)?;
+    if args.json {
+        println!("{}", serde_json::json!({ "schema": "stillcore.snapshot/1", "out": out }));
+    } else {
+        println!("{}\n{TAKEN}\naudit it anywhere: stillcore audit --root {}", out.display(), out.display());
+    }
+    Ok(0)
+}
+
+fn default_out() -> PathBuf {
+    format!("stillcore-snapshot-{}.tar", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ")).into()
+}
+
+/// Leaves nothing behind when it fails.
+fn take(root: &Root, out: &Path, selection: &Selection) -> Result<(), Error> {
+    if out.extension().is_none_or(|end| end != "tar") {
+        let was_there = out.is_dir();
+        return machine::capture(root, out, selection).inspect_err(|error| {
+            // A directory that was in use before is not ours to remove.
+            if !matches!(error, Error::Invalid { .. }) && !was_there {
+                let _ = std::fs::remove_dir_all(out);
+            }
+        });
+    }
+    if out.exists() {
+        return Err(Error::invalid(out.display(), "it exists", "a new file"));
+    }
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let tree = folder.join(format!(".stillcore-snapshot-{}", std::process::id()));
+    let taken = machine::capture(root, &tree, selection).and_then(|()| machine::pack(&tree, out));
+    let _ = std::fs::remove_dir_all(&tree);
+    taken.inspect_err(|_| {
+        let _ = std::fs::remove_file(out);
+    })
+}
