@@ -1,9 +1,10 @@
 # What isolation is put through in a lab guest. Runs under busybox sh as root in /root; leaves its evidence for guest_isolate.rs.
-# Facts only: nothing is judged here. Arguments: the CPUs to isolate, and how many crash points to try at most.
+# Facts only: nothing is judged here. Arguments: the CPUs to isolate, the mask of one of them, how many crash points to try at most.
 
 stillcore=/usr/bin/stillcore
 cpus=$1
-most=$2
+mask=$2
+most=$3
 
 state() {
     $stillcore internal state >$1
@@ -16,10 +17,10 @@ $stillcore isolate apply --cpus $cpus >warm-up.log 2>&1
 $stillcore isolate undo >>warm-up.log 2>&1
 
 # A task that forks all the time, on the CPUs to be isolated.
-/bin/busybox taskset -p 4 $$ >/dev/null 2>&1
+/bin/busybox taskset -p $mask $$ >/dev/null 2>&1
 /bin/busybox sh -c 'while :; do /bin/busybox true & wait; done' &
 victim=$!
-/bin/busybox taskset -p f $$ >/dev/null 2>&1
+/bin/busybox taskset -p ff $$ >/dev/null 2>&1
 
 state before.json
 $stillcore isolate plan --cpus $cpus >plan.txt 2>&1

@@ -130,13 +130,18 @@ pub(crate) fn line(change: &Change) -> String {
 /// The end of the text answer.
 pub(crate) fn summary(plan: &Plan, applied: &Applied) -> String {
     let mut text = format!(
-        "{} changes made, {} were already so, {} refused; tasks were looked for {} times, {} could not be moved\n",
+        "{} changes made, {} were already so, {} cannot be moved, {} refused; tasks were looked for {} times, {} could not be moved\n",
         applied.applied.len(),
         applied.already.len(),
+        applied.immovable.len(),
         applied.refused.len(),
         applied.rounds,
         applied.stray.len()
     );
+    for refused in &applied.fallback {
+        let reason = refused.reason.as_deref().unwrap_or_default();
+        let _ = writeln!(text, "no {}: affinities alone keep tasks away ({reason})", refused.mechanism);
+    }
     for left in &plan.left {
         let _ = writeln!(text, "left: {}: {}", left.mechanism, left.reason);
     }

@@ -3,7 +3,9 @@
 pub(crate) mod apply;
 mod crash;
 pub(crate) mod deployment;
+pub(crate) mod persist;
 pub(crate) mod plan;
+pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod target;
 pub(crate) mod undo;
@@ -22,10 +24,14 @@ pub(crate) enum IsolateVerb {
     Apply(apply::ApplyArgs),
     /// Compare the machine with what was applied, once or for as long as it is watched.
     Verify(verify::VerifyArgs),
+    /// Run a command on the isolated CPUs.
+    Run(run::RunArgs),
     /// Give every changed value back.
     Undo(undo::UndoArgs),
     /// Tell what is applied.
     Status(status::StatusArgs),
+    /// Write files of stillcore's own that bring the isolation back after a boot.
+    Persist(persist::PersistArgs),
     /// Put the machine into one of the IEEE Access paper's six multicore deployments; undo ends it.
     Deployment(deployment::DeploymentArgs),
 }
@@ -57,8 +63,10 @@ impl IsolateVerb {
             Self::Plan(args) => args.json,
             Self::Apply(args) => args.json,
             Self::Verify(args) => args.json,
+            Self::Run(_) => false,
             Self::Undo(args) => args.json,
             Self::Status(args) => args.json,
+            Self::Persist(args) => args.json,
             Self::Deployment(args) => args.json,
         }
     }
@@ -69,8 +77,10 @@ impl IsolateVerb {
             Self::Plan(args) => plan::run(args),
             Self::Apply(args) => apply::run(args, signals),
             Self::Verify(args) => verify::run(args, signals),
+            Self::Run(args) => run::run(args),
             Self::Undo(args) => undo::run(args),
             Self::Status(args) => status::run(args),
+            Self::Persist(args) => persist::run(args),
             Self::Deployment(args) => deployment::run(args, signals),
         }
     }

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<u8> {
 
 fn counts(found: &Found) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
-    for entry in &found.open {
+    for entry in found.open.iter().filter(|entry| entry.kind.is_some()) {
         *counts.entry(entry.id.as_str()).or_default() += 1;
     }
     counts
@@ -49,7 +49,7 @@ fn text(found: Option<&Found>) -> String {
             "{what}, in an earlier boot: nothing of it is left; stillcore isolate undo ends the record\n"
         );
     }
-    let mut text = format!("{what}; {} changes stand\n", found.open.len());
+    let mut text = format!("{what}; {} changes stand\n", counts(found).values().sum::<usize>());
     for (mechanism, count) in counts(found) {
         let _ = writeln!(text, "{count:>6}  {mechanism}");
     }

@@ -40,6 +40,10 @@ pub struct Applied {
     pub applied: Vec<Change>,
     /// Changes that were not needed: mechanism and target.
     pub already: Vec<Change>,
+    /// Interrupts that the kernel lets nobody move: those of one CPU, and those that their driver manages.
+    pub immovable: Vec<Change>,
+    /// What the kernel refused of the placement: affinities alone then keep tasks away.
+    pub fallback: Vec<Change>,
     /// Changes that the kernel refused.
     pub refused: Vec<Change>,
     /// Rounds of looking for stray tasks.
@@ -142,6 +146,12 @@ impl Work<'_, '_> {
             (Ok(()), Some(now)) if reached(step, now) => None,
             (Ok(()), Some(now)) => Some(format!("it reads back {now:?}")),
         };
+        if let Err(error) = &written
+            && lets_nobody(step, error)
+        {
+            self.immovable(step, old);
+            return (seq, Phase::Undone, None);
+        }
         let Some(reason) = reason else {
             let made = change(step, old);
             (self.observer.told)(&made);
@@ -188,6 +198,11 @@ impl Work<'_, '_> {
             }
         }
         self.done.applied.retain(|change| change.mechanism != mechanism);
+        let (of_placement, others) = std::mem::take(&mut self.done.refused)
+            .into_iter()
+            .partition(|change| change.mechanism == mechanism);
+        self.done.fallback = of_placement;
+        self.done.refused = others;
     }
 
     fn strays(&mut self, isolated: &Cpus, housekeeping: &Cpus) -> Result<(), Error> {
@@ -207,11 +222,31 @@ impl Work<'_, '_> {
         Ok(())
     }
 
+    fn immovable(&mut self, step: &Step, old: Option<String>) {
+        let reason =
+            "the kernel lets nobody move it: it belongs to one CPU, or its driver manages it".to_owned();
+        let stays = Change { reason: Some(reason), ..change(step, old) };
+        (self.observer.told)(&stays);
+        // Verifying later must not take it for a newcomer.
+        let _ = self.standing.note(&step.target);
+        self.done.immovable.push(stays);
+    }
+
     fn refuse(&mut self, step: &Step, old: Option<String>, reason: String) {
         let refused = Change { reason: Some(reason), ..change(step, old) };
         (self.observer.told)(&refused);
         self.done.refused.push(refused);
     }
+}
+
+/// EIO up to 6.11, EPERM from 6.12 on (`kernel/irq/proc.c`).
+fn lets_nobody(step: &Step, error: &Error) -> bool {
+    let refused = [rustix::io::Errno::IO, rustix::io::Errno::PERM].map(rustix::io::Errno::raw_os_error);
+    let code = match error {
+        Error::Os { source, .. } => source.raw_os_error(),
+        _ => None,
+    };
+    step.target.starts_with("/proc/irq/") && code.is_some_and(|code| refused.contains(&code))
 }
 
 fn change(step: &Step, old: Option<String>) -> Change {

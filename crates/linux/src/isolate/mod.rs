@@ -5,9 +5,11 @@ mod audit;
 pub mod catalogue;
 pub mod change;
 pub mod deployment;
+mod enter;
 pub mod fixes;
 mod heirs;
 pub mod journal;
+pub mod persist;
 mod placement;
 mod plan;
 mod probe;
@@ -20,4 +22,5 @@ pub mod verify;
 
 pub use audit::{audit, snapshot, values};
 pub use catalogue::{Catalogue, Mechanism, mechanisms_page};
+pub use enter::enter;
 pub use plan::{Request, plan};

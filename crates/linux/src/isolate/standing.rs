@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// The id of the first entry.
 const HEAD: &str = "isolation";
 
+/// The id of entries that change nothing.
+const NOTE: &str = "note";
+
 /// What stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
@@ -121,6 +124,12 @@ impl Standing {
     pub fn begin(&mut self, head: &Head) -> Result<(), Error> {
         let text = serde_json::to_string(head).map_err(|error| Error::failed("the journal", error))?;
         let entry = self.entry(HEAD, None, "cpus", None, &text);
+        self.append(&[entry])
+    }
+
+    /// Writes down what was found to be immovable, so that it is known later.
+    pub fn note(&mut self, target: &str) -> Result<(), Error> {
+        let entry = self.entry(NOTE, None, target, None, "immovable");
         self.append(&[entry])
     }
 

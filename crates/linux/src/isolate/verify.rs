@@ -4,6 +4,7 @@
 use super::audit::audit;
 use super::catalogue::Catalogue;
 use super::change::{Settings, value};
+use super::journal::Entry;
 use super::standing::Found;
 use super::stray::strays;
 use crate::error::Error;
@@ -92,7 +93,8 @@ fn newcomers(root: &Root, found: &Found, verified: &mut Verified) {
 
 /// Mechanisms that were changed and are not effective: the value holds, and does not do what it should.
 fn effective(root: &Root, machine: &model::Machine, catalogue: &Catalogue, found: &Found) -> Vec<Finding> {
-    let changed: BTreeSet<_> = found.open.iter().map(|entry| entry.id.as_str()).collect();
+    let made = |entry: &&Entry| entry.kind.is_some_and(|kind| kind != StepKind::Affinities);
+    let changed: BTreeSet<_> = found.open.iter().filter(made).map(|entry| entry.id.as_str()).collect();
     // Affinities of tasks and interrupts are told one by one above.
     let told = ["user-tasks", "kthread-affinity", "kswapd-affinity", "irq-affinity"];
     let findings = audit(root, machine, catalogue, &found.head.cpus);

@@ -31,14 +31,22 @@ fn required(root: &Root, name: &str) -> Result<Cpus, Error> {
     cpus.ok_or_else(|| Error::invalid(root.at(&file).display(), found(), "the list of online CPUs"))
 }
 
-/// `isolcpus=domain` in sysfs, and isolated partitions in the root control group: until 7.0 the former does not know of the
-/// latter.
+/// `isolcpus=domain` in sysfs, and isolated partitions: until 7.0 the former does not know of the latter. The root control group lists
+/// them from 6.7 on; before, each partition is asked.
 fn isolated(root: &Root) -> Cpus {
     let boot = root.cpus(&format!("{CPU}/isolated")).unwrap_or_default();
-    let partitions = mounts::find(root, "cgroup2", "/sys/fs/cgroup")
-        .and_then(|cgroup| root.cpus(&format!("{cgroup}/cpuset.cpus.isolated")))
-        .unwrap_or_default();
-    boot.or(&partitions)
+    let Some(cgroup) = mounts::find(root, "cgroup2", "/sys/fs/cgroup") else { return boot };
+    let listed = root.cpus(&format!("{cgroup}/cpuset.cpus.isolated"));
+    boot.or(&listed.unwrap_or_else(|| partitions(root, &cgroup)))
+}
+
+/// The CPUs of valid isolated partitions; a valid one is a child of a valid one, so they lie near the root.
+fn partitions(root: &Root, cgroup: &str) -> Cpus {
+    let files =
+        ["*", "*/*"].iter().flat_map(|depth| root.glob(&format!("{cgroup}/{depth}/cpuset.cpus.partition")));
+    let held = files.filter(|file| root.maybe(file).as_deref() == Some("isolated"));
+    let cpus = held.filter_map(|file| root.cpus(file.strip_suffix(".partition")?));
+    cpus.fold(Cpus::default(), |all, cpus| all.or(&cpus))
 }
 
 /// Kernels without the parameter print `(null)`, or nothing.

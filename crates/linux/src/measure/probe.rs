@@ -7,6 +7,7 @@ use super::noise::{self, Dial};
 use super::ring::{Ring, State};
 use super::spec::{LoopResult, ProbeReport, ProbeSpec};
 use super::wakeup;
+use crate::isolate;
 use crate::sys::counter::Counter;
 use crate::sys::{clock, memory, sched, spawn};
 use model::Cpus;
@@ -24,7 +25,7 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     // SAFETY: the parent placed the ring at this number (sys/spawn.rs), and nothing else in this process owns it.
     let file = unsafe { OwnedFd::from_raw_fd(spawn::SHARED_FD) };
     let mut ring = Ring::map(&file)?;
-    sched::pin(&Cpus::one(spec.cpu))?;
+    isolate::enter(&Cpus::one(spec.cpu))?;
     let memory_unlocked = memory::lock_on_fault().err().map(|error| error.to_string());
     let (policy_asked, policy_refused) = set_policy(spec.priority)?;
     let dial = (spec.kind == ProbeKind::Noise).then(|| Dial::calibrate(spec.threshold_ns));

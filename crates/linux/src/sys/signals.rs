@@ -47,6 +47,19 @@ impl EndSignals {
     }
 }
 
+/// Lets the signals of [`EndSignals::block`] through again, for the program that this process is about to become.
+pub fn unblock_end() {
+    // SAFETY: the set is initialised before use, and all calls get valid pointers.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        END.iter().for_each(|(signal, _)| {
+            libc::sigaddset(&raw mut set, *signal);
+        });
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
 /// Ignores the signals that ask a program to end, in processes that must outlive their parent's Ctrl-C.
 pub fn ignore_end() {
     for (signal, _) in END {

@@ -22,7 +22,7 @@ mod swaps;
 mod tasks;
 mod units;
 
-pub(super) use partition::mounted as partition_mount;
+pub(super) use partition::{mounted as partition_mount, owner as partition_of};
 pub(super) use remedy::elsewhere_of;
 
 use super::catalogue::{Mechanism, Probe, Want};

@@ -80,6 +80,12 @@ pub(in crate::isolate) fn mounted(root: &Root) -> Option<String> {
     })
 }
 
+/// The group whose partition has all these CPUs.
+pub(in crate::isolate) fn owner(root: &Root, cpus: &Cpus) -> Option<String> {
+    let own = |partition: &Partition| partition.state == "isolated" && cpus.is_subset(&partition.cpus);
+    partitions(root).into_iter().find(own).map(|partition| partition.group)
+}
+
 fn partitions(root: &Root) -> Vec<Partition> {
     let Some(place) = mounted(root) else { return Vec::new() };
     let below = (1..=DEPTH)

@@ -1,0 +1,191 @@
+//! Which way of isolating leaves fewer unwanted events: nothing, the replication's manual steps, all of Table III by hand, two tuned
+//! profiles, and stillcore; each in a fresh guest of the same kernel and boot line, under the same disturbances.
+//! `cargo bench -p stillcore --bench isolation [-- --kernel K --repetitions N --seconds N]`; needs QEMU and the binary for guests.
+//!
+//! Prints unwanted events (every class but the probe's own) on the isolated core per 10 s of the disturbed phase, a row a cell and a
+//! table of medians. Guest counts are exact; guest times mean nothing and are not printed. It judges nothing.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::Path;
+use std::process::Command;
+use study::{Cell, Store, Study};
+
+const METHODS: [&str; 6] =
+    ["nothing", "replication", "table3", "tuned-cpu-partitioning", "tuned-realtime", "stillcore"];
+
+/// Command lines: as the lab boots, and without isolation at boot.
+const BOOTS: [(&str, &str); 2] =
+    [("isolated", ""), ("plain", "isolcpus= nohz_full= rcu_nocbs= irqaffinity=")];
+
+#[derive(Debug)]
+struct Failed(String);
+
+impl Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+impl Failed {
+    fn because(what: impl Display) -> Self {
+        Self(what.to_string())
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let option = |name: &str, default: &str| {
+        let value = arguments.iter().position(|word| word == name).and_then(|at| arguments.get(at + 1));
+        value.cloned().unwrap_or_else(|| default.to_owned())
+    };
+    let repetitions = option("--repetitions", "3").parse().unwrap_or(3);
+    let seconds = option("--seconds", "20").parse().unwrap_or(20);
+    let program = option("--program", env!("CARGO_BIN_EXE_stillcore"));
+    let plan = Plan { kernel: option("--kernel", "6.1"), seconds, program };
+    if let Err(error) = compare(&plan, repetitions) {
+        eprintln!("study: {error}");
+        std::process::exit(1);
+    }
+}
+
+struct Plan {
+    kernel: String,
+    seconds: u64,
+    /// The static command that guests run.
+    program: String,
+}
+
+fn compare(plan: &Plan, repetitions: u32) -> Result<(), Failed> {
+    let study = Study {
+        schema: study::STUDY_SCHEMA.to_owned(),
+        name: format!("isolation-{}-{}s", plan.kernel, plan.seconds),
+        seed: 1,
+        factors: BTreeMap::from([
+            ("method".to_owned(), METHODS.iter().map(|method| json!(method)).collect()),
+            ("boot".to_owned(), BOOTS.iter().map(|(boot, _)| json!(boot)).collect()),
+        ]),
+        repetitions,
+    };
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&study.name);
+    let cells = study.cells().map_err(Failed::because)?;
+    println!(
+        "unwanted events on isolated core 2 per 10 s of the disturbed phase; kernel {}, {} s a phase, {} cells",
+        plan.kernel,
+        plan.seconds,
+        cells.len()
+    );
+    let run = |cell: &Cell| {
+        let result = one(plan, cell).unwrap_or_else(|error| json!({ "failed": error.to_string() }));
+        println!("{:<10} {:<24} {}", text(cell, "boot"), text(cell, "method"), row(&result));
+        Ok::<_, Failed>(result)
+    };
+    let progress = study::run(&cells, &Store::new(&directory), run).map_err(Failed::because)?;
+    if progress.resumed > 0 {
+        println!("{} cells were taken from an earlier call", progress.resumed);
+    }
+    table(&progress.results);
+    Ok(())
+}
+
+fn text<'a>(cell: &'a Cell, factor: &str) -> &'a str {
+    cell.factors[factor].as_str().unwrap_or_default()
+}
+
+fn one(plan: &Plan, cell: &Cell) -> Result<Value, Failed> {
+    let mut last = Failed::because("no attempt");
+    // Emulated CPUs of a crowded host hang now and then; such a guest is booted again.
+    for _ in 0..3 {
+        match boot(plan, cell) {
+            Ok(result) => return Ok(result),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn boot(plan: &Plan, cell: &Cell) -> Result<Value, Failed> {
+    let place = tempfile::tempdir().map_err(Failed::because)?;
+    let out = place.path().join("lab");
+    let method = text(cell, "method");
+    let append = BOOTS.iter().find(|(boot, _)| *boot == text(cell, "boot")).map_or("", |(_, append)| append);
+    let packages = if method.starts_with("tuned") { "busybox-static,tuned" } else { "busybox-static" };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/isolation.sh");
+    let mut command = Command::new(&plan.program);
+    command.args(["lab", "run", "--kernel", &plan.kernel, "--append", append, "--packages", packages]);
+    command.args(["--memory", "3000", "--timeout", &format!("{}s", 180 + 6 * plan.seconds)]);
+    command.arg("--add").arg(format!("{}:/root/cell.sh", script.display())).arg("--out").arg(&out);
+    command.args(["--", "/bin/busybox", "sh", "/root/cell.sh", method, &format!("{}s", plan.seconds)]);
+    let output = command.output().map_err(Failed::because)?;
+    if !output.status.success() {
+        let told = String::from_utf8_lossy(&output.stderr);
+        return Err(Failed(told.lines().last().unwrap_or("no reason given").to_owned()));
+    }
+    read(&out.join("root"))
+}
+
+/// Counts of the disturbed phase, per 10 s, by class; refused where events were lost.
+fn read(root: &Path) -> Result<Value, Failed> {
+    let json = |name: &str| -> Result<Value, Failed> {
+        let text = std::fs::read_to_string(root.join(name)).map_err(Failed::because)?;
+        serde_json::from_str(&text).map_err(Failed::because)
+    };
+    let (run, analysis, audit) = (json("run/run.json")?, json("run/analysis.json")?, json("audit.json")?);
+    if run["losses"]["trace_events"] != 0 {
+        return Err(Failed::because("trace events were lost"));
+    }
+    let windows = analysis["events"].as_array().ok_or_else(|| Failed::because("no events"))?;
+    let disturbed: Vec<_> = windows.iter().filter(|window| window["phase"] == "disturbed").collect();
+    let seconds: f64 =
+        disturbed.iter().filter_map(|window| window["duration_ns"].as_f64()).sum::<f64>() / 1e9;
+    let mut classes: BTreeMap<String, f64> = BTreeMap::new();
+    for class in disturbed.iter().flat_map(|window| window["classes"].as_array().into_iter().flatten()) {
+        let name = class["class"].as_str().unwrap_or_default();
+        if name != "self" && name != "exception" {
+            *classes.entry(name.to_owned()).or_default() += class["count"].as_f64().unwrap_or(0.0);
+        }
+    }
+    if seconds <= 0.0 {
+        return Err(Failed::because("no disturbed window"));
+    }
+    classes.values_mut().for_each(|count| *count *= 10.0 / seconds);
+    let all: f64 = classes.values().sum();
+    classes.retain(|_, count| *count > 0.0);
+    Ok(json!({ "per_10s": all, "classes": classes, "audit_failures": audit["failed"] }))
+}
+
+fn row(result: &Value) -> String {
+    if let Some(why) = result["failed"].as_str() {
+        return format!("failed: {why}");
+    }
+    let classes = result["classes"].as_object().into_iter().flatten();
+    let classes: Vec<_> =
+        classes.map(|(class, count)| format!("{class} {:.1}", count.as_f64().unwrap_or(0.0))).collect();
+    format!("{:>9.1}  ({})", result["per_10s"].as_f64().unwrap_or(0.0), classes.join(", "))
+}
+
+/// Medians over the repetitions, a row a method, with every figure beside it.
+fn table(results: &[(Cell, Value)]) {
+    println!("\n| method | boot | median | all repetitions | audit findings left |\n|---|---|---|---|---|");
+    for method in METHODS {
+        for (boot, _) in BOOTS {
+            let of: Vec<_> = results
+                .iter()
+                .filter(|(cell, _)| text(cell, "method") == method && text(cell, "boot") == boot)
+                .map(|(_, result)| result)
+                .collect();
+            let mut figures: Vec<f64> = of.iter().filter_map(|result| result["per_10s"].as_f64()).collect();
+            figures.sort_by(f64::total_cmp);
+            let all: Vec<_> = figures.iter().map(|figure| format!("{figure:.1}")).collect();
+            let failed = of.iter().filter(|result| result["failed"].is_string()).count();
+            let failures = if failed > 0 { format!(" ({failed} failed)") } else { String::new() };
+            let median =
+                figures.get(figures.len() / 2).map_or("-".to_owned(), |figure| format!("{figure:.1}"));
+            let left = of.iter().find_map(|result| result["audit_failures"].as_u64()).unwrap_or(0);
+            println!("| {method} | {boot} | {median} | {}{failures} | {left} |", all.join(", "));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Isolation applied, verified and undone on real kernels: the machine is as before, also when every call is killed in turn.
+#![cfg(feature = "guest-tests")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use support::{read_json, stillcore, text};
+
+/// The kernel's own isolation switched off, so that all of it is done at run time.
+const PLAIN: &str = "isolcpus= nohz_full= rcu_nocbs= irqaffinity=";
+
+/// A kernel, its topology, its command line, the CPUs to isolate, and the mask of one of them.
+struct Case {
+    kernel: &'static str,
+    smp: &'static str,
+    append: &'static str,
+    cpus: &'static str,
+    mask: &'static str,
+    /// How many writes are killed at.
+    points: &'static str,
+}
+
+/// Boots and puts the guest through `guest_isolate.sh`. Emulated CPUs of a crowded host hang now and then: such a guest is booted once
+/// more.
+fn boot(case: &Case) -> (tempfile::TempDir, PathBuf) {
+    try_boot(case).or_else(|| try_boot(case)).expect("two guests in a row did not end in time")
+}
+
+fn try_boot(case: &Case) -> Option<(tempfile::TempDir, PathBuf)> {
+    let place = tempfile::tempdir().unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guest_isolate.sh");
+    let out = place.path().join("lab");
+    let mut command = stillcore(&["lab", "run", "--kernel", case.kernel, "--smp", case.smp]);
+    command.args(["--append", case.append, "--packages", "busybox-static", "--timeout", "480s"]);
+    command.arg("--add").arg(format!("{}:/root/guest.sh", script.display())).arg("--out").arg(&out);
+    command.args(["--", "/bin/busybox", "sh", "/root/guest.sh", case.cpus, case.mask, case.points]);
+    let output = command.output().unwrap();
+    let told = text(&output.stderr);
+    if told.contains("did not finish within") || told.contains("because its time was over") {
+        println!("{}: the guest did not end in time\n{told}", case.kernel);
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let root = out.join("root");
+    Some((place, root))
+}
+
+fn check(case: &Case) {
+    let (_place, root) = boot(case);
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
+    let name = case.kernel;
+    assert_eq!(read("applied.code").trim(), "0", "{name}: {} {}", read("applied.err"), read("applied.json"));
+    let applied = read_json(&root.join("applied.json"));
+    assert!(applied["stray"].as_array().unwrap().is_empty(), "{name}: {applied}");
+    assert_eq!(
+        read("verified.code").trim(),
+        "0",
+        "{name}: {} {}",
+        read("verified.err"),
+        read("verified.json")
+    );
+    assert_eq!(read("undone.code").trim(), "0", "{name}: {} {}", read("undone.err"), read("undone.json"));
+    the_forking_victim_is_gone(&read("victim"), case);
+    assert_eq!(read_json(&root.join("before.json")), read_json(&root.join("after.json")), "{name}");
+    assert_eq!(read("crash-failures"), "", "{name}: after a call was killed and undone");
+    let points: u32 = read("crash-points").trim().parse().unwrap();
+    assert!(points >= 8, "{name}: only {points} crash points");
+    assert!(!read("left").contains("jsonl"), "{name}: {}", read("left"));
+    the_machine_was_changed(&root, case);
+}
+
+/// Neither it nor its children may run on the isolated CPUs.
+fn the_forking_victim_is_gone(victim: &str, case: &Case) {
+    let isolated: model::Cpus = case.cpus.parse().unwrap();
+    assert!(!victim.is_empty());
+    for line in victim.lines() {
+        let allowed = model::Cpus::parse_list(line.split(':').nth(1).unwrap()).unwrap();
+        assert!(allowed.and(&isolated).is_empty(), "{}: {line}", case.kernel);
+    }
+}
+
+/// While it stood: the hex mask of workqueues set where it can be, no movable interrupt on the isolated CPUs.
+fn the_machine_was_changed(root: &Path, case: &Case) {
+    let during = read_json(&root.join("during.json"));
+    let isolated: model::Cpus = case.cpus.parse().unwrap();
+    let mask = during["mechanisms"]["workqueue-cpumask"].as_str().unwrap();
+    let mask = model::Cpus::parse_hex(mask).unwrap();
+    assert!(mask.and(&isolated).is_empty(), "{}: {mask}", case.kernel);
+    let applied = read_json(&root.join("applied.json"));
+    let immovable: Vec<_> =
+        applied["immovable"].as_array().unwrap().iter().map(|one| &one["target"]).collect();
+    for (irq, allowed) in during["irq_affinity"].as_object().unwrap() {
+        let file = Value::from(format!("/proc/irq/{irq}/smp_affinity_list"));
+        let allowed = model::Cpus::parse_list(allowed.as_str().unwrap()).unwrap();
+        let told = immovable.contains(&&file) || applied["left"].to_string().contains("cannot be moved");
+        assert!(allowed.and(&isolated).is_empty() || told, "{}: interrupt {irq} on {allowed}", case.kernel);
+    }
+}
+
+#[test]
+fn linux_6_1_without_isolcpus() {
+    check(&Case { kernel: "6.1", smp: "4", append: PLAIN, cpus: "2,3", mask: "4", points: "60" });
+}
+
+#[test]
+fn linux_6_12_rt_isolated_at_boot() {
+    check(&Case { kernel: "6.12-rt", smp: "4", append: "", cpus: "2,3", mask: "4", points: "60" });
+}
