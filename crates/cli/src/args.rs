@@ -23,6 +23,8 @@ pub(crate) enum Verb {
     Audit(crate::audit::AuditArgs),
     /// Explain a mechanism, an event class or a kernel fix.
     Explain(crate::explain_verb::ExplainArgs),
+    /// List everything that may touch one CPU: asked, in force, observed, whose it is.
+    Resources(crate::resources_verb::ResourcesArgs),
     /// Take what an audit reads into an archive, to audit it elsewhere.
     Snapshot(crate::snapshot_verb::SnapshotArgs),
     /// Draw the conclusions of a run directory again and write its report.
@@ -48,6 +50,7 @@ impl Verb {
             Self::Assess(args) => args.json,
             Self::Audit(args) => args.json,
             Self::Explain(args) => args.json,
+            Self::Resources(args) => args.json,
             Self::Snapshot(args) => args.json,
             Self::Report(args) => args.json,
             Self::Isolate { verb } => verb.json(),

@@ -14,6 +14,7 @@ mod internal;
 mod isolate;
 mod lab_verb;
 mod report_verb;
+mod resources_verb;
 mod snapshot_verb;
 mod trace_verb;
 
@@ -73,6 +74,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Assess(args) => assess::run(&args, &signals),
         Verb::Audit(args) => audit::run(&args),
         Verb::Explain(args) => explain_verb::run(&args),
+        Verb::Resources(args) => resources_verb::run(&args),
         Verb::Snapshot(args) => snapshot_verb::run(&args),
         Verb::Report(args) => report_verb::run(&args),
         Verb::Isolate { verb } => verb.run(&signals),

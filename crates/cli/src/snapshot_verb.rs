@@ -32,6 +32,9 @@ pub(crate) fn run(args: &SnapshotArgs) -> anyhow::Result<u8> {
     let fixes = Fixes::embedded()?.selection();
     selection.names.extend(fixes.names);
     selection.functions.extend(fixes.functions);
+    let resources = machine::resources::selection();
+    selection.files.extend(resources.files);
+    selection.names.extend(resources.names);
     if args.list {
         for file in machine::planned(&root, &selection) {
             println!("/{}", file.trim_start_matches('/'));

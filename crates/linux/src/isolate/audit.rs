@@ -161,6 +161,7 @@ fn want(scene: &Scene, mechanism: &Mechanism) -> String {
         Want::OneOf { values } if values.iter().any(String::is_empty) => "given".to_owned(),
         Want::AtLeast { value } => format!("{value} or more"),
         Want::AtMost { value } => format!("{value} or less"),
+        Want::NotOneOf { values } => format!("not {}", values.join(" or ")),
         Want::Unset {} => "not set".to_owned(),
         Want::None {} => "none".to_owned(),
         Want::Any { .. } => "any".to_owned(),

@@ -12,6 +12,7 @@ mod kconfig;
 mod kernel;
 mod limits;
 mod mounts;
+pub mod resources;
 mod root;
 mod state;
 mod threads;

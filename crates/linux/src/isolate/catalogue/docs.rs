@@ -157,9 +157,17 @@ fn in_force(effective: &Effective) -> String {
 
 fn want(want: &Want) -> String {
     match want {
+        Want::Literal { value } if value.is_empty() => "given".to_owned(),
         Want::Literal { value } => code(value),
+        Want::NotOneOf { values } => {
+            format!(
+                "anything but {}",
+                values.iter().map(|value| code(value)).collect::<Vec<_>>().join(" or ")
+            )
+        }
         Want::Covers {} => "every isolated CPU".to_owned(),
         Want::Avoids {} => "no isolated CPU".to_owned(),
+        Want::OneOf { values } if values.iter().any(String::is_empty) => "given".to_owned(),
         Want::OneOf { values } => values.iter().map(|value| code(value)).collect::<Vec<_>>().join(" or "),
         Want::AtLeast { value } => format!("{value} or more"),
         Want::AtMost { value } => format!("{value} or less"),

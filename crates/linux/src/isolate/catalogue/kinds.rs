@@ -189,6 +189,11 @@ pub enum Want {
         /// The number.
         value: i64,
     },
+    /// Not given, or given as anything but these values.
+    NotOneOf {
+        /// As on the command line.
+        values: Vec<String>,
+    },
     /// Not set: no such option in the kernel's build, no such parameter on its command line.
     Unset {},
     /// None of them: no swap, no such daemon.

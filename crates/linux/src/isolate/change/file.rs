@@ -21,8 +21,11 @@ pub(super) fn read(path: &str) -> Result<Option<String>, Error> {
 pub(super) fn write(path: &str, text: &str) -> Result<(), Error> {
     // Writing a line end alone clears what an empty write would leave.
     let bytes = if text.is_empty() { "\n" } else { text };
-    let result =
-        fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes.as_bytes()));
+    let result = fs::OpenOptions::new()
+        .write(true)
+        .truncate(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(bytes.as_bytes()));
     result.map_err(|error| Error::os("write", path, error))
 }
 

@@ -93,6 +93,19 @@ fn judge_word(
     if let Want::Any { note } = &mechanism.want {
         return Outcome::ok(note);
     }
+    if let Want::NotOneOf { values } = &mechanism.want {
+        return match have.filter(|value| values.iter().any(|one| one == value)) {
+            None => Outcome::ok(format!("{name} is not given as {}", values.join(" or "))),
+            Some(value) => {
+                let given = as_given(name, value);
+                at_boot(
+                    scene,
+                    mechanism,
+                    format!("{given} is on the kernel command line: {}", mechanism.harm),
+                )
+            }
+        };
+    }
     if let Want::Unset {} = &mechanism.want {
         return match have {
             None => Outcome::ok(format!("{name} is not on the kernel command line")),

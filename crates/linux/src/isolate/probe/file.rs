@@ -97,6 +97,8 @@ fn miss(scene: &Scene, mechanism: &Mechanism, held: &Held) -> Result<Option<Stri
             None
         }
         Want::OneOf { values } | Want::Contested { values, .. } => other(&values.join(" or ")),
+        Want::NotOneOf { values } if !values.iter().any(|value| value == text) => None,
+        Want::NotOneOf { values } => other(&format!("anything but {}", values.join(" or "))),
         Want::AtLeast { value } if number(text)? >= *value => None,
         Want::AtLeast { value } => other(&format!("{value} or more")),
         Want::AtMost { value } if number(text)? <= *value => None,

@@ -1,0 +1,83 @@
+//! `stillcore resources`: everything that may touch one CPU, of this machine or a captured one.
+
+mod text;
+
+use clap::Args;
+use linux::machine::Root;
+use linux::machine::resources::resources;
+use model::Resource;
+use model::resource::Kind;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Schema of the JSON answer.
+const SCHEMA: &str = "stillcore.resources/1";
+
+/// Arguments of `resources`.
+#[derive(Debug, Args)]
+pub(crate) struct ResourcesArgs {
+    /// The CPU; it must be online.
+    #[arg(long, value_name = "N")]
+    pub(crate) cpu: u32,
+    /// Only these kinds, such as irq,task,timer [default: all].
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    pub(crate) kind: Vec<Kind>,
+    /// Ask a captured machine: a directory or tar archive of `stillcore snapshot`.
+    #[arg(long, value_name = "DIR|TAR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How many rows of one kind answer each question with yes.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+struct Tally {
+    rows: usize,
+    may_touch: usize,
+    in_force: usize,
+    touched: usize,
+    /// Rows that have evidence of whether they touched the CPU.
+    evidence: usize,
+    /// Rows that may touch the CPU and cannot be kept away.
+    immovable: usize,
+    /// Rows of which is not known whether they may.
+    unknown: usize,
+}
+
+/// Lists. No finding: whether a row is wanted is for the audit to say.
+pub(crate) fn run(args: &ResourcesArgs) -> anyhow::Result<u8> {
+    let root = Root::open(args.root.as_deref().unwrap_or(Path::new("/")))?;
+    let kinds = if args.kind.is_empty() { Kind::ALL } else { &args.kind };
+    let rows = resources(&root, args.cpu, kinds)?;
+    if args.json {
+        let answer = serde_json::json!({
+            "schema": SCHEMA,
+            "tool_version": env!("CARGO_PKG_VERSION"),
+            "cpu": args.cpu,
+            "summary": tallies(&rows).into_iter().map(|(kind, tally)| (kind.name(), tally)).collect::<BTreeMap<_, _>>(),
+            "rows": rows,
+        });
+        println!("{answer}");
+    } else {
+        print!("{}", text::page(args.cpu, kinds, &rows));
+    }
+    Ok(0)
+}
+
+fn tallies(rows: &[Resource]) -> BTreeMap<Kind, Tally> {
+    let mut tallies = BTreeMap::<Kind, Tally>::new();
+    for row in rows {
+        let tally = tallies.entry(row.kind).or_default();
+        let count = |yes: bool| usize::from(yes);
+        tally.rows += 1;
+        tally.may_touch += count(row.may_touch == Some(true));
+        tally.in_force += count(row.in_force == Some(true));
+        tally.touched += count(row.touched == Some(true));
+        tally.evidence += count(row.touched.is_some());
+        tally.immovable += count(row.may_touch == Some(true) && row.movable == Some(false));
+        tally.unknown += count(row.may_touch.is_none());
+    }
+    tallies
+}

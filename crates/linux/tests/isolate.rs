@@ -1,0 +1,280 @@
+//! Plans that are refused, and the engine over files: applied, killed at any write, undone, whatever somebody else does meanwhile.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+use linux::Error;
+use linux::isolate::apply::{Applied, Observer, apply};
+use linux::isolate::change::{Live, Settings};
+use linux::isolate::revert::{Reverted, revert};
+use linux::isolate::standing::{Head, Standing, find};
+use linux::isolate::{Catalogue, Request, plan};
+use linux::machine::{self, Root};
+use model::Cpus;
+use model::plan::{Placement, Plan, SCHEMA, Step, StepKind};
+use proptest::prelude::*;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+fn planned(machine: &str, request: &Request) -> Result<Plan, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines").join(machine);
+    let root = Root::open(&root).unwrap();
+    let machine = machine::read(&root).unwrap();
+    plan(&root, &machine, &Catalogue::embedded().unwrap(), request).map_err(|error| error.to_string())
+}
+
+fn cpus(list: &str) -> Request {
+    Request { cpus: list.parse().unwrap(), ..Request::default() }
+}
+
+#[test]
+fn what_would_take_the_machine_away_is_refused_in_one_sentence() {
+    for (machine, request, part) in [
+        ("isolated-6.1", cpus("0-3"), "are all CPUs that are online"),
+        ("isolated-6.1", cpus("0"), "CPU 0 is among them"),
+        ("isolated-6.1", cpus("9"), "this machine has no CPU 9"),
+        ("unplugged-6.1", cpus("3"), "CPU 3 is offline"),
+        ("smt-i7-6.1", cpus("3"), "3 share cores with CPU 7"),
+        ("isolated-6.1", Cpus::default().into_request(), "none are named"),
+        (
+            "isolated-6.1",
+            Request { with: vec!["nothing".to_owned()], ..cpus("2") },
+            "no mechanism \"nothing\"",
+        ),
+        ("isolated-6.1", Request { placement: Some(Placement::Cpuset), ..cpus("2") }, "placement cpuset"),
+    ] {
+        let error = planned(machine, &request).unwrap_err();
+        assert!(error.contains(part) && error.lines().count() == 1, "{machine}: {error}");
+    }
+    assert!(planned("smt-i7-6.1", &Request { allow_split: true, ..cpus("3") }).is_ok());
+    assert!(planned("isolated-6.1", &Request { force: true, ..cpus("0") }).is_ok());
+}
+
+trait IntoRequest {
+    fn into_request(self) -> Request;
+}
+
+impl IntoRequest for Cpus {
+    fn into_request(self) -> Request {
+        Request { cpus: self, ..Request::default() }
+    }
+}
+
+#[test]
+fn masks_are_spelled_as_their_files_want_them_and_risks_are_left() {
+    let plan = planned("vm-6.18", &cpus("3")).unwrap();
+    let step = |id: &str| plan.steps.iter().find(|step| step.mechanism == id);
+    let mask = step("workqueue-cpumask").unwrap();
+    assert_eq!((mask.old.as_deref(), mask.new.as_str()), (Some("f"), "7"));
+    assert!(plan.steps.iter().all(|step| !step.risky && step.old != Some(step.new.clone())), "{plan:#?}");
+    assert!(plan.left.iter().any(|left| left.mechanism == "sched_rt_runtime"));
+    let asked =
+        planned("vm-6.18", &Request { with: vec!["sched_rt_runtime".to_owned()], ..cpus("3") }).unwrap();
+    assert!(asked.steps.iter().any(|step| step.mechanism == "sched_rt_runtime" && step.new == "-1"));
+    let without = Request { without: vec!["workqueue-cpumask".to_owned()], ..cpus("3") };
+    assert!(!planned("vm-6.18", &without).unwrap().steps.iter().any(|s| s.mechanism == "workqueue-cpumask"));
+}
+
+#[test]
+fn steps_come_in_their_order_and_none_twice() {
+    let catalogue = Catalogue::embedded().unwrap();
+    for machine in ["vm-6.18", "isolcpus-dropped-6.1", "cgroup-v1-5.10"] {
+        let plan = planned(machine, &cpus("3")).unwrap();
+        let order = |id: &str| catalogue.get(id).map_or(40, linux::isolate::Mechanism::order);
+        let orders: Vec<_> = plan.steps.iter().map(|step| order(&step.mechanism)).collect();
+        assert!(orders.is_sorted(), "{machine}: {orders:?}");
+        let mut targets: Vec<_> = plan.steps.iter().map(|step| (step.kind, &step.target)).collect();
+        targets.sort();
+        let all = targets.len();
+        targets.dedup();
+        assert_eq!(targets.len(), all, "{machine}");
+    }
+}
+
+/// Files that stand for settings, and a state directory.
+struct Place {
+    dir: tempfile::TempDir,
+    files: Vec<PathBuf>,
+}
+
+impl Place {
+    fn new(values: &[String]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let files: Vec<_> = (0..values.len()).map(|n| dir.path().join(format!("setting{n}"))).collect();
+        for (file, value) in files.iter().zip(values) {
+            fs::write(file, value).unwrap();
+        }
+        Self { dir, files }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    fn values(&self) -> Vec<String> {
+        self.files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
+    }
+
+    /// A plan that isolates nothing, so that no task of this machine is looked for.
+    fn plan(&self, new: &[String]) -> Plan {
+        let step = |(file, new): (&PathBuf, &String)| Step {
+            mechanism: format!("m{}", file.display().to_string().len() % 2),
+            kind: StepKind::File,
+            target: file.display().to_string(),
+            old: None,
+            new: new.clone(),
+            why: String::new(),
+            cost: String::new(),
+            risky: false,
+        };
+        Plan {
+            schema: SCHEMA.to_owned(),
+            cpus: Cpus::default(),
+            isolated: Cpus::default(),
+            housekeeping: Cpus::one(0),
+            placement: Placement::Affinity,
+            placement_reason: String::new(),
+            steps: self.files.iter().zip(new).map(step).collect(),
+            boot: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    fn apply(&self, plan: &Plan, settings: &mut dyn Settings) -> Result<Applied, Error> {
+        let mut standing = Standing::open(&self.state())?;
+        let mut observer = Observer { stop: &mut || None, told: &mut |_| {} };
+        apply(plan, &Head::of(plan, None), &mut standing, settings, &mut observer)
+    }
+
+    fn undo(&self, settings: &mut dyn Settings) -> Reverted {
+        revert(Standing::open(&self.state()).unwrap(), settings).unwrap()
+    }
+}
+
+/// Ends as a killed process does, at a moment: 2k before the k-th write, 2k+1 after it.
+struct Killed {
+    live: Live,
+    at: u64,
+    moment: u64,
+}
+
+impl Killed {
+    fn at(at: u64) -> Self {
+        Self { live: Live::new(Path::new("/none")), at, moment: 0 }
+    }
+
+    fn pass(&mut self) {
+        assert!(self.moment != self.at, "killed");
+        self.moment += 1;
+    }
+}
+
+impl Settings for Killed {
+    fn read(&mut self, kind: StepKind, target: &str) -> Result<Option<String>, Error> {
+        self.live.read(kind, target)
+    }
+
+    fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error> {
+        self.pass();
+        let written = self.live.write(kind, target, value);
+        self.pass();
+        written
+    }
+}
+
+fn live() -> Live {
+    Live::new(Path::new("/none"))
+}
+
+fn killed(at: u64, call: impl FnOnce(&mut Killed)) {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let _ = catch_unwind(AssertUnwindSafe(|| call(&mut Killed::at(at))));
+    std::panic::set_hook(hook);
+}
+
+fn settings() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
+    let value =
+        || prop_oneof![Just("0"), Just("1"), Just("f"), Just("0-3"), Just("never")].prop_map(str::to_owned);
+    proptest::collection::vec((value(), value()), 1..6).prop_map(|pairs| pairs.into_iter().unzip())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Applied whole or killed anywhere, undone whole or killed anywhere and undone again: every value is as before.
+    #[test]
+    fn undoing_is_the_inverse_of_applying((old, new) in settings(), apply_at in 0u64..14, undo_at in 0u64..14) {
+        let place = Place::new(&old);
+        let plan = place.plan(&new);
+        killed(apply_at, |settings| drop(place.apply(&plan, settings)));
+        killed(undo_at, |settings| drop(place.undo(settings)));
+        let last = place.undo(&mut live());
+        prop_assert!(last.failed.is_empty() && last.left.is_empty(), "{:?}", last);
+        prop_assert_eq!(place.values(), old);
+        prop_assert!(find(&place.state()).unwrap().is_none());
+    }
+
+    /// A second call completes a first one that was killed, and one undo takes both back.
+    #[test]
+    fn applying_again_goes_on((old, new) in settings(), at in 0u64..14) {
+        let place = Place::new(&old);
+        let plan = place.plan(&new);
+        killed(at, |settings| drop(place.apply(&plan, settings)));
+        let applied = place.apply(&plan, &mut live()).unwrap();
+        prop_assert!(applied.refused.is_empty(), "{:?}", applied.refused);
+        prop_assert_eq!(place.values(), new);
+        place.undo(&mut live());
+        prop_assert_eq!(place.values(), old);
+    }
+
+    /// What somebody else has set meanwhile stays, and only that.
+    #[test]
+    fn what_others_set_is_left_alone((old, new) in settings(), whose in 0usize..6) {
+        let place = Place::new(&old);
+        place.apply(&place.plan(&new), &mut live()).unwrap();
+        let whose = whose % old.len();
+        fs::write(&place.files[whose], "somebody").unwrap();
+        let reverted = place.undo(&mut live());
+        let mut expected = old.clone();
+        expected[whose] = "somebody".to_owned();
+        prop_assert_eq!(place.values(), expected);
+        prop_assert_eq!(reverted.left.len(), usize::from(old[whose] != new[whose]));
+    }
+}
+
+#[test]
+fn a_torn_last_line_is_a_change_that_was_never_made() {
+    let old = ["0".to_owned(), "1".to_owned()];
+    let place = Place::new(&old);
+    place.apply(&place.plan(&["5".to_owned(), "6".to_owned()]), &mut live()).unwrap();
+    let journal = place.state().join("isolation.jsonl");
+    let mut text = fs::read_to_string(&journal).unwrap();
+    text.push_str("{\"seq\":77,\"boot_id\":\"x\",\"id\":\"m\",\"targ");
+    fs::write(&journal, text).unwrap();
+    let reverted = place.undo(&mut live());
+    assert_eq!((reverted.undone.len(), reverted.failed.len()), (2, 0));
+    assert_eq!(place.values(), old);
+}
+
+#[test]
+fn two_calls_at_once_are_refused() {
+    let place = Place::new(&["0".to_owned()]);
+    let held = Standing::open(&place.state()).unwrap();
+    let error = Standing::open(&place.state()).unwrap_err().to_string();
+    assert!(error.contains("another stillcore is at work"), "{error}");
+    drop(held);
+    Standing::open(&place.state()).unwrap();
+}
+
+#[test]
+fn a_stop_between_batches_changes_no_more() {
+    let old = ["0".to_owned(), "1".to_owned()];
+    let place = Place::new(&old);
+    let plan = place.plan(&["5".to_owned(), "6".to_owned()]);
+    let mut standing = Standing::open(&place.state()).unwrap();
+    let mut observer = Observer { stop: &mut || Some("SIGINT".to_owned()), told: &mut |_| {} };
+    let error = apply(&plan, &Head::of(&plan, None), &mut standing, &mut live(), &mut observer).unwrap_err();
+    assert!(error.to_string().contains("stopped by SIGINT"));
+    assert_eq!(place.values(), old);
+}
