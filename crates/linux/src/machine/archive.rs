@@ -6,9 +6,10 @@
 
 use super::kconfig::gzip_body;
 use model::Error;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{Cursor, Read, Write};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use tar::{Archive, Builder, EntryType, Header};
 use tempfile::TempDir;
 
@@ -33,15 +34,21 @@ pub(super) fn unpack(path: &Path) -> Result<TempDir, Error> {
         bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(body, MAX_BYTES as usize)
             .map_err(|error| bad(format!("it cannot be unpacked ({error})")))?;
     }
-    let place = tempfile::tempdir().map_err(|source| Error::io("create a directory for", path, source))?;
+    let place = place().map_err(|source| Error::io("create a directory for", path, source))?;
     entries(&bytes, place.path()).map_err(bad)?;
     Ok(place)
+}
+
+/// In memory where that can be had: a capture is thousands of small files.
+fn place() -> std::io::Result<TempDir> {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
 }
 
 fn entries(bytes: &[u8], place: &Path) -> Result<(), String> {
     let mut archive = Archive::new(Cursor::new(bytes));
     let damaged = |error: std::io::Error| format!("it is no whole tar archive ({error})");
     let mut files = 0;
+    let mut folders = BTreeSet::new();
     for entry in archive.entries().map_err(damaged)? {
         let mut entry = entry.map_err(damaged)?;
         let name = entry.path().map_err(damaged)?.into_owned();
@@ -53,7 +60,7 @@ fn entries(bytes: &[u8], place: &Path) -> Result<(), String> {
         let target = place.join(&name);
         let written = match kind {
             EntryType::Directory => fs::create_dir_all(&target),
-            EntryType::Regular => write(&target, &mut entry),
+            EntryType::Regular => write(&target, &mut entry, &mut folders),
             _ => return Err(format!("{} is neither a file nor a directory", name.display())),
         };
         written.map_err(|error| format!("{} cannot be unpacked ({error})", name.display()))?;
@@ -64,9 +71,10 @@ fn entries(bytes: &[u8], place: &Path) -> Result<(), String> {
     if files == 0 { Err("it holds nothing".to_owned()) } else { Ok(()) }
 }
 
-fn write(target: &Path, entry: &mut impl Read) -> std::io::Result<()> {
-    if let Some(folder) = target.parent() {
+fn write(target: &Path, entry: &mut impl Read, folders: &mut BTreeSet<PathBuf>) -> std::io::Result<()> {
+    if let Some(folder) = target.parent().filter(|folder| !folders.contains(*folder)) {
         fs::create_dir_all(folder)?;
+        folders.insert(folder.to_owned());
     }
     let mut file = File::create(target)?;
     std::io::copy(entry, &mut file).map(drop)
@@ -92,7 +100,7 @@ pub fn pack(tree: &Path, archive: &Path) -> Result<(), Error> {
     file.flush().and_then(|()| file.get_ref().sync_all()).map_err(failed)
 }
 
-fn list(tree: &Path, below: &Path, names: &mut Vec<std::path::PathBuf>) -> std::io::Result<()> {
+fn list(tree: &Path, below: &Path, names: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(tree.join(below))? {
         let entry = entry?;
         let name = below.join(entry.file_name());
