@@ -12,8 +12,13 @@ use support::{read_json, stillcore, text};
 /// The kernel's own isolation switched off, so that all of it is done at run time.
 const PLAIN: &str = "isolcpus= nohz_full= rcu_nocbs= irqaffinity=";
 
+/// What most guests are put through.
+const SCRIPT: &str = "guest_isolate.sh";
+
 /// A kernel, its topology, its command line, the CPUs to isolate, and the mask of one of them.
 struct Case {
+    /// Under `tests/`.
+    script: &'static str,
     kernel: &'static str,
     smp: &'static str,
     append: &'static str,
@@ -31,7 +36,7 @@ fn boot(case: &Case) -> (tempfile::TempDir, PathBuf) {
 
 fn try_boot(case: &Case) -> Option<(tempfile::TempDir, PathBuf)> {
     let place = tempfile::tempdir().unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guest_isolate.sh");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(case.script);
     let out = place.path().join("lab");
     let mut command = stillcore(&["lab", "run", "--kernel", case.kernel, "--smp", case.smp]);
     command.args(["--append", case.append, "--packages", "busybox-static", "--timeout", "480s"]);
@@ -102,10 +107,69 @@ fn the_machine_was_changed(root: &Path, case: &Case) {
 
 #[test]
 fn linux_6_1_without_isolcpus() {
-    check(&Case { kernel: "6.1", smp: "4", append: PLAIN, cpus: "2,3", mask: "4", points: "60" });
+    check(&Case {
+        script: SCRIPT,
+        kernel: "6.1",
+        smp: "4",
+        append: PLAIN,
+        cpus: "2,3",
+        mask: "4",
+        points: "60",
+    });
 }
 
 #[test]
 fn linux_6_12_rt_isolated_at_boot() {
-    check(&Case { kernel: "6.12-rt", smp: "4", append: "", cpus: "2,3", mask: "4", points: "60" });
+    check(&Case {
+        script: SCRIPT,
+        kernel: "6.12-rt",
+        smp: "4",
+        append: "",
+        cpus: "2,3",
+        mask: "4",
+        points: "60",
+    });
+}
+
+/// Four cores of two threads: siblings come and go, and every deployment leaves the machine as it was.
+#[test]
+fn deployments_and_a_journal_without_room() {
+    let case = Case {
+        script: "guest_deployments.sh",
+        kernel: "6.1",
+        smp: "4x2",
+        append: PLAIN,
+        cpus: "2,3",
+        mask: "4",
+        points: "0",
+    };
+    let (_place, root) = boot(&case);
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
+    let state = |name: &str| read_json(&root.join(format!("{name}.json")));
+    let every: model::Cpus = "0-7".parse().unwrap();
+    for (name, online) in
+        [("CHM", "0-7"), ("HM", "0-7"), ("M", "0,2,4,6"), ("MI", "0,2,4,6"), ("HMI", "0-7"), ("Single", "0")]
+    {
+        for step in ["applied", "verified", "undone"] {
+            let told = read(&format!("{step}-{name}"));
+            assert_eq!(read(&format!("{step}-{name}.code")).trim(), "0", "{name} {step}: {told}");
+        }
+        let expected: model::Cpus = online.parse().unwrap();
+        assert_eq!(model::Cpus::parse_list(&read(&format!("online-{name}"))).unwrap(), expected, "{name}");
+        assert_eq!(state(&format!("before-{name}")), state(&format!("after-{name}")), "{name}");
+        let applied = state(&format!("applied-{name}"));
+        let measured = applied["measure"].as_u64().unwrap() as u32;
+        assert!(expected.contains(measured) && every.contains(measured), "{name}: {measured}");
+        let kept = applied["housekeeping"].as_str().unwrap();
+        assert_eq!(name.ends_with('I'), kept == "0" && name != "Single", "{name}: {kept}");
+    }
+    for name in ["full", "read-only"] {
+        assert_eq!(read(&format!("{name}.code")).trim(), "1", "{}", read(&format!("{name}.log")));
+        assert_eq!(state("before-full"), state(&format!("after-{name}")), "{name}");
+    }
+    assert!(read("full.log").contains("were taken back: cannot write the journal"), "{}", read("full.log"));
+    assert_eq!(read("second.code").trim(), "1");
+    assert!(read("second.log").contains("CPUs 2,3 are isolated already"), "{}", read("second.log"));
+    assert!(read("ran").trim().ends_with("2-3"), "{} {}", read("ran"), read("ran.err"));
+    assert_eq!(state("before-full"), state("after-run"));
 }

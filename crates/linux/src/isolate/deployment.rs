@@ -73,10 +73,6 @@ pub fn deploy(
         steps.push(held());
     }
     let gone = topology.online.minus(&kept);
-    if !gone.is_empty() {
-        steps.push(step("cpu-hotplug-cycle", StepKind::Affinities, "all", None, "remembered"));
-        steps.extend(offline(root, machine, deployment, &gone));
-    }
     let without_gone = shrunk(machine, &kept);
     let mut plan = if deployment.isolated {
         let cpus = kept.minus(&Cpus::one(0));
@@ -86,6 +82,12 @@ pub fn deploy(
         unisolated(root, machine, &kept)
     };
     steps.append(&mut plan.steps);
+    if !gone.is_empty() {
+        // Last, so that undoing has every CPU back before a partition is dissolved: kernel threads that nobody can move get the CPUs
+        // that are online then.
+        steps.push(step("cpu-hotplug-cycle", StepKind::Affinities, "all", None, "remembered"));
+        steps.extend(offline(root, machine, deployment, &gone));
+    }
     plan.steps = steps;
     plan.boot.extend(boot(machine, deployment));
     let measure = plan.cpus.0.last().or(kept.0.last()).copied().unwrap_or(0);
