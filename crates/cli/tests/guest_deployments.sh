@@ -16,9 +16,10 @@ for name in CHM HM M MI HMI Single; do
 done
 
 # The journal finds no room in the middle.
-$stillcore internal state >before-full.json
+$stillcore internal state >before-run.json
 mkdir full
 /bin/busybox mount -t tmpfs -o size=16k tmpfs full
+$stillcore internal state >before-full.json
 /bin/busybox dd if=/dev/zero of=full/fill bs=1k count=8 2>/dev/null
 $stillcore isolate apply --cpus 2,3 --state full >full.log 2>&1
 echo $? >full.code
@@ -29,8 +30,8 @@ rm full/fill
 /bin/busybox mount -o remount,ro full
 $stillcore isolate apply --cpus 2,3 --state full >read-only.log 2>&1
 echo $? >read-only.code
-/bin/busybox umount full
 $stillcore internal state >after-read-only.json
+/bin/busybox umount full
 
 # Another isolation is in place; afterwards a program runs on the isolated CPUs.
 $stillcore isolate apply --cpus 2,3 >first.log 2>&1

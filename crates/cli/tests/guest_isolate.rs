@@ -53,6 +53,30 @@ fn try_boot(case: &Case) -> Option<(tempfile::TempDir, PathBuf)> {
     Some((place, root))
 }
 
+/// What differs between two states of a machine, for messages.
+fn differences(before: &Value, after: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for (table, before) in before.as_object().unwrap() {
+        let (Some(was), Some(is)) = (before.as_object(), after[table].as_object()) else {
+            if *before != after[table] {
+                found.push(format!("{table}: {before} then {}", after[table]));
+            }
+            continue;
+        };
+        for key in was.keys().chain(is.keys()).collect::<std::collections::BTreeSet<_>>() {
+            if was.get(key) != is.get(key) {
+                found.push(format!("{table} {key}: {:?} then {:?}", was.get(key), is.get(key)));
+            }
+        }
+    }
+    found
+}
+
+fn the_same(before: &Value, after: &Value, what: &str) {
+    let found = differences(before, after);
+    assert!(found.is_empty(), "{what}: {found:?}");
+}
+
 fn check(case: &Case) {
     let (_place, root) = boot(case);
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
@@ -69,7 +93,7 @@ fn check(case: &Case) {
     );
     assert_eq!(read("undone.code").trim(), "0", "{name}: {} {}", read("undone.err"), read("undone.json"));
     the_forking_victim_is_gone(&read("victim"), case);
-    assert_eq!(read_json(&root.join("before.json")), read_json(&root.join("after.json")), "{name}");
+    the_same(&read_json(&root.join("before.json")), &read_json(&root.join("after.json")), name);
     assert_eq!(read("crash-failures"), "", "{name}: after a call was killed and undone");
     let points: u32 = read("crash-points").trim().parse().unwrap();
     assert!(points >= 8, "{name}: only {points} crash points");
@@ -156,7 +180,7 @@ fn deployments_and_a_journal_without_room() {
         }
         let expected: model::Cpus = online.parse().unwrap();
         assert_eq!(model::Cpus::parse_list(&read(&format!("online-{name}"))).unwrap(), expected, "{name}");
-        assert_eq!(state(&format!("before-{name}")), state(&format!("after-{name}")), "{name}");
+        the_same(&state(&format!("before-{name}")), &state(&format!("after-{name}")), name);
         let applied = state(&format!("applied-{name}"));
         let measured = applied["measure"].as_u64().unwrap() as u32;
         assert!(expected.contains(measured) && every.contains(measured), "{name}: {measured}");
@@ -165,11 +189,11 @@ fn deployments_and_a_journal_without_room() {
     }
     for name in ["full", "read-only"] {
         assert_eq!(read(&format!("{name}.code")).trim(), "1", "{}", read(&format!("{name}.log")));
-        assert_eq!(state("before-full"), state(&format!("after-{name}")), "{name}");
+        the_same(&state("before-full"), &state(&format!("after-{name}")), name);
     }
     assert!(read("full.log").contains("were taken back: cannot write the journal"), "{}", read("full.log"));
     assert_eq!(read("second.code").trim(), "1");
     assert!(read("second.log").contains("CPUs 2,3 are isolated already"), "{}", read("second.log"));
     assert!(read("ran").trim().ends_with("2-3"), "{} {}", read("ran"), read("ran.err"));
-    assert_eq!(state("before-full"), state("after-run"));
+    the_same(&state("before-run"), &state("after-run"), "run");
 }

@@ -10,7 +10,7 @@ pub const SCHEMA: &str = "stillcore.plan/1";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
-    /// A file; target: its absolute path, or `debugfs:PATH` below wherever debugfs is or can be mounted; value: its text.
+    /// A file; target: its absolute path; value: its text.
     File,
     /// Where a task may run; target: `PID/STARTTIME/NAME`; value: a CPU list.
     Task,
@@ -84,6 +84,18 @@ pub enum Placement {
     Cpuset,
     /// Affinities alone: the scheduler still balances tasks that ask for these CPUs.
     Affinity,
+}
+
+impl Placement {
+    /// The name used in files and on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Boot => "boot",
+            Self::Partition => "partition",
+            Self::Cpuset => "cpuset",
+            Self::Affinity => "affinity",
+        }
+    }
 }
 
 /// The ordered changes that would make CPUs still.

@@ -122,7 +122,7 @@ pub(crate) fn line(change: &Change) -> String {
     match &change.reason {
         None => format!("{:<24} {}  {old} -> {}", change.mechanism, change.target, change.new),
         Some(reason) => {
-            format!("{:<24} {}  refused, stays {old}: {reason}", change.mechanism, change.target)
+            format!("{:<24} {}  stays {old}: {reason}", change.mechanism, change.target)
         }
     }
 }

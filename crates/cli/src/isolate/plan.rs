@@ -46,13 +46,12 @@ fn with_schema(plan: &Plan) -> anyhow::Result<serde_json::Value> {
 /// The plan as a page of text.
 pub(crate) fn text(plan: &Plan) -> String {
     let mut page = format!(
-        "plan to isolate CPUs {}, leaving {} for everything else\nplacement: {:?}; {}\n",
-        plan.isolated, plan.housekeeping, plan.placement, plan.placement_reason
-    )
-    .replace("placement: Boot", "placement: boot")
-    .replace("placement: Partition", "placement: partition")
-    .replace("placement: Cpuset", "placement: cpuset")
-    .replace("placement: Affinity", "placement: affinity");
+        "plan to isolate CPUs {}, leaving {} for everything else\nplacement: {}; {}\n",
+        plan.isolated,
+        plan.housekeeping,
+        plan.placement.name(),
+        plan.placement_reason
+    );
     now(&mut page, plan);
     if !plan.boot.is_empty() {
         page.push_str("\nat the next boot\n");

@@ -1,17 +1,15 @@
 //! Tasks that may run on isolated CPUs although they could be elsewhere: user threads of every process, and kernel threads that the
 //! kernel lets be moved.
 
+use super::placement::ISOLATED;
 use super::probe::elsewhere_of;
 use crate::machine::{Root, processes, user_threads};
 use model::Cpus;
 use model::plan::{Step, StepKind};
 
 /// The mechanism that strays belong to.
-pub(super) const USER: &str = "user-tasks";
+const USER: &str = "user-tasks";
 const KERNEL: &str = "kthread-affinity";
-
-/// The group of a cpuset made for the isolated CPUs; tasks in it are there on purpose.
-use super::placement::ISOLATED;
 
 /// One step for each.
 pub(super) fn strays(isolated: &Cpus, housekeeping: &Cpus) -> Vec<Step> {
@@ -43,6 +41,7 @@ pub(super) fn strays(isolated: &Cpus, housekeeping: &Cpus) -> Vec<Step> {
     kernel.chain(user).collect()
 }
 
+/// Whether a process is in the group made for the isolated CPUs.
 fn on_purpose(root: &Root, pid: u32) -> bool {
     let groups = root.maybe(&format!("proc/{pid}/cgroup")).unwrap_or_default();
     groups.lines().any(|line| line.split('/').any(|part| part == ISOLATED))

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 const CGROUP_DEPTH: usize = 3;
 
 /// Reads the state. `mechanisms` are the catalogue's values, read by whoever has the catalogue. Kworkers are left out: the
-/// kernel starts and ends them as it likes, and none of them can be moved.
+/// kernel starts and ends them as it likes, and none of them can be moved. So are rescuers of workqueues, which are kworkers by another
+/// name since 6.9 and take on the CPU of whatever they rescue.
 pub fn state(root: &Root, mechanisms: BTreeMap<String, String>) -> MachineState {
-    let threads = processes(root).kernel.into_iter().filter(|thread| !thread.name.starts_with("kworker/"));
+    let threads = processes(root).kernel.into_iter().filter(|thread| !is_worker(thread));
     let mounted = mounts(root);
     let cgroups =
         mounted.iter().filter(|mount| mount.kind.starts_with("cgroup")).map(|mount| mount.target.as_str());
@@ -27,6 +28,11 @@ pub fn state(root: &Root, mechanisms: BTreeMap<String, String>) -> MachineState 
             .unwrap_or_default(),
         cgroups: cgroups.flat_map(|mount| ours(root, mount, CGROUP_DEPTH)).collect(),
     }
+}
+
+/// Threads of one CPU have its number behind a slash; what else cannot be moved is a rescuer.
+fn is_worker(thread: &KernelThread) -> bool {
+    thread.name.starts_with("kworker/") || !thread.movable && !thread.name.contains('/')
 }
 
 /// Threads of one name are told apart by their order: a thread that ends and is started anew, as khugepaged is, has another number.
@@ -68,6 +74,8 @@ mod tests {
             ("tr/instances/stillcore-7/trace", ""),
             ("proc/5/stat", "5 (kworker/u8:1) I 2 0 0 0 -1 69238880 0"),
             ("proc/5/status", "Cpus_allowed_list:\t0-3"),
+            ("proc/4/stat", "4 (rcu_gp) I 2 0 0 0 -1 69238848 0"),
+            ("proc/4/status", "Cpus_allowed_list:\t1"),
             ("proc/6/stat", "6 (ksmd) S 2 0 0 0 -1 2129984 0"),
             ("proc/6/status", "Cpus_allowed_list:\t0-3"),
         ] {

@@ -21,8 +21,7 @@ pub trait Settings {
     /// The present value; `None` where the target does not exist (any more).
     fn read(&mut self, kind: StepKind, target: &str) -> Result<Option<String>, Error>;
 
-    /// Writes a value that `read` could have given, or that a plan asks for. For a held file the value written down afterwards is the
-    /// one that comes back: it names the process that holds it.
+    /// Writes a value that `read` could have given, or that a plan asks for.
     fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error>;
 }
 
