@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: help assess binary test deps tidy bench check-release dist fmt clean
+.PHONY: help assess binary test test-lab test-studies deps tidy bench check-release dist fmt clean
 
 STRICT = 1
 ARGS =
@@ -11,6 +11,8 @@ CARGO = cargo
 help:
 	@echo 'make assess         build the static binary and assess this machine (ARGS="--cpus 3 --duration 20s")'
 	@echo 'make test           format, tidy, clippy, tests, report in a browser, kernels in the lab (STRICT=0: none needed)'
+	@echo 'make test-lab       isolation applied, killed and undone on six kernels, three boots each (an hour)'
+	@echo 'make test-studies   ways of isolating compared in guests (an hour)'
 	@echo 'make bench          compare with the peers, interleaved'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
 	@echo 'make dist           static binaries for x86-64 and arm64 in dist/'
@@ -42,6 +44,28 @@ bench:
 	  echo "$$(uname -srm), $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $$(nproc) CPUs"; \
 	  $(CARGO) bench --locked --package stillcore --bench wakeup -- $(ARGS); } | tee "$$log"; \
 	grep -q '^median' "$$log"
+
+# The slow tier. Each leaves a dated log with commit and machine.
+HEAD_LINES = echo "make $@, $$(date -u +%FT%TZ), commit $$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"; \
+	echo "$$(uname -srm), $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $$(nproc) CPUs"
+
+test-lab:
+	@sh xtask/deps.sh test
+	@mkdir -p docs/results; log="docs/results/lab-isolation-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); \
+	  $(CARGO) nextest run --locked --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --cargo-profile ci \
+	    --config-file xtask/nextest.toml --package stillcore --features guest-matrix -E 'binary(guest_isolate) and test(/^matrix/)' \
+	    --no-fail-fast --success-output final 2>&1; } | grep -v '^ *$$' | tee "$$log"; \
+	grep -q 'tests run:' "$$log" && ! grep -q ' FAIL ' "$$log"
+
+test-studies:
+	@sh xtask/deps.sh test
+	@$(CARGO) build --locked --quiet --package stillcore --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --profile ci
+	@mkdir -p docs/results; log="docs/results/study-isolation-$$(date -u +%F).txt"; \
+	program="$${CARGO_TARGET_DIR:-$$PWD/target}/$$(uname -m)-unknown-linux-musl/ci/stillcore"; \
+	{ $(HEAD_LINES); \
+	  $(CARGO) bench --locked --quiet --package stillcore --bench isolation -- --program "$$program" $(ARGS); } | tee "$$log"; \
+	grep -q '^| stillcore' "$$log"
 
 check-release:
 	@sh xtask/deps.sh release

@@ -197,3 +197,50 @@ fn deployments_and_a_journal_without_room() {
     assert!(read("ran").trim().ends_with("2-3"), "{} {}", read("ran"), read("ran.err"));
     the_same(&state("before-run"), &state("after-run"), "run");
 }
+
+/// The whole matrix, by `make test-lab`: each kernel isolated at boot, without that, and with SMT.
+#[cfg(feature = "guest-matrix")]
+mod matrix {
+    use super::{Case, PLAIN, SCRIPT, check};
+
+    fn matrix(kernel: &'static str) {
+        let boots = [("4", "", "2,3", "4"), ("4", PLAIN, "2,3", "4"), ("4x2", PLAIN, "4-7", "10")];
+        for (smp, append, cpus, mask) in boots {
+            check(&Case { script: SCRIPT, kernel, smp, append, cpus, mask, points: "80" });
+            println!(
+                "{kernel}, {smp} CPUs, {}: as before",
+                if append.is_empty() { "isolated at boot" } else { "plain" }
+            );
+        }
+    }
+
+    #[test]
+    fn matrix_5_10() {
+        matrix("5.10");
+    }
+
+    #[test]
+    fn matrix_5_10_rt() {
+        matrix("5.10-rt");
+    }
+
+    #[test]
+    fn matrix_6_1() {
+        matrix("6.1");
+    }
+
+    #[test]
+    fn matrix_6_1_rt() {
+        matrix("6.1-rt");
+    }
+
+    #[test]
+    fn matrix_6_12() {
+        matrix("6.12");
+    }
+
+    #[test]
+    fn matrix_6_12_rt() {
+        matrix("6.12-rt");
+    }
+}
