@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use linux::isolate::catalogue::Probe;
+use linux::isolate::fixes::{Fixes, fixes_page};
 use linux::isolate::{Catalogue, audit, mechanisms_page, snapshot};
 use linux::machine::{self, Root, Selection, capture};
 use model::{Finding, FindingState};
@@ -438,4 +439,16 @@ fn remedies_of_event_classes_are_mechanisms() {
             assert!(catalogue.get(id).is_some(), "{class}: no mechanism {id}");
         }
     }
+}
+
+#[test]
+fn the_page_of_kernel_fixes_is_up_to_date() {
+    let fixes = Fixes::embedded().unwrap();
+    let page = fixes_page(&fixes);
+    let written = fs::read_to_string(repository().join("docs/kernel-fixes.md")).unwrap();
+    assert!(
+        page == written,
+        "docs/kernel-fixes.md is not what the catalogue says: cargo run -p stillcore-linux --example kernel_fixes > docs/kernel-fixes.md"
+    );
+    assert_eq!(page.matches("\n### ").count(), fixes.all.len());
 }

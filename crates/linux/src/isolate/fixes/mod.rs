@@ -4,6 +4,10 @@
 //! decides. Functions are looked up in the kernel's type information (`/sys/kernel/btf/vmlinux`), which lists names only once and is
 //! read in a millisecond; `/proc/kallsyms` takes a hundred.
 
+mod page;
+
+pub use page::fixes_page;
+
 use crate::machine::{Root, Selection, mounted_at, processes};
 use model::fix::{FixFinding, FixState};
 use model::{Cpus, Error, EventClass, Machine};
@@ -11,7 +15,7 @@ use serde::Deserialize;
 use std::cell::OnceCell;
 
 /// The file that ships with stillcore.
-const EMBEDDED: &str = include_str!("../../../../catalogue/kernel-fixes.toml");
+const EMBEDDED: &str = include_str!("../../../../../catalogue/kernel-fixes.toml");
 
 /// Where the kernel keeps its type information.
 pub(crate) const BTF: &str = "sys/kernel/btf/vmlinux";
