@@ -11,7 +11,7 @@ CARGO = cargo
 help:
 	@echo 'make assess         build the static binary and assess this machine (ARGS="--cpus 3 --duration 20s")'
 	@echo 'make test           format, tidy, clippy, tests, report in a browser, kernels in the lab (STRICT=0: none needed)'
-	@echo 'make test-lab       isolation applied, killed and undone on six kernels, three boots each (an hour)'
+	@echo 'make test-lab       isolation applied, killed and undone on six kernels, four boots each (half an hour)'
 	@echo 'make test-studies   ways of isolating compared in guests (an hour)'
 	@echo 'make bench          compare with the peers, interleaved'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
@@ -54,7 +54,7 @@ test-lab:
 	@mkdir -p docs/results; log="docs/results/lab-isolation-$$(date -u +%F).txt"; \
 	{ $(HEAD_LINES); \
 	  $(CARGO) nextest run --locked --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --cargo-profile ci \
-	    --config-file xtask/nextest.toml --package stillcore --features guest-matrix -E 'binary(guest_isolate) and test(/^matrix/)' \
+	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix -E 'binary(guest_isolate) and test(/^matrix/)' \
 	    --no-fail-fast --success-output final 2>&1; } | grep -v '^ *$$' | tee "$$log"; \
 	grep -q 'tests run:' "$$log" && ! grep -q ' FAIL ' "$$log"
 

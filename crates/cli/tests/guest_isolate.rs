@@ -26,6 +26,8 @@ struct Case {
     mask: &'static str,
     /// How many writes are killed at.
     points: &'static str,
+    /// The control groups' version, `v1` or `v2`.
+    groups: &'static str,
 }
 
 /// Boots and puts the guest through `guest_isolate.sh`. Emulated CPUs of a crowded host hang now and then: such a guest is booted
@@ -42,6 +44,7 @@ fn try_boot(case: &Case) -> Option<(tempfile::TempDir, PathBuf)> {
     command.args(["--append", case.append, "--packages", "busybox-static", "--timeout", "300s"]);
     command.arg("--add").arg(format!("{}:/root/guest.sh", script.display())).arg("--out").arg(&out);
     command.args(["--", "/bin/busybox", "sh", "/root/guest.sh", case.cpus, case.mask, case.points]);
+    command.arg(case.groups);
     let output = command.output().unwrap();
     let told = text(&output.stderr);
     if told.contains("did not finish within") || told.contains("because its time was over") {
@@ -77,7 +80,8 @@ fn the_same(before: &Value, after: &Value, what: &str) {
     assert!(found.is_empty(), "{what}: {found:?}");
 }
 
-fn check(case: &Case) {
+/// All that must hold; returns what was seen, for the log.
+fn check(case: &Case) -> String {
     let (_place, root) = boot(case);
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
     let name = case.kernel;
@@ -99,6 +103,18 @@ fn check(case: &Case) {
     assert!(points >= 8, "{name}: only {points} crash points");
     assert!(!read("left").contains("jsonl"), "{name}: {}", read("left"));
     the_machine_was_changed(&root, case);
+    let status = read_json(&root.join("status.json"));
+    let mechanisms: Vec<_> = status["changes"].as_object().unwrap().keys().map(String::as_str).collect();
+    // A kernel that refuses the partition is left with affinities.
+    let refused = !applied["fallback"].as_array().unwrap().is_empty();
+    let placement = if refused { "affinity" } else { applied["placement"].as_str().unwrap() };
+    format!(
+        "{} changes of {} mechanisms ({}), placed by {placement}: applied, verified, undone; killed at each of {points} writes and \
+         undone; the machine as before each time",
+        applied["applied"],
+        mechanisms.len(),
+        mechanisms.join(", ")
+    )
 }
 
 /// Neither it nor its children may run on the isolated CPUs.
@@ -139,6 +155,7 @@ fn linux_6_1_without_isolcpus() {
         cpus: "2,3",
         mask: "4",
         points: "60",
+        groups: "v2",
     });
 }
 
@@ -152,6 +169,7 @@ fn linux_6_12_rt_isolated_at_boot() {
         cpus: "2,3",
         mask: "4",
         points: "60",
+        groups: "v2",
     });
 }
 
@@ -166,6 +184,7 @@ fn deployments_and_a_journal_without_room() {
         cpus: "2,3",
         mask: "4",
         points: "0",
+        groups: "v2",
     };
     let (_place, root) = boot(&case);
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
@@ -204,13 +223,17 @@ mod matrix {
     use super::{Case, PLAIN, SCRIPT, check};
 
     fn matrix(kernel: &'static str) {
-        let boots = [("4", "", "2,3", "4"), ("4", PLAIN, "2,3", "4"), ("4x2", PLAIN, "4-7", "10")];
-        for (smp, append, cpus, mask) in boots {
-            check(&Case { script: SCRIPT, kernel, smp, append, cpus, mask, points: "80" });
-            println!(
-                "{kernel}, {smp} CPUs, {}: as before",
-                if append.is_empty() { "isolated at boot" } else { "plain" }
-            );
+        let boots = [
+            ("4", "", "2,3", "4", "v2"),
+            ("4", PLAIN, "2,3", "4", "v2"),
+            ("4", PLAIN, "2,3", "4", "v1"),
+            ("4x2", PLAIN, "4-7", "10", "v2"),
+        ];
+        for (smp, append, cpus, mask, groups) in boots {
+            let case = Case { script: SCRIPT, kernel, smp, append, cpus, mask, points: "80", groups };
+            let seen = check(&case);
+            let boot = if append.is_empty() { "isolated at boot" } else { "plain" };
+            println!("{kernel}, {smp} CPUs, {boot}, groups {groups}: {seen}");
         }
     }
 

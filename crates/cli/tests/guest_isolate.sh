@@ -1,10 +1,18 @@
 # What isolation is put through in a lab guest. Runs under busybox sh as root in /root; leaves its evidence for guest_isolate.rs.
-# Facts only: nothing is judged here. Arguments: the CPUs to isolate, the mask of one of them, how many crash points to try at most.
+# Facts only: nothing is judged here. Arguments: the CPUs to isolate, the mask of one of them, how many crash points to try at most,
+# v1 for the cpusets of the first version of control groups.
 
 stillcore=/usr/bin/stillcore
 cpus=$1
 mask=$2
 most=$3
+
+if [ "$4" = v1 ]; then
+    /bin/busybox umount /sys/fs/cgroup
+    /bin/busybox mount -t tmpfs groups /sys/fs/cgroup
+    /bin/busybox mkdir /sys/fs/cgroup/cpuset
+    /bin/busybox mount -t cgroup -o cpuset cpuset /sys/fs/cgroup/cpuset
+fi
 
 state() {
     $stillcore internal state >$1
