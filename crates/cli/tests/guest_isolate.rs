@@ -111,7 +111,7 @@ fn check(case: &Case) -> String {
     format!(
         "{} changes of {} mechanisms ({}), placed by {placement}: applied, verified, undone; killed at each of {points} writes and \
          undone; the machine as before each time",
-        applied["applied"],
+        applied["applied"].as_array().unwrap().len(),
         mechanisms.len(),
         mechanisms.join(", ")
     )

@@ -4,7 +4,7 @@
 
 use linux::Error;
 use linux::isolate::apply::{Applied, Observer, apply};
-use linux::isolate::change::{Live, Settings};
+use linux::isolate::change::{Live, Occupied, Settings};
 use linux::isolate::revert::{Reverted, revert};
 use linux::isolate::standing::{Head, Standing, find};
 use linux::isolate::{Catalogue, Request, plan};
@@ -179,6 +179,10 @@ impl Settings for Killed {
         let written = self.live.write(kind, target, value);
         self.pass();
         written
+    }
+
+    fn occupy(&mut self, cpus: &Cpus) -> Occupied {
+        self.live.occupy(cpus)
     }
 }
 

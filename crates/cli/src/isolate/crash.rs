@@ -1,6 +1,7 @@
 //! For tests of what a killed call leaves: the process ends itself, as SIGKILL would, right before or right after a write.
 
-use linux::isolate::change::Settings;
+use linux::isolate::change::{Occupied, Settings};
+use model::Cpus;
 use model::plan::StepKind;
 
 /// Settings that end the process at a write: 2k before the k-th, 2k+1 after it.
@@ -34,5 +35,9 @@ impl Settings for Crashing<'_> {
         let written = self.inner.write(kind, target, value);
         self.pass();
         written
+    }
+
+    fn occupy(&mut self, cpus: &Cpus) -> Occupied {
+        self.inner.occupy(cpus)
     }
 }

@@ -72,12 +72,19 @@ pub fn apply(
     if work.standing.found()?.is_none() {
         work.standing.begin(head)?;
     }
+    let mut occupied = None;
     for batch in batches(&plan.steps) {
+        let placing = batch.iter().any(|step| placement::IDS.contains(&step.mechanism.as_str()));
+        occupied = placing.then(|| occupied.unwrap_or_else(|| work.settings.occupy(&plan.isolated)));
+        if let (Some(occupied), Some(group)) = (&occupied, placement::becomes_partition(&batch[0])) {
+            occupied.join(group);
+        }
         work.batch(batch)?;
-        if batch.iter().any(|step| placement::IDS.contains(&step.mechanism.as_str())) {
+        if placing {
             work.whole_or_not(&batch[0].mechanism);
         }
     }
+    drop(occupied);
     if !plan.isolated.is_empty() {
         work.strays(&plan.isolated, &plan.housekeeping)?;
     }

@@ -40,6 +40,8 @@ pub(super) struct Judgement {
     pub(super) steps: Vec<Step>,
     /// The parameter for the next boot, where one would do.
     pub(super) parameter: Option<String>,
+    /// What no remedy changes, and why: a clause.
+    pub(super) stays: Option<String>,
 }
 
 /// Every mechanism's value as read, for `MachineState`; those that keep a table of their own there are left out.
@@ -142,7 +144,7 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Judgement {
         risky: mechanism.risky,
         optional: mechanism.optional,
     };
-    Judgement { finding, steps: outcome.steps, parameter: outcome.parameter }
+    Judgement { finding, steps: outcome.steps, parameter: outcome.parameter, stays: outcome.stays }
 }
 
 fn wrong(state: FindingState) -> bool {

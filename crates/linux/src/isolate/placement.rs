@@ -18,6 +18,8 @@ pub(super) const IDS: [&str; 2] = ["cpuset-partition", "cpuset-v1"];
 /// Name of the group of the isolated CPUs, and of that of the others.
 pub(super) const ISOLATED: &str = "stillcore-isolated";
 const HOUSE: &str = "stillcore-house";
+/// The file that makes a group a partition.
+const PARTITION: &str = "/cpuset.cpus.partition";
 
 /// A placement with its steps.
 pub(super) struct Chosen {
@@ -59,6 +61,11 @@ pub(super) fn choose(
     }
 }
 
+/// The group that a step makes a partition.
+pub(super) fn becomes_partition(step: &Step) -> Option<&str> {
+    step.target.strip_suffix(PARTITION).filter(|_| step.kind == StepKind::File)
+}
+
 fn partition(place: &str, isolated: &Cpus) -> Chosen {
     let group = format!("{place}/{ISOLATED}");
     let step = |kind, target: String, old: &str, new: &str| step("cpuset-partition", kind, target, old, new);
@@ -67,7 +74,7 @@ fn partition(place: &str, isolated: &Cpus) -> Chosen {
         step(StepKind::Controller, format!("{place}#cpuset"), "", "on"),
         step(StepKind::Group, group.clone(), "absent", "present"),
         step(StepKind::File, format!("{group}/cpuset.cpus"), "", &isolated.to_string()),
-        step(StepKind::File, format!("{group}/cpuset.cpus.partition"), "member", "isolated"),
+        step(StepKind::File, format!("{group}{PARTITION}"), "member", "isolated"),
     ];
     let reason = "the cpuset controller of cgroup version 2 is there".to_owned();
     Chosen { placement: Placement::Partition, reason, steps }

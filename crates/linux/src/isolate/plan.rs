@@ -119,8 +119,9 @@ fn wanted(mechanism: &Mechanism, request: &Request) -> bool {
 
 /// `asked`: whether it is harmless, or the user took the risk.
 fn add(plan: &mut Plan, judgement: Judgement, asked: bool) {
-    let Judgement { finding, steps, parameter } = judgement;
+    let Judgement { finding, steps, parameter, stays } = judgement;
     let mechanism = finding.id;
+    let stays = stays.map(|reason| Left { mechanism: mechanism.clone(), reason });
     match finding.state {
         FindingState::Fixable if !asked => {
             let reason = format!("{}; a risk, taken only with --with {mechanism}", finding.reason);
@@ -138,6 +139,7 @@ fn add(plan: &mut Plan, judgement: Judgement, asked: bool) {
         FindingState::Immovable => plan.left.push(Left { mechanism, reason: finding.reason }),
         FindingState::Ok | FindingState::NotApplicable | FindingState::Unknown => {}
     }
+    plan.left.extend(stays);
 }
 
 /// The first step wins where two mechanisms change the same thing.

@@ -4,6 +4,7 @@
 mod file;
 mod group;
 mod held;
+mod occupied;
 mod process;
 mod service;
 mod swap;
@@ -11,8 +12,10 @@ mod task;
 pub mod value;
 
 pub use held::hold;
+pub use occupied::{Occupied, occupy};
 
 use crate::error::Error;
+use model::Cpus;
 use model::plan::StepKind;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +26,9 @@ pub trait Settings {
 
     /// Writes a value that `read` could have given, or that a plan asks for.
     fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error>;
+
+    /// Keeps CPUs busy that are about to leave their scheduling domain, until the answer is dropped.
+    fn occupy(&mut self, cpus: &Cpus) -> Occupied;
 }
 
 /// This machine.
@@ -32,7 +38,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// `program` is this very binary, which keeps files open where a setting lasts only as long as that.
+    /// `program` is this very binary, which keeps files open where a setting lasts only as long as that, and CPUs busy.
     pub fn new(program: &Path) -> Self {
         Self { program: program.to_owned() }
     }
@@ -65,5 +71,9 @@ impl Settings for Live {
             StepKind::Held => held::write(&self.program, target, value),
             StepKind::Affinities => Ok(()),
         }
+    }
+
+    fn occupy(&mut self, cpus: &Cpus) -> Occupied {
+        Occupied::start(&self.program, cpus)
     }
 }

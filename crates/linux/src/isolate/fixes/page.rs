@@ -41,8 +41,7 @@ fn section(page: &mut String, fix: &Fix) {
         None => fix.subsystem.clone(),
     };
     let classes: Vec<_> = fix.classes.iter().map(|class| format!("`{class}`")).collect();
-    let mechanisms: Vec<_> =
-        fix.mechanisms.iter().map(|id| format!("[{id}](mechanisms.md#{id})")).collect();
+    let mechanisms: Vec<_> = fix.mechanisms.iter().map(|id| format!("[{id}](mechanisms.md#{id})")).collect();
     let lines = [
         ("Where", first),
         ("Interference", fix.interference.clone()),

@@ -32,16 +32,20 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
 }
 
 fn outcome(scene: &Scene, mechanism: &Mechanism, movable: &[&Irq], fixed: &[&Irq], late: &[&Irq]) -> Outcome {
-    let stuck = match fixed.len() {
-        0 => String::new(),
-        count => format!("; {count} more cannot be moved by a user ({})", names(fixed)),
-    };
     if !movable.is_empty() {
-        let reason = format!("{} may be handled on {}{stuck}", names(movable), named(scene.cpus));
+        let stays = (!fixed.is_empty()).then(|| {
+            format!("{} may be handled on {} and cannot be moved by a user", names(fixed), named(scene.cpus))
+        });
+        let more = match fixed.len() {
+            0 => String::new(),
+            count => format!("; {count} more cannot be moved by a user ({})", names(fixed)),
+        };
+        let reason = format!("{} may be handled on {}{more}", names(movable), named(scene.cpus));
         let file = |irq: &&Irq| {
             Off::file(&format!("proc/irq/{}/smp_affinity_list", irq.number), irq.allowed.to_string())
         };
-        return propose(scene, mechanism, &movable.iter().map(file).collect::<Vec<_>>(), reason);
+        return propose(scene, mechanism, &movable.iter().map(file).collect::<Vec<_>>(), reason)
+            .leaving(stays);
     }
     if !fixed.is_empty() {
         let reason = format!(

@@ -43,6 +43,9 @@ fn outcome(
     stuck: &[&KernelThread],
 ) -> Outcome {
     let cpus = named(scene.cpus);
+    let belong = (!own.is_empty()).then(|| {
+        format!("{} belong to their CPU, which gives them work of its own, and cannot be moved", names(own))
+    });
     if !movable.is_empty() {
         let reason = format!("{} may run on {cpus}: {}", names(movable), mechanism.harm);
         let off = |thread: &&KernelThread| Off {
@@ -50,7 +53,11 @@ fn outcome(
             target: format!("{}/{}/{}", thread.pid, thread.start, thread.name),
             old: thread.allowed.to_string(),
         };
-        return propose(scene, mechanism, &movable.iter().map(off).collect::<Vec<_>>(), reason);
+        let fixed = (!stuck.is_empty())
+            .then(|| format!("{} may run on {cpus}, and the kernel lets nobody move them", names(stuck)));
+        let stays: Vec<_> = fixed.into_iter().chain(belong).collect();
+        return propose(scene, mechanism, &movable.iter().map(off).collect::<Vec<_>>(), reason)
+            .leaving(Some(stays.join("; ")).filter(|text| !text.is_empty()));
     }
     if !stuck.is_empty() {
         let reason = format!("{} may run on {cpus}, and the kernel lets nobody move them", names(stuck));
@@ -62,6 +69,7 @@ fn outcome(
             format!("only the {count} threads that belong to {cpus} may run there, and they cannot be moved")
         }
     })
+    .leaving(belong)
 }
 
 /// The masks of the offenders, or of all if there are none.

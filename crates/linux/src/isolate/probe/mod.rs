@@ -118,6 +118,8 @@ pub(super) struct Outcome {
     pub(super) steps: Vec<Step>,
     /// The remedy as a parameter for the next boot.
     pub(super) parameter: Option<String>,
+    /// What no remedy changes, and why: a clause.
+    pub(super) stays: Option<String>,
 }
 
 impl Outcome {
@@ -131,6 +133,7 @@ impl Outcome {
             caveat: None,
             steps: Vec::new(),
             parameter: None,
+            stays: None,
         }
     }
 
@@ -152,6 +155,10 @@ impl Outcome {
 
     fn in_effect(self, effective: impl Into<String>) -> Self {
         Self { effective: Some(effective.into()), ..self }
+    }
+
+    fn leaving(self, stays: Option<String>) -> Self {
+        Self { stays, ..self }
     }
 
     fn cured_by(self, remedy: impl Into<String>) -> Self {
