@@ -76,10 +76,15 @@ pub fn apply(
     for batch in batches(&plan.steps) {
         let placing = batch.iter().any(|step| placement::IDS.contains(&step.mechanism.as_str()));
         occupied = placing.then(|| occupied.unwrap_or_else(|| work.settings.occupy(&plan.isolated)));
-        if let (Some(occupied), Some(group)) = (&occupied, placement::becomes_partition(&batch[0])) {
+        let group = placement::becomes_partition(&batch[0]);
+        if let (Some(occupied), Some(group)) = (&occupied, group) {
             occupied.join(group);
         }
         work.batch(batch)?;
+        if group.is_some() {
+            // A partition that was refused cannot be removed while somebody is in it.
+            occupied = None;
+        }
         if placing {
             work.whole_or_not(&batch[0].mechanism);
         }
