@@ -55,7 +55,7 @@ test-lab:
 	{ $(HEAD_LINES); \
 	  $(CARGO) nextest run --locked --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --cargo-profile ci \
 	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix -E 'binary(guest_isolate) and test(/^matrix/)' \
-	    --no-fail-fast --success-output final 2>&1; } | grep -v '^ *$$' | tee "$$log"; \
+	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9])' | tee "$$log"; \
 	grep -q 'tests run:' "$$log" && ! grep -q ' FAIL ' "$$log"
 
 test-studies:
@@ -65,7 +65,7 @@ test-studies:
 	program="$${CARGO_TARGET_DIR:-$$PWD/target}/$$(uname -m)-unknown-linux-musl/ci/stillcore"; \
 	{ $(HEAD_LINES); \
 	  $(CARGO) bench --locked --quiet --package stillcore --bench isolation -- --program "$$program" $(ARGS); } | tee "$$log"; \
-	grep -q '^| stillcore' "$$log"
+	grep -q '| stillcore |' "$$log"
 
 check-release:
 	@sh xtask/deps.sh release

@@ -108,8 +108,9 @@ fn check(case: &Case) -> String {
     // A kernel that refuses the partition is left with affinities.
     let refused = !applied["fallback"].as_array().unwrap().is_empty();
     let placement = if refused { "affinity" } else { applied["placement"].as_str().unwrap() };
+    let which = if points.to_string() == case.points { "the first " } else { "each of " };
     format!(
-        "{} changes of {} mechanisms ({}), placed by {placement}: applied, verified, undone; killed at each of {points} writes and \
+        "{} changes of {} mechanisms ({}), placed by {placement}: applied, verified, undone; killed at {which}{points} writes and \
          undone; the machine as before each time",
         applied["applied"].as_array().unwrap().len(),
         mechanisms.len(),
