@@ -33,8 +33,8 @@ pub fn distribution(record: &ProbeRecord, samples: &[Sample]) -> Distribution {
     sorted.sort_unstable();
     // Of equal maxima the first: it is the one that nothing had warned of.
     let worst = counted.iter().copied().reduce(|a, b| if b.value_ns > a.value_ns { b } else { a });
-    let wakeup = record.probe == ProbeKind::Wakeup;
-    let corrected = wakeup.then(|| {
+    let releases = record.probe.has_releases();
+    let corrected = releases.then(|| {
         let charged = missed::of_probe(record, samples);
         let mut all: Vec<i64> = charged.iter().map(|release| release.lateness_ns).collect();
         all.extend_from_slice(&sorted);
@@ -57,10 +57,10 @@ pub fn distribution(record: &ProbeRecord, samples: &[Sample]) -> Distribution {
         observed_max_ns: sorted.last().copied(),
         observed_max_at_ns: worst.map(|sample| sample.t_ns),
         quantiles: quantiles(&sorted),
-        corrected_quantiles: if wakeup { quantiles(&corrected) } else { Vec::new() },
+        corrected_quantiles: if releases { quantiles(&corrected) } else { Vec::new() },
         corrected_max_ns: corrected.last().copied(),
         exceedances: exceedances(&sorted, record.threshold_ns),
-        stolen: (!wakeup).then(|| stolen(record, &sorted)),
+        stolen: (record.probe == ProbeKind::Noise).then(|| stolen(record, &sorted)),
         histogram: histogram(&sorted),
         timeline: timeline(&counted, record.t0_ns, record.t1_ns),
     }
@@ -71,7 +71,7 @@ pub fn duration_ns(record: &ProbeRecord) -> u64 {
     match record.probe {
         ProbeKind::Noise if record.spin_ns > 0 => record.spin_ns,
         ProbeKind::Noise => crate::stretches::Stretches::new(record.slices.clone()).length_ns(),
-        ProbeKind::Wakeup => record.t1_ns.saturating_sub(record.t0_ns).max(0) as u64,
+        _ => record.t1_ns.saturating_sub(record.t0_ns).max(0) as u64,
     }
 }
 

@@ -22,9 +22,12 @@ pub struct Charged {
 
 /// The releases that passed unserved in the window of a wake-up probe. Empty for a probe without releases.
 pub fn of_probe(record: &ProbeRecord, samples: &[Sample]) -> Vec<Charged> {
+    // The jobs of a task set wait for one another: a swallowed release is charged where the set is known.
     match record.probe {
-        ProbeKind::Wakeup => charged(samples, record.period_ns.unwrap_or(0), record.missed),
-        ProbeKind::Noise => Vec::new(),
+        ProbeKind::Wakeup | ProbeKind::Periodic => {
+            charged(samples, record.period_ns.unwrap_or(0), record.missed)
+        }
+        ProbeKind::Noise | ProbeKind::Ipi | ProbeKind::Taskset => Vec::new(),
     }
 }
 

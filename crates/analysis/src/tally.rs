@@ -62,7 +62,7 @@ impl Tally {
     pub fn new(record: &ProbeRecord, intervals: Intervals, events: usize) -> Self {
         let counted = match record.probe {
             ProbeKind::Noise => record.slices.clone(),
-            ProbeKind::Wakeup => vec![[record.t0_ns, record.t1_ns]],
+            _ => vec![[record.t0_ns, record.t1_ns]],
         };
         let mut counted = Stretches::new(counted);
         let length = record.t1_ns.saturating_sub(record.t0_ns).max(0);

@@ -5,17 +5,21 @@ use model::sample::{Policy, ProbeKind};
 
 /// A record of a window from 0 to 1 s on CPU 1, nothing measured.
 pub(crate) fn record(probe: ProbeKind) -> ProbeRecord {
-    let policy = Policy { name: "SCHED_FIFO".into(), priority: 80 };
+    let policy = Policy::fifo(80);
     ProbeRecord {
         probe,
         phase: "disturbed".into(),
         cpu: 1,
+        thread: 0,
+        cpus: None,
         pid: 100,
         tid: 101,
         file: String::new(),
         t0_ns: 0,
         t1_ns: 1_000_000_000,
         counter: "CLOCK_MONOTONIC".into(),
+        release_clock: None,
+        timer_slack_ns: 50_000,
         policy_asked: policy.clone(),
         policy_effective: policy,
         period_ns: Some(1_000_000),

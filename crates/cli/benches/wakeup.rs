@@ -4,9 +4,10 @@
 //! Prints minimum, median and CPU time per sample of every run and the ratio of the medians of the runs. It judges nothing.
 
 use linux::measure::handle::ProbeHandle;
-use linux::measure::spec::ProbeSpec;
-use linux::sys::clock;
-use model::sample::ProbeKind;
+use linux::measure::spec::{ProbeSpec, Task, WakeupSpec};
+use linux::sys::clock::{self, ClockId};
+use model::Cpus;
+use model::sample::Policy;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -99,16 +100,20 @@ fn compare(cpu: u32, repetitions: u32, seconds: u64) -> Result<(), Failed> {
 fn ours(cpu: u32, seconds: u64) -> Result<Value, Failed> {
     let directory = tempfile::tempdir().map_err(Failed::because)?;
     std::fs::create_dir(directory.path().join(model::store::SAMPLES)).map_err(Failed::because)?;
-    let spec = ProbeSpec {
-        kind: ProbeKind::Wakeup,
-        cpu,
-        priority: PRIORITY,
-        duration_ns: (seconds * 1_000_000_000) as i64,
+    let wakeup = WakeupSpec {
         period_ns: (PERIOD_US * 1000) as i64,
+        offset_ns: 0,
         warm_up: 20,
-        threshold_ns: 0,
-        spin_ns: 0,
-        pause_ns: 0,
+        clock: ClockId::Monotonic,
+        loops: 0,
+    };
+    let spec = ProbeSpec {
+        thread: 0,
+        cpus: Cpus::one(cpu),
+        policy: Policy::fifo(PRIORITY),
+        timer_slack_ns: 1,
+        duration_ns: (seconds * 1_000_000_000) as i64,
+        task: Task::Wakeup(wakeup),
     };
     let program = Path::new(env!("CARGO_BIN_EXE_stillcore"));
     let mut handle = ProbeHandle::spawn(program, &spec).map_err(Failed::because)?;

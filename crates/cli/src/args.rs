@@ -35,6 +35,12 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: Box<crate::isolate::IsolateVerb>,
     },
+    /// Measure one thing: wake-up latency, noise.
+    Measure {
+        /// What to measure.
+        #[command(subcommand)]
+        verb: Box<crate::measure::MeasureVerb>,
+    },
     /// Look into a recorded trace.
     #[command(subcommand)]
     Trace(TraceVerb),
@@ -54,6 +60,7 @@ impl Verb {
             Self::Snapshot(args) => args.json,
             Self::Report(args) => args.json,
             Self::Isolate { verb } => verb.json(),
+            Self::Measure { verb } => verb.json(),
             Self::Trace(TraceVerb::Counts(args)) => args.json,
             Self::Lab(LabVerb::Run(args)) => args.json,
         }

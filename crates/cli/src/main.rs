@@ -13,8 +13,10 @@ mod guest_init;
 mod internal;
 mod isolate;
 mod lab_verb;
+mod measure;
 mod report_verb;
 mod resources_verb;
+mod run;
 mod snapshot_verb;
 mod trace_verb;
 
@@ -78,6 +80,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Snapshot(args) => snapshot_verb::run(&args),
         Verb::Report(args) => report_verb::run(&args),
         Verb::Isolate { verb } => verb.run(&signals),
+        Verb::Measure { verb } => verb.run(&signals),
         Verb::Trace(TraceVerb::Counts(args)) => trace_verb::counts(&args),
         Verb::Lab(LabVerb::Run(args)) => lab_verb::run(*args, &stop_on(signals)),
     }

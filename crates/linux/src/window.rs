@@ -24,14 +24,21 @@ const LEAD_NS: i64 = 30_000_000;
 const PATIENCE_NS: i64 = 20 * clock::SECOND_NS;
 
 /// What an open window shows to whoever watches.
-#[derive(Debug, Clone, Copy)]
-pub struct Progress {
+#[derive(Clone, Copy)]
+pub struct Progress<'a> {
     /// Time since the start, ns.
     pub elapsed_ns: i64,
     /// Length of the measurement, ns.
     pub duration_ns: i64,
+    /// The probes, in the order of their specs.
+    pub probes: &'a [ProbeDrain],
+}
+
+impl Progress<'_> {
     /// Largest value stored so far on any CPU.
-    pub observed_max_ns: Option<i64>,
+    pub fn observed_max_ns(&self) -> Option<i64> {
+        self.probes.iter().filter_map(|probe| probe.live().max_ns).max()
+    }
 }
 
 /// What the watcher answers.
@@ -73,9 +80,9 @@ pub fn measure(
     session: &mut Session,
     recorder: Option<&Recorder>,
     order: &Order<'_>,
-    watch: &mut dyn FnMut(Progress) -> Go,
+    watch: &mut dyn FnMut(Progress<'_>) -> Go,
 ) -> Result<Measured, Error> {
-    let cpus: Cpus = order.probes.iter().map(|spec| spec.cpu).collect();
+    let cpus: Cpus = order.probes.iter().flat_map(|spec| spec.cpus.iter()).collect();
     let mut handles = Vec::new();
     let mut adopted = Vec::new();
     for spec in &order.probes {
@@ -103,7 +110,7 @@ pub fn measure(
         limits.extend(said);
     }
     adopted.iter().try_for_each(|target| session.forget(Transient::Process, target))?;
-    let probe = order.probes.first().map_or(ProbeKind::Wakeup, |spec| spec.kind);
+    let probe = order.probes.first().map_or(ProbeKind::Wakeup, ProbeSpec::kind);
     let window = Window {
         phase: order.phase.to_owned(),
         probe,
@@ -139,7 +146,7 @@ fn run_probes(
     order: &Order<'_>,
     start_ns: i64,
     recorder: Option<&Recorder>,
-    watch: &mut dyn FnMut(Progress) -> Go,
+    watch: &mut dyn FnMut(Progress<'_>) -> Go,
 ) -> Result<(Vec<ProbeDrain>, bool), Error> {
     let duration_ns = order.probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
     let drains = handles.into_iter().map(|handle| handle.start(start_ns, order.run, order.k));
@@ -154,8 +161,7 @@ fn run_probes(
         if now > start_ns + duration_ns + PATIENCE_NS {
             return Err(Error::failed("a probe", "it did not end within 20 s after its time"));
         }
-        let observed_max_ns = drains.iter().filter_map(ProbeDrain::observed_max_ns).max();
-        let progress = Progress { elapsed_ns: now - start_ns, duration_ns, observed_max_ns };
+        let progress = Progress { elapsed_ns: now - start_ns, duration_ns, probes: &drains };
         let broken = recorder.is_some_and(Recorder::failed);
         if !stopped && (broken || watch(progress) == Go::Stop) {
             stopped = true;

@@ -6,7 +6,7 @@
 use libtest_mimic::{Arguments, Failed, Trial};
 use linux::disturb::confine::{self, Confinement};
 use linux::disturb::{Disturbance, Options, catalogue, child};
-use linux::sys::sched::{affinity, set_fifo};
+use linux::sys::sched::{affinity, set_policy};
 use model::Cpus;
 use model::stressor::{StressorRecord, StressorState};
 use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
@@ -229,7 +229,7 @@ fn a_child_that_dies_is_void_with_the_reason() -> Outcome {
 fn a_child_is_ordinary_and_bounded_whatever_its_caller_is() -> Outcome {
     let started = std::thread::spawn(|| {
         // Allowed for root only; as an ordinary thread the caller is no less a caller.
-        let _ = set_fifo(1);
+        let _ = set_policy(&model::sample::Policy::fifo(1));
         start(&["calc_pi"], &some_cpus(), &Options::default())
     });
     let disturbance = started.join().map_err(|_| "starting panicked")?;

@@ -93,8 +93,14 @@ pub struct ProbeRecord {
     pub probe: ProbeKind,
     /// The phase.
     pub phase: String,
-    /// The CPU it was pinned to.
+    /// The CPU it was pinned to, or the first of those it might run on.
     pub cpu: u32,
+    /// Its number in the window, from 0.
+    #[serde(default)]
+    pub thread: u32,
+    /// Where it might run, if not on one CPU alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Cpus>,
     /// Process id of the measuring process.
     pub pid: i32,
     /// Thread id of the measuring thread: what the trace calls its pid.
@@ -107,6 +113,12 @@ pub struct ProbeRecord {
     pub t1_ns: i64,
     /// Clock or counter that the values were read from.
     pub counter: String,
+    /// Clock that the releases were set in, if another than CLOCK_MONOTONIC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_clock: Option<String>,
+    /// Timer slack in force, ns; it delays only policies that are not real-time.
+    #[serde(default)]
+    pub timer_slack_ns: u64,
     /// Policy asked for.
     pub policy_asked: Policy,
     /// Policy the kernel reported back.

@@ -46,6 +46,12 @@ pub enum ProbeKind {
     Wakeup,
     /// A busy loop that looks for time stolen from it.
     Noise,
+    /// Wake-ups of one core by another.
+    Ipi,
+    /// A periodic job that computes: execution time, response time and counters, a row a job.
+    Periodic,
+    /// The jobs of a task set on one core.
+    Taskset,
 }
 
 impl ProbeKind {
@@ -54,7 +60,15 @@ impl ProbeKind {
         match self {
             Self::Wakeup => "wakeup",
             Self::Noise => "noise",
+            Self::Ipi => "ipi",
+            Self::Periodic => "periodic",
+            Self::Taskset => "taskset",
         }
+    }
+
+    /// Whether its samples are releases, each served or missed.
+    pub fn has_releases(self) -> bool {
+        matches!(self, Self::Wakeup | Self::Periodic | Self::Taskset)
     }
 }
 
@@ -65,6 +79,50 @@ pub struct Policy {
     pub name: String,
     /// Real-time priority, 0 where the policy has none.
     pub priority: u32,
+    /// What SCHED_DEADLINE reserves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<Reservation>,
+}
+
+/// The parameters of SCHED_DEADLINE, ns: a job may use `runtime` of CPU time before its `deadline`, once a `period`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// CPU time a period.
+    pub runtime_ns: u64,
+    /// Relative deadline.
+    pub deadline_ns: u64,
+    /// Period.
+    pub period_ns: u64,
+}
+
+impl Policy {
+    /// SCHED_OTHER.
+    pub fn other() -> Self {
+        Self { name: "SCHED_OTHER".to_owned(), priority: 0, reservation: None }
+    }
+
+    /// SCHED_FIFO at a priority of 1 to 99; 0 gives SCHED_OTHER.
+    pub fn fifo(priority: u32) -> Self {
+        match priority {
+            0 => Self::other(),
+            _ => Self { name: "SCHED_FIFO".to_owned(), priority, reservation: None },
+        }
+    }
+
+    /// SCHED_RR at a priority of 1 to 99.
+    pub fn round_robin(priority: u32) -> Self {
+        Self { name: "SCHED_RR".to_owned(), priority, reservation: None }
+    }
+
+    /// SCHED_DEADLINE.
+    pub fn deadline(reservation: Reservation) -> Self {
+        Self { name: "SCHED_DEADLINE".to_owned(), priority: 0, reservation: Some(reservation) }
+    }
+
+    /// Whether it preempts every SCHED_OTHER task.
+    pub fn is_real_time(&self) -> bool {
+        matches!(self.name.as_str(), "SCHED_FIFO" | "SCHED_RR" | "SCHED_DEADLINE")
+    }
 }
 
 /// What the metadata of a samples file says.
@@ -72,13 +130,16 @@ pub struct Policy {
 pub struct SampleMeta {
     /// The probe that took the samples.
     pub probe: ProbeKind,
-    /// The CPU it was pinned to.
+    /// The CPU it was pinned to, or the first of those it might run on.
     pub cpu: u32,
+    /// Number of the measuring thread in its window.
+    #[serde(default)]
+    pub thread: u32,
     /// The phase of the run.
     pub phase: String,
     /// Unit of `value_ns`: always `ns`.
     pub unit: String,
-    /// Clock of `t_ns`: `CLOCK_MONOTONIC`.
+    /// Clock of the releases: `CLOCK_MONOTONIC` unless asked for another. `t_ns` is CLOCK_MONOTONIC always.
     pub clock: String,
     /// What the values were read from: `CLOCK_MONOTONIC`, `tsc`, `cntvct`.
     pub counter: String,

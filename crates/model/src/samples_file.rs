@@ -1,6 +1,7 @@
 //! Samples on disk: Parquet, one row a sample, written as a stream and readable by any Arrow tool.
 //!
-//! Columns `t_ns` i64, `value_ns` i64, `seq` u64, `missed` u32, `flags` u32. The metadata (key `stillcore`) is [`SampleMeta`] as JSON.
+//! Columns `t_ns` i64, `value_ns` i64, `seq` u64, `missed` u32, `flags` u32, then i64 columns of the probe's own. The metadata (key
+//! `stillcore`) is [`SampleMeta`] as JSON.
 
 use crate::Error;
 use crate::sample::{Sample, SampleMeta};
@@ -16,13 +17,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const SCHEMA: &str = "message samples {
-    required int64 t_ns (INTEGER(64,true));
+/// The columns that every samples file has.
+const COMMON: &str = "required int64 t_ns (INTEGER(64,true));
     required int64 value_ns (INTEGER(64,true));
     required int64 seq (INTEGER(64,false));
     required int32 missed (INTEGER(32,false));
-    required int32 flags (INTEGER(32,false));
-}";
+    required int32 flags (INTEGER(32,false));";
+/// How many those are.
+const COMMON_COLUMNS: usize = 5;
 const META_KEY: &str = "stillcore";
 /// Rows held in memory before they go to disk as one row group: 1 MiB of samples.
 const ROW_GROUP: usize = 32 * 1024;
@@ -32,23 +34,41 @@ pub struct SampleWriter {
     path: PathBuf,
     file: SerializedFileWriter<File>,
     rows: Vec<Sample>,
+    /// One vector a column of the probe's own.
+    more: Vec<Vec<i64>>,
     written: u64,
 }
 
 impl SampleWriter {
     /// Creates the file; it must not exist.
     pub fn create(path: &Path) -> Result<Self, Error> {
+        Self::with_columns(path, &[])
+    }
+
+    /// Creates a file with i64 columns of the probe's own behind those that all have.
+    pub fn with_columns(path: &Path, columns: &[String]) -> Result<Self, Error> {
         let file = File::create_new(path).map_err(|source| Error::io("create", path, source))?;
-        let schema = parse_message_type(SCHEMA).map_err(|error| refused(path, error))?;
+        let own = columns.iter().map(|name| format!("required int64 {name} (INTEGER(64,true));"));
+        let schema = format!("message samples {{ {COMMON} {} }}", own.collect::<Vec<_>>().join(" "));
+        let schema = parse_message_type(&schema).map_err(|error| refused(path, error))?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
             .map_err(|error| refused(path, error))?;
-        Ok(Self { path: path.to_owned(), file, rows: Vec::with_capacity(ROW_GROUP), written: 0 })
+        let more = vec![Vec::new(); columns.len()];
+        Ok(Self { path: path.to_owned(), file, rows: Vec::with_capacity(ROW_GROUP), more, written: 0 })
     }
 
     /// Adds one sample.
     pub fn push(&mut self, sample: Sample) -> Result<(), Error> {
+        self.push_with(sample, &[])
+    }
+
+    /// Adds one sample with its own columns; a value that is not given is stored as 0.
+    pub fn push_with(&mut self, sample: Sample, own: &[i64]) -> Result<(), Error> {
         self.rows.push(sample);
+        for (index, column) in self.more.iter_mut().enumerate() {
+            column.push(own.get(index).copied().unwrap_or(0));
+        }
         if self.rows.len() == ROW_GROUP { self.flush() } else { Ok(()) }
     }
 
@@ -67,14 +87,19 @@ impl SampleWriter {
         if self.rows.is_empty() {
             return Ok(());
         }
-        write_group(&mut self.file, &self.rows).map_err(|error| refused(&self.path, error))?;
+        write_group(&mut self.file, &self.rows, &self.more).map_err(|error| refused(&self.path, error))?;
         self.written += self.rows.len() as u64;
         self.rows.clear();
+        self.more.iter_mut().for_each(Vec::clear);
         Ok(())
     }
 }
 
-fn write_group(file: &mut SerializedFileWriter<File>, rows: &[Sample]) -> Result<(), ParquetError> {
+fn write_group(
+    file: &mut SerializedFileWriter<File>,
+    rows: &[Sample],
+    more: &[Vec<i64>],
+) -> Result<(), ParquetError> {
     let mut group = file.next_row_group()?;
     let wide: [fn(&Sample) -> i64; 3] = [|row| row.t_ns, |row| row.value_ns, |row| row.seq as i64];
     let narrow: [fn(&Sample) -> i32; 2] = [|row| row.missed as i32, |row| row.flags as i32];
@@ -88,6 +113,11 @@ fn write_group(file: &mut SerializedFileWriter<File>, rows: &[Sample]) -> Result
         let values: Vec<i32> = rows.iter().map(column).collect();
         let mut writer = group.next_column()?.ok_or_else(|| ParquetError::EOF("column".into()))?;
         writer.typed::<Int32Type>().write_batch(&values, None, None)?;
+        writer.close()?;
+    }
+    for values in more {
+        let mut writer = group.next_column()?.ok_or_else(|| ParquetError::EOF("column".into()))?;
+        writer.typed::<Int64Type>().write_batch(values, None, None)?;
         writer.close()?;
     }
     group.close()?;
@@ -105,6 +135,41 @@ pub fn read(path: &Path) -> Result<(SampleMeta, Vec<Sample>), Error> {
         read_group(&reader, index, &mut samples).map_err(|error| refused(path, error))?;
     }
     Ok((meta, samples))
+}
+
+/// Reads the columns of the probe's own: names, and one vector each.
+pub fn read_columns(path: &Path) -> Result<Vec<(String, Vec<i64>)>, Error> {
+    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
+    let reader = SerializedFileReader::new(file).map_err(|error| refused(path, error))?;
+    read_meta(&reader, path)?;
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let names = schema.columns().iter().skip(COMMON_COLUMNS).map(|column| column.name().to_owned());
+    let mut columns: Vec<_> = names.map(|name| (name, Vec::new())).collect();
+    for index in 0..reader.num_row_groups() {
+        for (number, (_, values)) in columns.iter_mut().enumerate() {
+            read_column(&reader, index, COMMON_COLUMNS + number, values)
+                .map_err(|error| refused(path, error))?;
+        }
+    }
+    Ok(columns)
+}
+
+fn read_column(
+    reader: &SerializedFileReader<File>,
+    group: usize,
+    column: usize,
+    values: &mut Vec<i64>,
+) -> Result<(), ParquetError> {
+    use parquet::column::reader::{ColumnReader, get_typed_column_reader};
+    let group = reader.get_row_group(group)?;
+    let until = values.len() + usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    let column = group.get_column_reader(column)?;
+    if !matches!(column, ColumnReader::Int64ColumnReader(_)) {
+        return Err(ParquetError::General("a column is not of 64-bit integers".to_owned()));
+    }
+    let mut reader = get_typed_column_reader::<Int64Type>(column);
+    while values.len() < until && reader.read_records(until - values.len(), None, None, values)?.0 > 0 {}
+    if values.len() == until { Ok(()) } else { Err(ParquetError::EOF("a column is short".into())) }
 }
 
 fn read_meta(reader: &SerializedFileReader<File>, path: &Path) -> Result<SampleMeta, Error> {
@@ -179,10 +244,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn meta() -> SampleMeta {
-        let policy = Policy { name: "SCHED_FIFO".into(), priority: 80 };
+        let policy = Policy::fifo(80);
         SampleMeta {
             probe: ProbeKind::Wakeup,
             cpu: 3,
+            thread: 0,
             phase: "idle-before".into(),
             unit: "ns".into(),
             clock: "CLOCK_MONOTONIC".into(),
@@ -213,6 +279,24 @@ mod tests {
             prop_assert_eq!(write(&path, &samples), samples.len() as u64);
             prop_assert_eq!(read(&path).unwrap(), (meta(), samples));
         }
+    }
+
+    #[test]
+    fn columns_of_a_probe_come_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.parquet");
+        let names = ["start_ns".to_owned(), "cpu_ns".to_owned()];
+        let mut writer = SampleWriter::with_columns(&path, &names).unwrap();
+        let rows = ROW_GROUP as i64 + 3;
+        for seq in 0..rows {
+            let sample = Sample { seq: seq as u64, ..Sample::default() };
+            writer.push_with(sample, &[seq * 2, -seq]).unwrap();
+        }
+        writer.finish(&meta()).unwrap();
+        assert_eq!(read(&path).unwrap().1.len() as i64, rows);
+        let columns = read_columns(&path).unwrap();
+        assert_eq!(columns[0], ("start_ns".to_owned(), (0..rows).map(|seq| seq * 2).collect()));
+        assert_eq!(columns[1], ("cpu_ns".to_owned(), (0..rows).map(|seq| -seq).collect()));
     }
 
     #[test]

@@ -321,18 +321,22 @@ pub(crate) fn window_start(phase: usize, half: usize, length_ns: i64) -> i64 {
 }
 
 fn record(phase: &str, probe: ProbeKind, at: usize, t0_ns: i64, length_ns: i64) -> ProbeRecord {
-    let policy = Policy { name: "SCHED_FIFO".into(), priority: 80 };
+    let policy = Policy::fifo(80);
     let noise = probe == ProbeKind::Noise;
     ProbeRecord {
         probe,
         phase: phase.into(),
         cpu: CPU,
+        thread: 0,
+        cpus: None,
         pid: TID,
         tid: TID,
         file: store::samples_name(probe.name(), CPU, at),
         t0_ns,
         t1_ns: t0_ns + length_ns,
         counter: "CLOCK_MONOTONIC".into(),
+        release_clock: None,
+        timer_slack_ns: 50_000,
         policy_asked: policy.clone(),
         policy_effective: policy,
         period_ns: (!noise).then_some(1_000_000),
@@ -359,6 +363,7 @@ pub(crate) fn write_samples(dir: &Path, record: &mut ProbeRecord, samples: &[(i6
     let meta = SampleMeta {
         probe: record.probe,
         cpu: record.cpu,
+        thread: 0,
         phase: record.phase.clone(),
         unit: "ns".into(),
         clock: "CLOCK_MONOTONIC".into(),

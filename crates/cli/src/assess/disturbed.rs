@@ -3,8 +3,8 @@
 //! The first and last cpuset of a machine flip static keys, which sends an IPI to every CPU. The groups are therefore made before the
 //! first idle control and removed after the last.
 
-use super::interrupted::Interrupted;
 use super::plan::Plan;
+use crate::run::interrupted::Interrupted;
 use linux::disturb::{self, Disturbance, confine};
 use linux::isolate::undo::Transient;
 use linux::session::Session;
@@ -29,7 +29,7 @@ pub(crate) struct Groups {
 impl Groups {
     /// Makes what this machine allows; what it does not allow is among `limits` afterwards.
     pub(crate) fn make(plan: &Plan, session: &mut Session, limits: &mut Vec<String>) -> anyhow::Result<Self> {
-        let planned = confine::plan(Path::new("/"), std::process::id(), &plan.housekeeping);
+        let planned = confine::plan(Path::new("/"), std::process::id(), &plan.place.housekeeping);
         let targets: Vec<_> = planned.directories().iter().map(|dir| dir.display().to_string()).collect();
         // Written down as a whole before any is made: those that cannot be made are left out, and undoing them finds nothing.
         targets.iter().try_for_each(|target| session.change(Transient::Cgroup, target, || Ok(())))?;
@@ -65,7 +65,8 @@ impl Disturbed {
             groups: groups.made.groups.clone(),
             ..disturb::Options::default()
         };
-        let disturbance = Disturbance::start(&plan.program, &plan.stressors, &plan.housekeeping, &options)?;
+        let disturbance =
+            Disturbance::start(&plan.place.program, &plan.stressors, &plan.place.housekeeping, &options)?;
         let pids = disturbance.status().into_iter().map(|child| child.pid as u32);
         let children = pids.map(|pid| session.adopt(pid)).collect::<Result<_, _>>()?;
         // One that never begins says so in its record.

@@ -4,28 +4,24 @@
 //! back every change before this returns.
 
 use super::disturbed::{Disturbed, Groups};
-use super::interrupted::Interrupted;
-use super::output::RunOutput;
 use super::plan::Plan;
-use super::progress::Teller;
 use crate::args::TraceMode;
+use crate::run::facts::{own_cost, write_findings, write_snapshot};
+use crate::run::interrupted::Interrupted;
+use crate::run::output::RunOutput;
+use crate::run::progress::Teller;
 use linux::isolate::undo::Transient;
-use linux::isolate::{audit, values};
-use linux::machine::{self, Root};
 use linux::record::cost;
 use linux::record::instance::Instance;
 use linux::record::recorder::Recorder;
 use linux::session::Session;
 use linux::sys::clock;
-use linux::sys::counter::Counter;
 use linux::sys::signals::EndSignals;
-use linux::window::{self, Go, Order};
-use model::machine::{SCHEMA, Snapshot};
+use linux::window::{self, Go, Order, Progress};
 use model::run::{ObserverCost, Phase, ProbeRecord};
 use model::sample::ProbeKind;
 use model::store;
 use std::cell::Cell;
-use std::path::Path;
 
 const PHASES: [(&str, bool); 3] = [("idle-before", false), ("disturbed", true), ("idle-after", false)];
 /// Raw pages of the trace while it is being recorded.
@@ -38,7 +34,7 @@ pub(crate) fn execute(
     signals: &EndSignals,
     mut session: Session,
 ) -> anyhow::Result<()> {
-    let teller = Teller::new();
+    let teller = Teller::new(false);
     let result = measure(plan, output, signals, &teller, &mut session);
     let failed = session.close();
     for what in &failed {
@@ -46,7 +42,7 @@ pub(crate) fn execute(
         output.run.limits.push(format!("not restored: {what}"));
     }
     if result.is_ok() || result.as_ref().is_err_and(anyhow::Error::is::<Interrupted>) {
-        write_snapshot(plan, &output.dir, store::MACHINE_AFTER)?;
+        write_snapshot(&plan.place, &output.dir, store::MACHINE_AFTER)?;
         output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
     }
     result
@@ -61,13 +57,12 @@ fn measure(
 ) -> anyhow::Result<()> {
     Teller::say(&format!(
         "measuring CPUs {}, housekeeping on {}; run directory {}",
-        plan.measured,
-        plan.housekeeping,
+        plan.place.measured,
+        plan.place.housekeeping,
         output.dir.display()
     ));
-    write_snapshot(plan, &output.dir, store::MACHINE_BEFORE)?;
-    let findings = audit(&Root::live(), &plan.machine, &plan.mechanisms, &plan.measured);
-    store::write_json(&output.dir.join(store::FINDINGS), &findings)?;
+    write_snapshot(&plan.place, &output.dir, store::MACHINE_BEFORE)?;
+    write_findings(&plan.place, &output.dir)?;
     output.run.observer = own_cost();
     let groups = Groups::make(plan, session, &mut output.run.limits)?;
     let stage = Stage { plan, signals, teller, groups, recorder: recorder(plan, output, session)? };
@@ -89,25 +84,6 @@ fn measure(
     }
     add_probe_cost(&mut output.run.observer, &output.run.probes);
     result
-}
-
-fn write_snapshot(plan: &Plan, dir: &Path, name: &str) -> anyhow::Result<()> {
-    let root = Root::live();
-    let values = values(&root, &plan.machine, &plan.mechanisms);
-    let snapshot = Snapshot {
-        schema: SCHEMA.to_owned(),
-        machine: plan.machine.clone(),
-        state: machine::state(&root, values),
-    };
-    Ok(store::write_json(&dir.join(name), &snapshot)?)
-}
-
-fn own_cost() -> ObserverCost {
-    ObserverCost {
-        clock_read_ns: Some(Counter::Monotonic.read_cost_ns()),
-        counter_read_ns: Some(Counter::Cpu.read_cost_ns()),
-        ..ObserverCost::default()
-    }
 }
 
 /// What the probes' own records say about their cost.
@@ -148,13 +124,13 @@ fn prepare_recorder(
     let calibration = Instance::path_of(&tracefs, &format!("{name}-cost"));
     let target = calibration.display().to_string();
     let event_ns = session.change(Transient::TraceInstance, &target, || {
-        cost::event_ns(calibration.clone(), &plan.housekeeping)
+        cost::event_ns(calibration.clone(), &plan.place.housekeeping)
     })?;
     session.take_back(Transient::TraceInstance, &target)?;
     output.run.observer.trace_event_ns = event_ns;
     let scratch = output.dir.join(TRACE_PAGES);
     std::fs::create_dir(&scratch).map_err(|source| linux::Error::os("create", scratch.display(), source))?;
-    Recorder::prepare(session, &plan.events, &name, &plan.measured, &scratch)
+    Recorder::prepare(session, &plan.events, &name, &plan.place.measured, &scratch)
         .inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
 }
 
@@ -193,7 +169,7 @@ fn windows(
     for kind in [ProbeKind::Wakeup, ProbeKind::Noise] {
         let step = teller.step(&format!("{phase}: {}", kind.name()), plan.window);
         let signal = Cell::new(None);
-        let mut watch = |progress| {
+        let mut watch = |progress: Progress<'_>| {
             step.show(progress);
             signal.set(signal.get().or_else(|| signals.arrived()));
             if signal.get().is_some() { Go::Stop } else { Go::On }

@@ -1,21 +1,19 @@
 //! `stillcore assess`: read the machine, audit it, measure it idle, disturbed and idle again, and say what that means.
 //!
-//! `plan` turns arguments into what will be done, and refuses here what cannot be done; `output` is the run directory while it is
-//! being written; `execute` does it; `progress` shows it. The conclusions are drawn by `crate::conclude`, as for any run.
+//! `plan` turns arguments into what will be done, and refuses here what cannot be done; `execute` does it, with what `crate::run` has
+//! for every verb that measures. The conclusions are drawn by `crate::conclude`, as for any run.
 
 mod disturbed;
 mod execute;
-mod interrupted;
-mod output;
 mod plan;
-mod progress;
 
 use crate::args::AssessArgs;
+use crate::run::interrupted::Interrupted;
+use crate::run::output::{self, RunOutput};
 use crate::{conclude, failure};
 use linux::session::Session;
 use linux::sys::sched;
 use linux::sys::signals::EndSignals;
-use output::RunOutput;
 use plan::Plan;
 use std::path::Path;
 
@@ -23,15 +21,15 @@ use std::path::Path;
 pub(crate) fn run(args: &AssessArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let plan = Plan::resolve(args)?;
     // Everything that is not a probe, the guardian included, stays off the measured CPUs.
-    sched::pin(&plan.housekeeping)?;
-    let session = Session::open(&plan.program, &plan.state)?;
-    let mut output = RunOutput::create(&plan)?;
+    sched::pin(&plan.place.housekeeping)?;
+    let session = Session::open(&plan.place.program, &plan.place.state)?;
+    let mut output = RunOutput::create(&plan.out, &plan.place)?;
     let ended = execute::execute(&plan, &mut output, signals, session);
     let reason = ended.as_ref().err().map(failure::sentence);
     let closed = output.close(reason);
     if let Err(error) = ended {
         let kept = format!("the partial run is kept in {}", plan.out.display());
-        let interrupted = error.is::<interrupted::Interrupted>();
+        let interrupted = error.is::<Interrupted>();
         return Err(error.context(
             match closed.and_then(|()| if interrupted { conclude_at(&plan.out) } else { Ok(()) }) {
                 Ok(()) => kept,

@@ -1,7 +1,7 @@
 //! The run directory while it is being written. From its first moment it says that it is not complete, and it goes on saying so unless
 //! the very last step is reached.
 
-use super::plan::Plan;
+use super::place::Place;
 use anyhow::Context;
 use model::run::{Losses, ObserverCost, Run, SCHEMA};
 use model::{Error, store};
@@ -20,10 +20,10 @@ pub(crate) struct RunOutput {
 
 impl RunOutput {
     /// Makes the directory with its mark and a first `run.json`. Leaves nothing behind when that fails.
-    pub(crate) fn create(plan: &Plan) -> anyhow::Result<Self> {
-        let made = make_directory(&plan.out)?;
-        claim(&plan.out, made)?;
-        let output = Self { dir: plan.out.clone(), run: first_record(plan) };
+    pub(crate) fn create(dir: &Path, place: &Place) -> anyhow::Result<Self> {
+        let made = make_directory(dir)?;
+        claim(dir, made)?;
+        let output = Self { dir: dir.to_owned(), run: first_record(place) };
         if let Err(error) = output.begin() {
             remove_beginnings(&output.dir, made);
             return Err(error)
@@ -114,18 +114,18 @@ fn remove_beginnings(dir: &Path, made: bool) {
     }
 }
 
-fn first_record(plan: &Plan) -> Run {
+fn first_record(place: &Place) -> Run {
     Run {
         schema: SCHEMA.to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: plan.command.clone(),
+        command: std::env::args().collect(),
         started_at: jiff::Timestamp::now().to_string(),
         complete: false,
         incomplete_reason: Some("the run has not come to its end, or was killed".to_owned()),
         machine_before: store::MACHINE_BEFORE.to_owned(),
         machine_after: None,
-        measured_cpus: plan.measured.clone(),
-        housekeeping_cpus: plan.housekeeping.clone(),
+        measured_cpus: place.measured.clone(),
+        housekeeping_cpus: place.housekeeping.clone(),
         plan: Vec::new(),
         phases: Vec::new(),
         windows: Vec::new(),
@@ -135,7 +135,7 @@ fn first_record(plan: &Plan) -> Run {
         losses: Losses::default(),
         observer: ObserverCost::default(),
         seeds: BTreeMap::from([("analysis".to_owned(), 1)]),
-        limits: plan.limits.clone(),
+        limits: place.limits.clone(),
     }
 }
 

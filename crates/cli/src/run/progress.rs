@@ -8,6 +8,7 @@ use std::time::Duration;
 /// Tells what is being done.
 pub(crate) struct Teller {
     terminal: bool,
+    quiet: bool,
 }
 
 /// One step that takes time.
@@ -16,9 +17,9 @@ pub(crate) struct Step {
 }
 
 impl Teller {
-    /// Looks at stderr.
-    pub(crate) fn new() -> Self {
-        Self { terminal: std::io::stderr().is_terminal() }
+    /// Looks at stderr. A quiet one shows no steps.
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { terminal: std::io::stderr().is_terminal(), quiet }
     }
 
     /// One line.
@@ -28,6 +29,9 @@ impl Teller {
 
     /// Begins a step of a known length.
     pub(crate) fn step(&self, name: &str, length: Duration) -> Step {
+        if self.quiet {
+            return Step { bar: None };
+        }
         if !self.terminal {
             Self::say(&format!("{name}, {:.1} s", length.as_secs_f64()));
             return Step { bar: None };
@@ -44,10 +48,10 @@ impl Teller {
 
 impl Step {
     /// Shows how far it is.
-    pub(crate) fn show(&self, progress: Progress) {
+    pub(crate) fn show(&self, progress: Progress<'_>) {
         let Some(bar) = &self.bar else { return };
         bar.set_position((progress.elapsed_ns.max(0) / 1_000_000) as u64);
-        if let Some(max) = progress.observed_max_ns {
+        if let Some(max) = progress.observed_max_ns() {
             bar.set_message(format!("observed max {}", report::format::ns(max)));
         }
     }

@@ -8,6 +8,7 @@ use super::{Error, child};
 use crate::sys::clock::SECOND_NS;
 use crate::sys::sched;
 use crate::sys::signals::EndSignals;
+use model::sample::Policy;
 use rustix::process::{
     Resource, Rlimit, Signal, getpriority_process, getrlimit, set_parent_process_death_signal,
     setpriority_process, setrlimit,
@@ -94,7 +95,7 @@ fn confirm_affinity(args: &StressArgs) -> Result<(), Error> {
 /// SCHED_OTHER whatever the parent's policy, at `nice` or the weaker value inherited.
 fn schedule_ordinarily(nice: i32) -> Result<(), Error> {
     let inherited = getpriority_process(None).unwrap_or(0);
-    if let Err(source) = sched::set_other() {
+    if let Err(source) = sched::set_policy(&Policy::other()) {
         // Without privilege an inherited nice value may not be strengthened; being ordinary already is all that is needed.
         if sched::effective().map_or(true, |policy| policy.name != "SCHED_OTHER") {
             return Err(Error::Refused { action: "set SCHED_OTHER", source });

@@ -10,6 +10,7 @@ use super::{Error, catalogue};
 use crate::sys::clock::now_ns;
 use crate::sys::{sched, spawn};
 use model::Cpus;
+use model::sample::Policy;
 use model::stressor::{StressorRecord, StressorState, Witness};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -174,7 +175,7 @@ fn supervise(
 fn start_all(plan: &Plan) -> Result<Vec<Stressor>, Error> {
     sched::pin(&plan.cpus).map_err(Error::refused("run on the housekeeping CPUs"))?;
     // The caller may be a real-time thread, whose policy this one has inherited. Where that cannot be shed it is ordinary already.
-    let _ = sched::set_other();
+    let _ = sched::set_policy(&Policy::other());
     let mut children = Vec::new();
     for name in &plan.names {
         match Stressor::start(name, plan) {

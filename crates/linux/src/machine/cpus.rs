@@ -25,8 +25,18 @@ pub fn cpus_default(machine: &Machine) -> Result<Cpus, Error> {
     })
 }
 
-/// Whether these CPUs can be measured: named, present, online, and not all there are.
+/// Whether these CPUs can be measured and something left for everything else: named, present, online, and not all there are.
 pub fn check_cpus(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
+    check_online(machine, cpus)?;
+    if machine.topology.online.is_subset(cpus) {
+        let what = format!("{cpus} are all CPUs that are online");
+        return Err(Error::invalid("CPUs to measure", what, "at least one left for everything else"));
+    }
+    Ok(())
+}
+
+/// Whether these CPUs are named, present and online.
+pub fn check_online(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
     let Topology { online, present, .. } = &machine.topology;
     let (absent, offline) = (cpus.minus(&present.or(online)), cpus.minus(online));
     let bad = |what: String, expected: String| Err(Error::invalid("CPUs to measure", what, expected));
@@ -36,11 +46,6 @@ pub fn check_cpus(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
         bad(format!("this machine has no CPU {absent}"), format!("CPUs among {online}"))
     } else if !offline.is_empty() {
         bad(format!("CPU {offline} is offline"), format!("CPUs among {online}"))
-    } else if online.is_subset(cpus) {
-        bad(
-            format!("{cpus} are all CPUs that are online"),
-            "at least one left for everything else".to_owned(),
-        )
     } else {
         Ok(())
     }

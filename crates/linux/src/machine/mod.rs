@@ -22,7 +22,7 @@ pub(crate) mod tree;
 
 pub use archive::pack;
 pub use capture::{Selection, capture, planned};
-pub use cpus::{check_cpus, cores, cpus_default, housekeeping};
+pub use cpus::{check_cpus, check_online, cores, cpus_default, housekeeping};
 pub(crate) use host::bracketed;
 pub use irq::{Irq, irqs};
 pub use mounts::{Mount, mounts};

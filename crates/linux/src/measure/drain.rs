@@ -19,44 +19,63 @@ pub struct Tally {
 /// Wake-up records → samples.
 #[derive(Debug)]
 pub struct WakeupDrain {
-    start_ns: i64,
+    /// First release, in its clock, ns; the probe says which where that is not CLOCK_MONOTONIC.
+    first_ns: i64,
     period_ns: i64,
     next_number: u64,
     seq: u64,
+    moment: Option<(i64, u16)>,
+    ahead_ns: Option<i64>,
     /// What was counted.
     pub tally: Tally,
 }
 
+/// Two clocks that both follow NTP drift apart by less than this between two reads; what is more is a step.
+const STEP_NS: i64 = 20_000;
+
 impl WakeupDrain {
-    /// For releases `start + k · period`.
-    pub fn new(start_ns: i64, period_ns: i64) -> Self {
-        Self { start_ns, period_ns, next_number: 0, seq: 0, tally: Tally::default() }
+    /// For releases `first + k · period`.
+    pub fn new(first_ns: i64, period_ns: i64) -> Self {
+        let tally = Tally::default();
+        Self { first_ns, period_ns, next_number: 0, seq: 0, moment: None, ahead_ns: None, tally }
     }
 
-    /// The sample of a record.
-    pub fn convert(&mut self, record: Record) -> Sample {
+    /// The sample of a record; none where another record belongs to it.
+    pub fn convert(&mut self, record: Record) -> Option<Sample> {
         let Packed { value: number, kind, lost } = Packed::from_word(record.packed);
-        let lost = u64::from(lost);
+        if kind == wakeup::BEGIN {
+            self.first_ns = record.stamp as i64;
+            return None;
+        }
+        if kind == wakeup::MOMENT {
+            self.moment = Some((record.stamp as i64, lost));
+            return None;
+        }
+        let (moment, lost_before) = self.moment.take().unzip();
+        // Of a pair whose first half was lost nothing can be placed; records in pairs are lost in pairs or by halves.
+        let lost = u64::from(lost) + u64::from(lost_before.unwrap_or(0));
+        let lost = if moment.is_some() { lost.div_ceil(2) } else { lost };
         // Releases between the last record and this one were either served and lost to a full ring, or missed.
         let missed = number.saturating_sub(self.next_number).saturating_sub(lost);
         self.seq += lost;
-        let t_ns = self.start_ns + number as i64 * self.period_ns;
+        let release_ns = self.first_ns + number as i64 * self.period_ns;
+        let value_ns = record.stamp as i64 - release_ns;
         let mut flags = 0;
         flags |= if self.seq == 0 { flag::FIRST } else { 0 };
         flags |= if kind == wakeup::WARM_UP { flag::WARM_UP } else { 0 };
         flags |= if lost > 0 { flag::RING_GAP } else { 0 };
-        let value_ns = record.stamp as i64 - t_ns;
-        let sample = Sample {
-            t_ns,
-            value_ns,
-            seq: self.seq,
-            missed: u32::try_from(missed).unwrap_or(u32::MAX),
-            flags,
-        };
+        let t_ns = moment.map_or(release_ns, |now_ns| now_ns - value_ns);
+        if let Some(now_ns) = moment {
+            let ahead = record.stamp as i64 - now_ns;
+            let stepped = self.ahead_ns.replace(ahead).is_some_and(|last| (ahead - last).abs() > STEP_NS);
+            flags |= if stepped { flag::CLOCK_STEP } else { 0 };
+        }
         self.tally.missed += missed;
+        let missed = u32::try_from(missed).unwrap_or(u32::MAX);
+        let sample = Sample { t_ns, value_ns, seq: self.seq, missed, flags };
         self.next_number = number + 1;
         self.seq += 1;
-        sample
+        Some(sample)
     }
 }
 
@@ -149,12 +168,12 @@ mod tests {
     #[test]
     fn a_hog_of_forty_periods_is_forty_missed_releases() {
         let mut drain = WakeupDrain::new(1_000_000_000, 1_000_000);
-        let first = drain.convert(record(1_000_010_000, 0, wakeup::WARM_UP, 0));
+        let first = drain.convert(record(1_000_010_000, 0, wakeup::WARM_UP, 0)).unwrap();
         assert_eq!((first.value_ns, first.flags), (10_000, flag::FIRST | flag::WARM_UP));
         // Release 1 is served 40.2 ms late; releases 2 to 41 pass meanwhile.
-        let late = drain.convert(record(1_041_200_000, 1, wakeup::SERVED, 0));
+        let late = drain.convert(record(1_041_200_000, 1, wakeup::SERVED, 0)).unwrap();
         assert_eq!((late.value_ns, late.missed), (40_200_000, 0));
-        let next = drain.convert(record(1_042_005_000, 42, wakeup::SERVED, 0));
+        let next = drain.convert(record(1_042_005_000, 42, wakeup::SERVED, 0)).unwrap();
         assert_eq!((next.value_ns, next.missed, next.seq), (5_000, 40, 2));
         assert_eq!(drain.tally.missed, 40);
     }
@@ -163,14 +182,31 @@ mod tests {
     fn records_lost_to_the_ring_are_not_missed_releases() {
         let mut drain = WakeupDrain::new(0, 1000);
         drain.convert(record(10, 0, wakeup::SERVED, 0));
-        let sample = drain.convert(record(6_020, 6, wakeup::SERVED, 3));
+        let sample = drain.convert(record(6_020, 6, wakeup::SERVED, 3)).unwrap();
         assert_eq!((sample.missed, sample.seq, sample.flags), (2, 4, flag::RING_GAP));
     }
 
     #[test]
     fn an_early_wake_up_is_negative() {
         let mut drain = WakeupDrain::new(1000, 1000);
-        assert_eq!(drain.convert(record(990, 0, wakeup::SERVED, 0)).value_ns, -10);
+        assert_eq!(drain.convert(record(990, 0, wakeup::SERVED, 0)).unwrap().value_ns, -10);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_flagged_and_samples_stay_on_the_monotonic_clock() {
+        let mut drain = WakeupDrain::new(0, 1_000_000);
+        assert_eq!(drain.convert(record(500_000_000, 0, wakeup::BEGIN, 0)), None);
+        let mut pair = |mono: u64, stamp: u64, number: u64| {
+            assert_eq!(drain.convert(record(mono, 0, wakeup::MOMENT, 0)), None);
+            drain.convert(record(stamp, number, wakeup::SERVED, 0)).unwrap()
+        };
+        let first = pair(10_005_000, 500_005_000, 0);
+        assert_eq!((first.t_ns, first.value_ns, first.flags), (10_000_000, 5_000, flag::FIRST));
+        // Set forward by 3 ms: releases 1 to 3 are in the past at once.
+        let next = pair(10_105_000, 503_105_000, 1);
+        assert_eq!((next.value_ns, next.flags & flag::CLOCK_STEP), (2_105_000, flag::CLOCK_STEP));
+        let after = pair(12_000_000, 505_000_000, 4);
+        assert_eq!((after.missed, after.flags), (2, 0));
     }
 
     #[test]

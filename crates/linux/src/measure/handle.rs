@@ -1,9 +1,11 @@
 //! The draining side of a probe: start the measuring process, store what it measures, take its report.
 
 use super::drain::{NoiseDrain, Tally, WakeupDrain};
+use super::live::Live;
 use super::ring::{BYTES, Ring, State};
-use super::spec::{ProbeReport, ProbeSpec};
+use super::spec::{ProbeReport, ProbeSpec, Task};
 use crate::error::Error;
+use crate::sys::clock::ClockId;
 use crate::sys::{memory, spawn};
 use model::run::ProbeRecord;
 use model::sample::{ProbeKind, SampleMeta};
@@ -52,16 +54,21 @@ impl ProbeHandle {
         }
     }
 
-    /// Sets the start of the measurement, and gives back the drain that stores its samples as window `k` of the run.
+    /// Sets the start of the measurement, and gives back the drain that stores its samples in the run, as number `k` of
+    /// its CPU or the next that is free.
     pub fn start(self, start_ns: i64, run: &Path, k: usize) -> Result<ProbeDrain, Error> {
-        let file = store::samples_name(self.spec.kind.name(), self.spec.cpu, k);
+        let names = (k..).map(|k| store::samples_name(self.spec.kind().name(), self.spec.cpu(), k));
+        let mut free = names.filter(|name| !run.join(name).exists());
+        let file = free.next().unwrap_or_default();
         let writer = SampleWriter::create(&run.join(&file))?;
-        let converter = match self.spec.kind {
-            ProbeKind::Wakeup => Converter::Wakeup(WakeupDrain::new(start_ns, self.spec.period_ns)),
-            ProbeKind::Noise => Converter::Noise(NoiseDrain::default()),
+        let converter = match &self.spec.task {
+            Task::Wakeup(task) => {
+                Converter::Wakeup(WakeupDrain::new(start_ns + task.offset_ns, task.period_ns))
+            }
+            Task::Noise(_) => Converter::Noise(NoiseDrain::default()),
         };
         self.ring.start_at(start_ns);
-        Ok(ProbeDrain { handle: self, file, writer, converter, observed_max_ns: None })
+        Ok(ProbeDrain { handle: self, file, writer, converter, live: Live::default() })
     }
 
     /// What a probe said before it died.
@@ -72,7 +79,7 @@ impl ProbeHandle {
         }
         let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         let what = if said.trim().is_empty() { status } else { format!("{} ({status})", said.trim()) };
-        Error::failed(format!("the {} probe on CPU {}", self.spec.kind.name(), self.spec.cpu), what)
+        Error::failed(format!("the {} probe on CPU {}", self.spec.kind().name(), self.spec.cpu()), what)
     }
 }
 
@@ -97,20 +104,20 @@ pub struct ProbeDrain {
     file: String,
     writer: SampleWriter,
     converter: Converter,
-    observed_max_ns: Option<i64>,
+    live: Live,
 }
 
 impl ProbeDrain {
     /// Stores what the ring holds by now.
     pub fn poll(&mut self) -> Result<(), Error> {
-        let Self { handle, writer, converter, observed_max_ns, .. } = self;
+        let Self { handle, writer, converter, live, .. } = self;
         let mut push = |sample: model::Sample| {
-            *observed_max_ns = (*observed_max_ns).max(sample.counts().then_some(sample.value_ns));
+            live.add(&sample);
             writer.push(sample)
         };
         while let Some(record) = handle.ring.pop() {
             match converter {
-                Converter::Wakeup(drain) => push(drain.convert(record))?,
+                Converter::Wakeup(drain) => drain.convert(record).map_or(Ok(()), &mut push)?,
                 Converter::Noise(drain) => drain.convert(record, &mut push)?,
             }
         }
@@ -127,9 +134,14 @@ impl ProbeDrain {
         self.handle.ring.stop();
     }
 
-    /// The largest value stored so far.
-    pub fn observed_max_ns(&self) -> Option<i64> {
-        self.observed_max_ns
+    /// What was stored so far.
+    pub fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// The order it carries out.
+    pub fn spec(&self) -> &ProbeSpec {
+        &self.handle.spec
     }
 
     /// Stores the rest, waits for the probe's report and closes the samples file. Also gives what the probe could not do.
@@ -143,8 +155,8 @@ impl ProbeDrain {
             Converter::Wakeup(drain) => (drain.tally, Vec::new()),
             Converter::Noise(drain) => (drain.tally, drain.slices),
         };
-        let record = record(&meta, &report, self.file, samples, ring_lost, tally, slices);
-        Ok((record, limits(&report, meta.cpu)))
+        let record = record(&self.handle.spec, &meta, &report, self.file, samples, ring_lost, tally, slices);
+        Ok((record, limits(&meta, &report)))
     }
 
     fn report(&mut self) -> Result<ProbeReport, Error> {
@@ -157,22 +169,28 @@ impl ProbeDrain {
 }
 
 fn meta(spec: &ProbeSpec, report: &ProbeReport, phase: &str) -> SampleMeta {
-    let wakeup = spec.kind == ProbeKind::Wakeup;
+    let (period_ns, clock) = match &spec.task {
+        Task::Wakeup(task) => (Some(task.period_ns as u64), task.clock),
+        Task::Noise(_) => (None, ClockId::Monotonic),
+    };
     SampleMeta {
-        probe: spec.kind,
-        cpu: spec.cpu,
+        probe: spec.kind(),
+        cpu: spec.cpu(),
+        thread: spec.thread,
         phase: phase.to_owned(),
         unit: "ns".to_owned(),
-        clock: "CLOCK_MONOTONIC".to_owned(),
+        clock: clock.name().to_owned(),
         counter: report.counter.name().to_owned(),
-        policy_asked: report.policy_asked.clone(),
+        policy_asked: spec.policy.clone(),
         policy_effective: report.policy_effective.clone(),
-        period_ns: wakeup.then_some(spec.period_ns as u64),
-        threshold_ns: (!wakeup).then_some(report.threshold_ns),
+        period_ns,
+        threshold_ns: (spec.kind() == ProbeKind::Noise).then_some(report.threshold_ns),
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "it puts together what comes from as many places")]
 fn record(
+    spec: &ProbeSpec,
     meta: &SampleMeta,
     report: &ProbeReport,
     file: String,
@@ -186,22 +204,26 @@ fn record(
         probe: meta.probe,
         phase: meta.phase.clone(),
         cpu: meta.cpu,
+        thread: meta.thread,
+        cpus: (spec.cpus.len() > 1).then(|| spec.cpus.clone()),
         pid: report.pid,
         tid: report.tid,
         file,
         t0_ns: report.t0_ns,
-        t1_ns: report.t1_ns,
+        t1_ns: report.result.t1_ns,
         counter: meta.counter.clone(),
+        release_clock: (meta.clock != ClockId::Monotonic.name()).then(|| meta.clock.clone()),
+        timer_slack_ns: report.timer_slack_ns,
         policy_asked: meta.policy_asked.clone(),
         policy_effective: meta.policy_effective.clone(),
         period_ns: meta.period_ns,
         threshold_ns: meta.threshold_ns,
         samples,
-        released: report.released,
+        released: report.result.released,
         // Releases that passed after the last sample are in no sample's `missed`, but they were asked for.
-        missed: if wakeup { report.released.saturating_sub(samples + ring_lost) } else { 0 },
+        missed: if wakeup { report.result.released.saturating_sub(samples + ring_lost) } else { 0 },
         ring_lost,
-        iterations: report.iterations,
+        iterations: report.result.iterations,
         spin_ns: tally.spin_ns,
         slices,
         faults: report.faults,
@@ -213,12 +235,13 @@ fn record(
 }
 
 /// What the probe could not do, one sentence each.
-fn limits(report: &ProbeReport, cpu: u32) -> Vec<String> {
+fn limits(meta: &SampleMeta, report: &ProbeReport) -> Vec<String> {
+    let cpu = meta.cpu;
     let policy = report.policy_refused.as_ref().map(|why| {
         format!(
-            "measured under {} instead of {} on CPU {cpu} ({why}): latencies include waiting for ordinary tasks and are not \
-             comparable with real-time figures",
-            report.policy_effective.name, report.policy_asked.name
+            "measured under {} instead of {} on CPU {cpu} ({why}): latencies include waiting for ordinary tasks and a timer slack \
+             of {} ns, and are not comparable with real-time figures",
+            report.policy_effective.name, meta.policy_asked.name, report.timer_slack_ns
         )
     });
     let memory = report.memory_unlocked.as_ref().map(|why| {

@@ -5,7 +5,7 @@
 //! framed by pairs of counter and CLOCK_MONOTONIC, between which gaps are placed in time.
 
 use super::ring::Ring;
-use super::spec::{LoopResult, ProbeSpec};
+use super::spec::{LoopResult, NoiseSpec};
 use crate::sys::clock;
 use crate::sys::counter::{self, Counter, Pair};
 
@@ -42,13 +42,13 @@ pub struct Dial {
 impl Dial {
     /// Chooses the counter and measures it. Without a threshold (0) it takes five median turns, so that no ordinary turn is stored, but
     /// at least 500 ns: less than any interrupt costs.
-    pub fn calibrate(threshold_ns: u64) -> Self {
+    pub fn calibrate(spec: &NoiseSpec) -> Self {
         const LEAST_NS: f64 = 500.0;
         let counter = Counter::choose();
         let ticks_per_ns = ticks_per_ns(counter);
         let ticks = |ns: f64| (ns * ticks_per_ns).ceil() as u64;
-        let threshold_ticks = match threshold_ns {
-            0 => ticks(LEAST_NS).max(5 * median_turn(counter)),
+        let threshold_ticks = match spec.threshold_ns {
+            0 => ticks(LEAST_NS).max(5 * median_turn(counter, spec.memmove_bytes)),
             asked => ticks(asked as f64),
         };
         Self { counter, ticks_per_ns, threshold_ticks }
@@ -61,10 +61,12 @@ impl Dial {
 }
 
 /// The median turn of the loop, in ticks.
-fn median_turn(counter: Counter) -> u64 {
+fn median_turn(counter: Counter, memmove_bytes: u64) -> u64 {
+    let mut load = Load::new(memmove_bytes);
     let mut turns = vec![0u64; CALIBRATION_TURNS];
     let mut last = tick(counter);
     for turn in &mut turns {
+        load.iter_mut().for_each(Load::turn);
         let now = tick(counter);
         *turn = now.wrapping_sub(last);
         last = now;
@@ -82,9 +84,10 @@ fn ticks_per_ns(counter: Counter) -> f64 {
 }
 
 /// Runs stretches of `spin_ns` with pauses of `pause_ns` until `end` or until told to stop.
-pub fn run(ring: &mut Ring, spec: &ProbeSpec, dial: Dial, start_ns: i64) -> LoopResult {
+pub fn run(ring: &mut Ring, spec: &NoiseSpec, dial: Dial, start_ns: i64, duration_ns: i64) -> LoopResult {
     let Dial { counter, ticks_per_ns, threshold_ticks } = dial;
-    let end_ns = start_ns + spec.duration_ns;
+    let end_ns = start_ns + duration_ns;
+    let mut load = Load::new(spec.memmove_bytes);
     let mut iterations = 0;
     let mut begin_ns = start_ns;
     // Whoever takes the CPU at the end of a stretch may keep it into the next; that time is in the gap already.
@@ -101,9 +104,15 @@ pub fn run(ring: &mut Ring, spec: &ProbeSpec, dial: Dial, start_ns: i64) -> Loop
         if open.mono_ns < close_ns {
             frame(ring, OPEN, open);
             let until = open.ticks + ((close_ns - open.mono_ns) as f64 * ticks_per_ns) as u64;
-            iterations += match counter {
-                Counter::Cpu => spin(ring, counter::read, until, threshold_ticks),
-                Counter::Monotonic => spin(ring, || clock::now_ns() as u64, until, threshold_ticks),
+            iterations += match (counter, &mut load) {
+                (Counter::Cpu, None) => spin(ring, counter::read, || {}, until, threshold_ticks),
+                (Counter::Monotonic, None) => spin(ring, monotonic, || {}, until, threshold_ticks),
+                (Counter::Cpu, Some(load)) => {
+                    spin(ring, counter::read, || load.turn(), until, threshold_ticks)
+                }
+                (Counter::Monotonic, Some(load)) => {
+                    spin(ring, monotonic, || load.turn(), until, threshold_ticks)
+                }
             };
             let close = counter::pair(counter);
             frame(ring, CLOSE, close);
@@ -132,10 +141,11 @@ fn open_at(begin_ns: i64, dial: Dial) -> Pair {
 /// The loop itself. A gap is measured from the read before it to the read after it, so that no time lies between two gaps; storing
 /// one is part of the next turn.
 #[inline(always)]
-fn spin(ring: &mut Ring, read: impl Fn() -> u64, until: u64, threshold: u64) -> u64 {
+fn spin(ring: &mut Ring, read: impl Fn() -> u64, mut load: impl FnMut(), until: u64, threshold: u64) -> u64 {
     let mut turns = 0;
     let mut last = read();
     while last < until {
+        load();
         let now = read();
         let gap = now.wrapping_sub(last);
         if gap >= threshold {
@@ -164,6 +174,31 @@ fn push_or_wait(ring: &mut Ring, stamp: u64, value: u64, kind: u8) {
     while !ring.push_or_wait(stamp, value, kind) && !ring.stopped() {
         clock::sleep_until(clock::now_ns() + 1_000_000);
     }
+}
+
+/// What a turn copies, forth and back: memory traffic and cache use, as an application's.
+struct Load {
+    bytes: Vec<u8>,
+    forth: bool,
+}
+
+impl Load {
+    fn new(bytes: u64) -> Option<Self> {
+        (bytes > 0).then(|| Self { bytes: vec![1; 2 * bytes as usize], forth: false })
+    }
+
+    #[inline(always)]
+    fn turn(&mut self) {
+        let half = self.bytes.len() / 2;
+        self.forth = !self.forth;
+        let (from, to) = if self.forth { (0, half) } else { (half, 0) };
+        self.bytes.copy_within(from..from + half, to);
+        std::hint::black_box(&mut self.bytes);
+    }
+}
+
+fn monotonic() -> u64 {
+    clock::now_ns() as u64
 }
 
 fn tick(counter: Counter) -> u64 {

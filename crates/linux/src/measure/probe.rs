@@ -5,13 +5,11 @@
 
 use super::noise::{self, Dial};
 use super::ring::{Ring, State};
-use super::spec::{LoopResult, ProbeReport, ProbeSpec};
+use super::spec::{LoopResult, ProbeReport, ProbeSpec, Task};
 use super::wakeup;
 use crate::isolate;
 use crate::sys::counter::Counter;
 use crate::sys::{clock, memory, sched, spawn};
-use model::Cpus;
-use model::sample::{Policy, ProbeKind};
 use rustix::fd::{FromRawFd, OwnedFd};
 use std::io;
 
@@ -25,25 +23,26 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     // SAFETY: the parent placed the ring at this number (sys/spawn.rs), and nothing else in this process owns it.
     let file = unsafe { OwnedFd::from_raw_fd(spawn::SHARED_FD) };
     let mut ring = Ring::map(&file)?;
-    isolate::enter(&Cpus::one(spec.cpu))?;
+    isolate::enter(&spec.cpus)?;
     let memory_unlocked = memory::lock_on_fault().err().map(|error| error.to_string());
-    let (policy_asked, policy_refused) = set_policy(spec.priority)?;
-    let dial = (spec.kind == ProbeKind::Noise).then(|| Dial::calibrate(spec.threshold_ns));
+    let policy_refused = set_policy(spec)?;
+    let dial = match &spec.task {
+        Task::Noise(noise) => Some(Dial::calibrate(noise)),
+        Task::Wakeup(_) => None,
+    };
     memory::prefault_stack();
     rehearse(&mut ring, spec, dial)?;
     let mut report = ProbeReport {
         pid: rustix::process::getpid().as_raw_nonzero().get(),
         tid: sched::tid(),
         counter: dial.map_or(Counter::Monotonic, |dial| dial.counter),
-        policy_asked,
         policy_effective: sched::effective()?,
         policy_refused,
+        timer_slack_ns: sched::timer_slack(),
         memory_unlocked,
         t0_ns: 0,
-        t1_ns: 0,
-        released: 0,
-        iterations: 0,
         threshold_ns: dial.map_or(0, Dial::threshold_ns),
+        result: LoopResult::default(),
         faults: [0; 2],
         switches: [0; 2],
         cpu_time_ns: 0,
@@ -54,18 +53,15 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
 
     let (faults, switches) = clock::thread_usage()?;
     let cpu_time = clock::thread_cpu_ns();
-    let result = measure(&mut ring, spec, dial, report.t0_ns);
+    report.result = measure(&mut ring, spec, dial, report.t0_ns);
     let cpu_time_after = clock::thread_cpu_ns();
     let (faults_after, switches_after) = clock::thread_usage()?;
     ring.set_state(State::Done);
     // The kernel takes a CPU that goes offline out of the affinity, and with it the meaning of everything measured since.
-    if sched::affinity()? != Cpus::one(spec.cpu) {
-        return Err(io::Error::other(format!("CPU {} was taken from it while it measured", spec.cpu)));
+    if sched::affinity()? != spec.cpus {
+        return Err(io::Error::other(format!("CPU {} was taken from it while it measured", spec.cpu())));
     }
 
-    report.t1_ns = result.t1_ns;
-    report.released = result.released;
-    report.iterations = result.iterations;
     report.faults = std::array::from_fn(|kind| faults_after[kind] - faults[kind]);
     report.switches = std::array::from_fn(|kind| switches_after[kind] - switches[kind]);
     report.cpu_time_ns = (cpu_time_after - cpu_time) as u64;
@@ -75,16 +71,20 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
 
 /// Runs the probe's loop; the noise loop is the one with a dial.
 fn measure(ring: &mut Ring, spec: &ProbeSpec, dial: Option<Dial>, start_ns: i64) -> LoopResult {
-    match dial {
-        None => wakeup::run(ring, start_ns, start_ns + spec.duration_ns, spec.period_ns, spec.warm_up),
-        Some(dial) => noise::run(ring, spec, dial, start_ns),
+    match (&spec.task, dial) {
+        (Task::Wakeup(wakeup), _) => wakeup::run(ring, wakeup, start_ns, spec.duration_ns),
+        (Task::Noise(noise), Some(dial)) => noise::run(ring, noise, dial, start_ns, spec.duration_ns),
+        (Task::Noise(_), None) => LoopResult::default(),
     }
 }
 
 /// Runs all that the window will run, once and short, so that no page of code or data is touched there for the first time.
 fn rehearse(ring: &mut Ring, spec: &ProbeSpec, dial: Option<Dial>) -> io::Result<()> {
     const SHORT_NS: i64 = 5_000_000;
-    let short = ProbeSpec { duration_ns: SHORT_NS, period_ns: SHORT_NS / 4, warm_up: 2, ..spec.clone() };
+    let mut short = ProbeSpec { duration_ns: SHORT_NS, ..spec.clone() };
+    if let Task::Wakeup(wakeup) = &mut short.task {
+        (wakeup.period_ns, wakeup.offset_ns, wakeup.warm_up, wakeup.loops) = (SHORT_NS / 4, 0, 2, 0);
+    }
     // No gap is as long as this threshold: the ring, which nobody drains yet, cannot fill up.
     let deaf = dial.map(|dial| Dial { threshold_ticks: u64::MAX, ..dial });
     measure(ring, &short, deaf, clock::now_ns());
@@ -95,16 +95,12 @@ fn rehearse(ring: &mut Ring, spec: &ProbeSpec, dial: Option<Dial>) -> io::Result
     Ok(())
 }
 
-/// Asks for SCHED_FIFO, or stays with SCHED_OTHER and says why; without real-time policy at least the timer slack goes.
-fn set_policy(priority: u32) -> io::Result<(Policy, Option<String>)> {
-    let name = if priority > 0 { "SCHED_FIFO" } else { "SCHED_OTHER" };
-    let asked = Policy { name: name.to_owned(), priority };
-    let refused =
-        if priority > 0 { sched::set_fifo(priority).err().map(|error| error.to_string()) } else { None };
-    if priority == 0 || refused.is_some() {
-        sched::no_timer_slack()?;
+/// Asks for the policy, or stays with SCHED_OTHER and says why.
+fn set_policy(spec: &ProbeSpec) -> io::Result<Option<String>> {
+    if spec.timer_slack_ns > 0 {
+        sched::set_timer_slack(spec.timer_slack_ns)?;
     }
-    Ok((asked, refused))
+    Ok(sched::set_policy(&spec.policy).err().map(|error| error.to_string()))
 }
 
 fn wait_for_start(ring: &Ring) -> io::Result<i64> {

@@ -1,5 +1,6 @@
-//! CLOCK_MONOTONIC: reading it, and sleeping until a point of it.
+//! CLOCK_MONOTONIC, and the other clocks a task can sleep by: reading them, and sleeping until a point of them.
 
+use serde::{Deserialize, Serialize};
 use std::io;
 
 /// Nanoseconds in a second.
@@ -8,33 +9,81 @@ pub const SECOND_NS: i64 = 1_000_000_000;
 /// CLOCK_MONOTONIC now, in ns. Reads the vDSO: no system call on any kernel with a usable counter.
 #[inline]
 pub fn now_ns() -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec; CLOCK_MONOTONIC exists on every Linux, so the call cannot fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec * SECOND_NS + time.tv_nsec
+    ClockId::Monotonic.now_ns()
 }
 
 /// Sleeps until CLOCK_MONOTONIC reaches `t_ns`. Returns early, without error, when a signal arrives.
 #[inline]
 pub fn sleep_until(t_ns: i64) {
-    let time = libc::timespec { tv_sec: t_ns / SECOND_NS, tv_nsec: t_ns % SECOND_NS };
+    ClockId::Monotonic.sleep_until(t_ns);
+}
+
+/// A clock that releases can be set in (`clock_nanosleep(2)`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClockId {
+    /// CLOCK_MONOTONIC: slewed by NTP, never set.
+    #[default]
+    Monotonic,
+    /// CLOCK_REALTIME: slewed and set.
+    Realtime,
+    /// CLOCK_TAI: as CLOCK_REALTIME, without leap seconds.
+    Tai,
+    /// CLOCK_BOOTTIME: as CLOCK_MONOTONIC, running on in suspend.
+    Boottime,
+}
+
+impl ClockId {
+    /// The name that a run records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Monotonic => "CLOCK_MONOTONIC",
+            Self::Realtime => "CLOCK_REALTIME",
+            Self::Tai => "CLOCK_TAI",
+            Self::Boottime => "CLOCK_BOOTTIME",
+        }
+    }
+
+    fn id(self) -> libc::clockid_t {
+        match self {
+            Self::Monotonic => libc::CLOCK_MONOTONIC,
+            Self::Realtime => libc::CLOCK_REALTIME,
+            Self::Tai => libc::CLOCK_TAI,
+            Self::Boottime => libc::CLOCK_BOOTTIME,
+        }
+    }
+
+    /// Its time, ns. Reads the vDSO: no system call on any kernel with a usable counter.
+    #[inline]
+    pub fn now_ns(self) -> i64 {
+        read(self.id())
+    }
+
+    /// Sleeps until it reaches `t_ns`. Returns early, without error, when a signal arrives.
+    #[inline]
+    pub fn sleep_until(self, t_ns: i64) {
+        let time = libc::timespec { tv_sec: t_ns / SECOND_NS, tv_nsec: t_ns % SECOND_NS };
+        sleep(self.id(), &time);
+    }
+}
+
+#[inline]
+fn read(id: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec; the clocks above exist on every Linux since 3.10, so the call cannot fail.
+    unsafe { libc::clock_gettime(id, &raw mut time) };
+    time.tv_sec * SECOND_NS + time.tv_nsec
+}
+
+#[inline]
+fn sleep(id: libc::clockid_t, time: &libc::timespec) {
     // SAFETY: `time` is a valid timespec, and the remainder is not asked for with an absolute time.
-    unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &raw const time,
-            std::ptr::null_mut(),
-        )
-    };
+    unsafe { libc::clock_nanosleep(id, libc::TIMER_ABSTIME, &raw const *time, std::ptr::null_mut()) };
 }
 
 /// CPU time of the calling thread, ns.
 pub fn thread_cpu_ns() -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: as in `now_ns`.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec * SECOND_NS + time.tv_nsec
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// Page faults (minor, major) and context switches (voluntary, involuntary) of the calling thread so far.

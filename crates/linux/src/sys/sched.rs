@@ -3,7 +3,7 @@
 //! `sched_setattr(2)` and `sched_getattr(2)` are called raw, and what the kernel reports back is what a run records.
 
 use model::Cpus;
-use model::sample::Policy;
+use model::sample::{Policy, Reservation};
 use std::io;
 
 /// Where the kernel's `struct sched_attr` ends in its first version (48 bytes), which every kernel accepts.
@@ -20,21 +20,33 @@ struct SchedAttr {
     period: u64,
 }
 
-/// SCHED_FIFO at this priority, for the calling thread. EPERM without privilege or an RLIMIT_RTPRIO that allows it.
-pub fn set_fifo(priority: u32) -> io::Result<()> {
-    set(libc::SCHED_FIFO, priority)
-}
+/// SCHED_DEADLINE (`include/uapi/linux/sched.h`).
+const SCHED_DEADLINE: i32 = 6;
 
-/// SCHED_OTHER, for the calling thread.
-pub fn set_other() -> io::Result<()> {
-    set(libc::SCHED_OTHER, 0)
-}
+/// The policies by name.
+const POLICIES: [(&str, i32); 6] = [
+    ("SCHED_OTHER", libc::SCHED_OTHER),
+    ("SCHED_FIFO", libc::SCHED_FIFO),
+    ("SCHED_RR", libc::SCHED_RR),
+    ("SCHED_BATCH", libc::SCHED_BATCH),
+    ("SCHED_IDLE", libc::SCHED_IDLE),
+    ("SCHED_DEADLINE", SCHED_DEADLINE),
+];
 
-fn set(policy: i32, priority: u32) -> io::Result<()> {
+/// Sets the calling thread's policy. EPERM without privilege or an RLIMIT_RTPRIO that allows it, and for SCHED_DEADLINE also where the
+/// thread's affinity is narrower than its root domain; EBUSY where SCHED_DEADLINE has no bandwidth left; EINVAL for a name or
+/// parameters that the kernel does not have.
+pub fn set_policy(policy: &Policy) -> io::Result<()> {
+    let known = POLICIES.iter().find(|(name, _)| *name == policy.name);
+    let (_, number) = known.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let reservation = policy.reservation;
     let attr = SchedAttr {
         size: size_of::<SchedAttr>() as u32,
-        policy: policy as u32,
-        priority,
+        policy: *number as u32,
+        priority: policy.priority,
+        runtime: reservation.map_or(0, |one| one.runtime_ns),
+        deadline: reservation.map_or(0, |one| one.deadline_ns),
+        period: reservation.map_or(0, |one| one.period_ns),
         ..SchedAttr::default()
     };
     // SAFETY: `attr` is a valid sched_attr of the size it states; the kernel only reads it.
@@ -51,26 +63,27 @@ pub fn effective() -> io::Result<Policy> {
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(Policy { name: name(attr.policy as i32), priority: attr.priority })
+    let reservation = (attr.policy as i32 == SCHED_DEADLINE).then_some(Reservation {
+        runtime_ns: attr.runtime,
+        deadline_ns: attr.deadline,
+        period_ns: attr.period,
+    });
+    Ok(Policy { name: name(attr.policy as i32), priority: attr.priority, reservation })
 }
 
 fn name(policy: i32) -> String {
-    let known = match policy {
-        libc::SCHED_OTHER => "SCHED_OTHER",
-        libc::SCHED_FIFO => "SCHED_FIFO",
-        libc::SCHED_RR => "SCHED_RR",
-        libc::SCHED_BATCH => "SCHED_BATCH",
-        libc::SCHED_IDLE => "SCHED_IDLE",
-        6 => "SCHED_DEADLINE",
-        7 => "SCHED_EXT",
-        other => return format!("policy {other}"),
-    };
-    known.to_owned()
+    const SCHED_EXT: i32 = 7;
+    let known = POLICIES.iter().find(|(_, number)| *number == policy);
+    match known {
+        Some((name, _)) => (*name).to_owned(),
+        None if policy == SCHED_EXT => "SCHED_EXT".to_owned(),
+        None => format!("policy {policy}"),
+    }
 }
 
 /// Whether this process may use SCHED_FIFO: asks for the lowest priority in a thread of its own and lets it end.
 pub fn fifo_allowed() -> bool {
-    std::thread::spawn(|| set_fifo(1).is_ok()).join().unwrap_or(false)
+    std::thread::spawn(|| set_policy(&Policy::fifo(1)).is_ok()).join().unwrap_or(false)
 }
 
 /// Pins the calling thread; threads and children made afterwards inherit it. EINVAL when no CPU of the set is online.
@@ -105,11 +118,18 @@ pub fn tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Timers of a SCHED_OTHER thread expire up to 50 µs late by default; this asks for 1 ns.
-pub fn no_timer_slack() -> io::Result<()> {
+/// Timers of a thread that is not real-time expire up to this many ns late (50 µs by default). 0 would ask for the default.
+pub fn set_timer_slack(ns: u64) -> io::Result<()> {
     // SAFETY: PR_SET_TIMERSLACK takes one integer.
-    let result = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let result = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The calling thread's timer slack, ns.
+pub fn timer_slack() -> u64 {
+    // SAFETY: PR_GET_TIMERSLACK takes nothing and gives the value as its result.
+    let slack = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
+    u64::try_from(slack).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -131,10 +151,10 @@ mod tests {
     #[test]
     fn the_policy_is_read_back() {
         std::thread::spawn(|| {
-            set_other().unwrap();
-            assert_eq!(effective().unwrap(), Policy { name: "SCHED_OTHER".into(), priority: 0 });
-            if set_fifo(3).is_ok() {
-                assert_eq!(effective().unwrap(), Policy { name: "SCHED_FIFO".into(), priority: 3 });
+            set_policy(&Policy::other()).unwrap();
+            assert_eq!(effective().unwrap(), Policy::other());
+            if set_policy(&Policy::fifo(3)).is_ok() {
+                assert_eq!(effective().unwrap(), Policy::fifo(3));
             }
         })
         .join()

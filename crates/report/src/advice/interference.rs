@@ -27,8 +27,8 @@ pub(super) fn interference(facts: &Facts) -> Vec<Advice> {
 fn rank(advice: &Advice) -> (u8, f64, f64) {
     let tier = |cost: &Cost| match (cost.count, cost.probe) {
         (0, _) => 0,
-        (_, ProbeKind::Wakeup) => 1,
         (_, ProbeKind::Noise) => 2,
+        (_, _) => 1,
     };
     advice.cost.as_ref().map_or((0, 0.0, 0.0), |cost| (tier(cost), cost.net_ns_per_s, cost.per_s))
 }
@@ -143,7 +143,7 @@ fn what(facts: &Facts, class: EventClass, cost: &Cost, unseen: [bool; 2]) -> Str
         (ProbeKind::Noise, true) => {
             format!("{} of every second stolen, longest {longest}", format::ns_f(cost.net_ns_per_s))
         }
-        (ProbeKind::Wakeup, true) => format!("longest {longest}, only while the task slept"),
+        (_, true) => format!("longest {longest}, only while the task slept"),
     };
     // A class that touches the largest latencies no more often than all others is no suspect.
     let overlap = match (cost.share_of_largest, cost.share_of_all) {

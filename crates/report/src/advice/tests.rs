@@ -25,7 +25,7 @@ fn what_runs_while_the_task_sleeps_ranks_below_what_steals_from_a_busy_loop() {
         for class in window.classes.iter_mut().filter(|row| row.class == EventClass::Switch) {
             (class.count, class.net_ns) = match window.probe {
                 ProbeKind::Noise => (0, 0),
-                ProbeKind::Wakeup => (40_000, 9_000_000_000),
+                _ => (40_000, 9_000_000_000),
             };
         }
     }

@@ -102,7 +102,7 @@ fn pages() -> Vec<String> {
 fn refused() -> Document {
     let mut document = fixture::document();
     for probe in &mut document.run.probes {
-        probe.policy_effective = model::sample::Policy { name: "SCHED_OTHER".into(), priority: 0 };
+        probe.policy_effective = model::sample::Policy::other();
     }
     for stressor in &mut document.run.stressors {
         stressor.state = model::stressor::StressorState::Void;

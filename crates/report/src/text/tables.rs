@@ -89,7 +89,7 @@ pub(super) fn events(page: &mut Page, document: &Document) {
     };
     let when = match probe {
         ProbeKind::Noise => "while the busy loop ran",
-        ProbeKind::Wakeup => "while the periodic task slept and woke",
+        _ => "while the periodic task slept and woke",
     };
     page.heading(&format!("EVENTS ON THE MEASURED CPUS {when}, per CPU and second"));
     let phases: Vec<&str> = document.run.phases.iter().map(|phase| phase.name.as_str()).collect();

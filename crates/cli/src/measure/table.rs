@@ -1,0 +1,82 @@
+//! What the verbs print at their end: a table of threads, the conditions, the accounts; or one JSON object.
+
+use super::carry_out::Outcome;
+use analysis::shape::Distribution;
+use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
+use model::run::ProbeRecord;
+use report::format;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+const STYLE: TableStyle = TableStyle::new()
+    .header_lines(ContentLineStyle::none().junction(' '))
+    .header_separator(LineStyle::none().fill('-').junction(' '))
+    .content_lines(ContentLineStyle::none().junction(' '));
+
+/// Rows right-aligned under their headings.
+pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(head.to_vec());
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.to_string().lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
+}
+
+/// A time, or a dash where there is none.
+pub(super) fn time(ns: Option<i64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), format::ns)
+}
+
+/// The quantile of this probability.
+pub(super) fn quantile(quantiles: &[analysis::shape::Quantile], p: f64) -> Option<i64> {
+    quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-9)?.value_ns
+}
+
+/// Every probe record with the figures of its samples: both lists are in the order of the threads.
+pub(super) fn threads(outcome: &Outcome) -> impl Iterator<Item = (&ProbeRecord, &Distribution)> {
+    outcome.run.probes.iter().zip(&outcome.analysis.distributions)
+}
+
+/// Losses, limits, what interrupted it, where it is.
+pub(super) fn ending(outcome: &Outcome) -> String {
+    let run = &outcome.run;
+    let mut text = String::new();
+    let faults: u64 = run.probes.iter().flat_map(|probe| probe.faults).sum();
+    let rss = run.probes.iter().map(|probe| probe.rss_kib).max().unwrap_or(0);
+    let _ = writeln!(
+        text,
+        "samples lost: {}; page faults of the measuring threads: {faults}; their memory: {} at most",
+        run.losses.ring_samples,
+        format::kib(rss)
+    );
+    for limit in &run.limits {
+        let _ = writeln!(text, "note: {limit}");
+    }
+    if let Some(signal) = outcome.interrupted {
+        let _ = writeln!(text, "interrupted by {signal}: the figures are of the part that was measured");
+    }
+    let _ = writeln!(text, "run directory {}", outcome.dir.display());
+    text
+}
+
+/// The JSON object that every verb gives.
+pub(super) fn json(outcome: &Outcome, schema: &str) -> Value {
+    let threads: Vec<_> =
+        threads(outcome).map(|(record, figures)| json!({ "record": record, "figures": figures })).collect();
+    json!({
+        "schema": schema,
+        "run": outcome.dir,
+        "complete": outcome.run.complete,
+        "interrupted": outcome.interrupted,
+        "threads": threads,
+        "losses": outcome.run.losses,
+        "observer": outcome.run.observer,
+        "limits": outcome.run.limits,
+    })
+}

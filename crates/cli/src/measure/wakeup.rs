@@ -1,0 +1,217 @@
+//! `stillcore measure wakeup`: periodic tasks that sleep until their release and look at the clock when they run.
+
+use super::Common;
+use super::carry_out::{Outcome, carry_out, place};
+use super::schedule::Schedule;
+use super::table::{ending, json, quantile, table, threads, time};
+use crate::args::duration;
+use crate::run::place::Place;
+use clap::{Args, ValueEnum};
+use linux::measure::spec::{ProbeSpec, Task, WakeupSpec};
+use linux::sys::clock::ClockId;
+use linux::sys::signals::EndSignals;
+use model::{Cpus, Error};
+use report::format;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// The priority of the papers' cyclictest runs.
+const PRIORITY: u32 = 99;
+/// Where no CPU is left for anything else, below the kernel's own real-time threads.
+const CROWDED_PRIORITY: u32 = 49;
+
+/// Arguments of `measure wakeup`.
+#[derive(Debug, Args)]
+pub(crate) struct WakeupArgs {
+    /// What all measurements take.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// How long to measure.
+    #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// End after so many releases of each thread, if that is earlier.
+    #[arg(long, short, value_name = "N")]
+    pub(crate) loops: Option<u64>,
+    /// Distance of a thread's releases.
+    #[arg(long, short = 'i', default_value = "1ms", value_name = "TIME", value_parser = duration)]
+    pub(crate) period: Duration,
+    /// What each further thread's period is longer by.
+    #[arg(long, short, default_value = "0s", value_name = "TIME", value_parser = duration)]
+    pub(crate) distance: Duration,
+    /// How much later each further thread's first release is; 0s releases all at the same instant.
+    #[arg(long, default_value = "0s", value_name = "TIME", value_parser = duration)]
+    pub(crate) stagger: Duration,
+    /// Number of threads; more than CPUs share them in turn [default: one a CPU].
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) threads: Option<u32>,
+    /// Where each thread may run.
+    #[arg(long, short, default_value = "each", value_name = "HOW")]
+    pub(crate) affinity: Affinity,
+    /// How threads are scheduled.
+    #[command(flatten)]
+    pub(crate) schedule: Schedule,
+    /// Clock that the releases are set in.
+    #[arg(long, default_value = "monotonic", value_name = "NAME")]
+    pub(crate) clock: ClockName,
+    /// Samples at the start that no figure counts; they are stored.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub(crate) warm_up: u32,
+    /// Latency from which on a sample is told; exit 2 where there is one. The measurement goes on.
+    #[arg(long, short = 'b', value_name = "TIME", value_parser = duration)]
+    pub(crate) threshold: Option<Duration>,
+}
+
+/// Where threads may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Affinity {
+    /// Each on one CPU of the list, in turn.
+    Each,
+    /// Each on all CPUs of the list.
+    Set,
+    /// Each on all CPUs of the machine.
+    None,
+}
+
+/// The clocks that can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClockName {
+    /// CLOCK_MONOTONIC.
+    Monotonic,
+    /// CLOCK_REALTIME.
+    Realtime,
+    /// CLOCK_TAI.
+    Tai,
+    /// CLOCK_BOOTTIME.
+    Boottime,
+}
+
+impl ClockName {
+    fn id(self) -> ClockId {
+        match self {
+            Self::Monotonic => ClockId::Monotonic,
+            Self::Realtime => ClockId::Realtime,
+            Self::Tai => ClockId::Tai,
+            Self::Boottime => ClockId::Boottime,
+        }
+    }
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    let place = place(&args.common, true)?;
+    let probes = probes(args, &place)?;
+    let outcome = carry_out(&place, &args.common, probes, signals)?;
+    let over = over(&outcome, args.threshold);
+    if args.common.json {
+        let mut value = json(&outcome, "stillcore.measure-wakeup/1");
+        value["over_threshold"] = over.into();
+        println!("{value}");
+    } else {
+        print!("{}", text(args, &outcome, over));
+    }
+    Ok(if outcome.interrupted.is_some() { 1 } else { 2 * u8::from(over.is_some_and(|n| n > 0)) })
+}
+
+fn probes(args: &WakeupArgs, place: &Place) -> Result<Vec<ProbeSpec>, Error> {
+    check(args)?;
+    let crowded = place.housekeeping == place.machine.topology.online;
+    let priority = if crowded { CROWDED_PRIORITY } else { PRIORITY };
+    let cpus: Vec<u32> = place.measured.iter().collect();
+    let threads = args.threads.unwrap_or(if args.affinity == Affinity::None { 1 } else { cpus.len() as u32 });
+    let one = |thread: u32| {
+        let period = args.period + args.distance * thread;
+        let allowed = match args.affinity {
+            Affinity::Each => Cpus::one(cpus[thread as usize % cpus.len()]),
+            Affinity::Set => place.measured.clone(),
+            Affinity::None => place.machine.topology.online.clone(),
+        };
+        let nanos = |time: Duration| time.as_nanos() as i64;
+        Ok(ProbeSpec {
+            thread,
+            cpus: allowed,
+            policy: args.schedule.policy(period, priority)?,
+            timer_slack_ns: nanos(args.schedule.timer_slack) as u64,
+            duration_ns: nanos(length(args, period)),
+            task: Task::Wakeup(WakeupSpec {
+                period_ns: nanos(period),
+                offset_ns: nanos(args.stagger * thread),
+                warm_up: args.warm_up,
+                clock: args.clock.id(),
+                loops: args.loops.unwrap_or(0),
+            }),
+        })
+    };
+    (0..threads).map(one).collect()
+}
+
+/// The duration, or as long as the releases take where that is shorter.
+fn length(args: &WakeupArgs, period: Duration) -> Duration {
+    match args.loops {
+        Some(loops) => args.duration.min(period.saturating_mul(u32::try_from(loops).unwrap_or(u32::MAX))),
+        None => args.duration,
+    }
+}
+
+fn check(args: &WakeupArgs) -> Result<(), Error> {
+    let refuse = |option: &str, found: Duration, expected: &str| {
+        Err(Error::invalid(option.to_owned(), format!("{found:?}"), expected.to_owned()))
+    };
+    if args.period < Duration::from_micros(20) {
+        return refuse("--period", args.period, "at least 20us");
+    }
+    if args.duration < args.period * (args.warm_up + 2) && args.loops.is_none() {
+        return refuse("--duration", args.duration, "room for the warm-up and two releases");
+    }
+    if args.duration > Duration::from_secs(7 * 86400) {
+        return refuse("--duration", args.duration, "at most 168h");
+    }
+    if args.loops.is_some_and(|loops| loops <= u64::from(args.warm_up)) {
+        let what = format!("{} releases, of which {} warm up", args.loops.unwrap_or(0), args.warm_up);
+        return Err(Error::invalid("--loops", what, "more, or a smaller --warm-up"));
+    }
+    Ok(())
+}
+
+/// How many samples reach the threshold, charged releases left out.
+fn over(outcome: &Outcome, threshold: Option<Duration>) -> Option<u64> {
+    let threshold = i64::try_from(threshold?.as_nanos()).ok()?;
+    let dir = &outcome.dir;
+    let files = outcome.run.probes.iter().filter_map(|probe| {
+        let (_, samples) = model::samples_file::read(&dir.join(&probe.file)).ok()?;
+        Some(samples.iter().filter(|sample| sample.counts() && sample.value_ns >= threshold).count() as u64)
+    });
+    Some(files.sum())
+}
+
+fn text(args: &WakeupArgs, outcome: &Outcome, over: Option<u64>) -> String {
+    let rows = threads(outcome).map(|(record, figures)| {
+        vec![
+            record.thread.to_string(),
+            record.cpus.as_ref().map_or_else(|| record.cpu.to_string(), ToString::to_string),
+            format::count(figures.n),
+            format::count(record.missed),
+            format::count(figures.early),
+            time(figures.min_ns),
+            time(quantile(&figures.quantiles, 0.5)),
+            time(quantile(&figures.quantiles, 0.99)),
+            time(quantile(&figures.quantiles, 0.999)),
+            time(figures.observed_max_ns),
+            time(quantile(&figures.corrected_quantiles, 0.999)),
+        ]
+    });
+    let policy = outcome.run.probes.first().map(|probe| &probe.policy_effective);
+    let policy = policy.map_or_else(String::new, |policy| format!("{} {}", policy.name, policy.priority));
+    let mut text = format!(
+        "wake-up latency from the intended release; {policy}, period {}, {}\n",
+        format::ns(args.period.as_nanos() as i64),
+        args.clock.id().name()
+    );
+    let head =
+        ["T", "CPU", "n", "missed", "early", "min", "p50", "p99", "p99.9", "observed max", "p99.9 charged"];
+    text += &table(&head, rows.collect());
+    text += "charged: with every missed release at the lateness it had; -: fewer than ten samples above\n";
+    if let (Some(over), Some(threshold)) = (over, args.threshold) {
+        let _ = writeln!(text, "{over} samples at or over {threshold:?}");
+    }
+    text + &ending(outcome)
+}

@@ -1,0 +1,108 @@
+//! Where to measure and where everything else runs: arguments resolved against this machine. What can be refused is refused here,
+//! before anything is written or changed.
+
+use super::progress::Teller;
+use anyhow::Context;
+use linux::isolate::{Catalogue, undo};
+use linux::machine::{self, Root};
+use linux::session;
+use linux::sys::sched;
+use model::{Cpus, Error, Machine};
+use std::path::{Path, PathBuf};
+
+/// This machine and the parts of it that a measurement uses.
+pub(crate) struct Place {
+    /// This program.
+    pub(crate) program: PathBuf,
+    /// The machine as read.
+    pub(crate) machine: Machine,
+    /// What to measure.
+    pub(crate) measured: Cpus,
+    /// Where everything else runs.
+    pub(crate) housekeeping: Cpus,
+    /// Where the journal is.
+    pub(crate) state: PathBuf,
+    /// The mechanisms.
+    pub(crate) mechanisms: Catalogue,
+    /// What cannot be done, known before the start.
+    pub(crate) limits: Vec<String>,
+}
+
+/// What the user asked for.
+#[derive(Default)]
+pub(crate) struct Asked<'a> {
+    /// CPUs to measure; the isolated ones, else the highest.
+    pub(crate) cpus: Option<&'a Cpus>,
+    /// Where the journal is to be.
+    pub(crate) state: Option<&'a Path>,
+    /// The mechanisms, if not the built-in ones.
+    pub(crate) catalogue: Option<&'a Path>,
+    /// Whether every CPU may be measured: the probes sleep most of the time.
+    pub(crate) all_cpus: bool,
+}
+
+impl Place {
+    /// Resolves, after taking back what a killed stillcore may have left.
+    pub(crate) fn resolve(asked: &Asked) -> anyhow::Result<Self> {
+        let state = state(asked.state)?;
+        let mut limits = Vec::new();
+        let restored = undo::recover(&state)?;
+        if !restored.undone.is_empty() {
+            Teller::say(&format!(
+                "note: took back what a killed run had left: {}",
+                restored.undone.join(", ")
+            ));
+        }
+        limits.extend(
+            restored.failed.iter().map(|what| format!("left by an earlier run and still there: {what}")),
+        );
+        let mechanisms = match asked.catalogue {
+            Some(dir) => Catalogue::load(dir)?,
+            None => Catalogue::embedded()?,
+        };
+        let mut machine = machine::read(&Root::live())?;
+        machine.limits.fifo_allowed = Some(sched::fifo_allowed());
+        let measured = match asked.cpus {
+            Some(cpus) => cpus.clone(),
+            None => machine::cpus_default(&machine)?,
+        };
+        if asked.all_cpus {
+            machine::check_online(&machine, &measured)?;
+        } else {
+            machine::check_cpus(&machine, &measured)?;
+        }
+        let housekeeping = match machine::housekeeping(&machine, &measured) {
+            Err(_) if asked.all_cpus => {
+                limits.push(
+                    "no core is left for everything else: the process that stores the samples ran on the measured CPUs".to_owned(),
+                );
+                machine.topology.online.clone()
+            }
+            result => result?,
+        };
+        check_reachable(&housekeeping, "housekeeping")?;
+        let program = std::env::current_exe().context("cannot find this program's own file")?;
+        Ok(Self { program, machine, measured, housekeeping, state, mechanisms, limits })
+    }
+}
+
+fn state(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let state = asked.map(Path::to_owned).or_else(|| session::default_state(home.as_deref()));
+    state.context("no place for the journal: HOME is not set; give --state DIR")
+}
+
+/// A container may hold CPUs back that the machine has.
+fn check_reachable(cpus: &Cpus, what: &str) -> anyhow::Result<()> {
+    let allowed = sched::affinity()?;
+    if cpus.and(&allowed).is_empty() {
+        let found = format!("this process may only run on CPUs {allowed}, the {what} CPUs are {cpus}");
+        return Err(Error::invalid("CPU affinity", found, "at least one of them in common").into());
+    }
+    Ok(())
+}
+
+/// Name of a run's directory where none is given.
+pub(crate) fn default_out() -> PathBuf {
+    format!("stillcore-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ")).into()
+}
