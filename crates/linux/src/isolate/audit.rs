@@ -3,7 +3,7 @@
 //! A setting is judged by its effect wherever the kernel shows the effect: a parameter on the command line that the kernel
 //! dropped is not in force (lesson of the RTSS 2024 paper, §IV: mechanisms have no common interface and fail silently).
 
-use super::catalogue::{Catalogue, Effective, Mechanism, Probe, ValueType, Want};
+use super::catalogue::{Catalogue, Effective, Mechanism, Moot, Probe, ValueType, Want};
 use super::probe::{self, Outcome, Scene};
 use crate::machine::{self, Root};
 use model::machine::{SCHEMA, Snapshot};
@@ -100,13 +100,16 @@ impl Catalogue {
                 Probe::Aspm {} => wanted.files.push("sys/module/pcie_aspm/parameters/policy".to_owned()),
                 _ => {}
             }
+            if let Probe::Cmdline { parameter, .. } = &mechanism.probe {
+                wanted.parameters.push(parameter.clone());
+            }
             if let Some(
                 Effective::HexmaskFile { path } | Effective::File { path, .. } | Effective::Within { path },
             ) = &mechanism.effective
             {
                 wanted.files.push(path.clone());
             }
-            wanted.files.extend(mechanism.moot.iter().map(|moot| moot.path.clone()));
+            wanted.files.extend(mechanism.moot.iter().filter_map(|moot| moot.path.clone()));
         }
         wanted
     }
@@ -116,7 +119,7 @@ impl Catalogue {
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Judgement {
     let mut outcome = probe::judge(scene, mechanism);
     if let Some(moot) = mechanism.moot.as_ref().filter(|_| wrong(outcome.state))
-        && scene.root.maybe(&moot.path).as_deref() == Some(&moot.value)
+        && is_moot(scene, moot)
     {
         outcome = Outcome {
             state: FindingState::Ok,
@@ -145,6 +148,15 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Judgement {
         optional: mechanism.optional,
     };
     Judgement { finding, steps: outcome.steps, parameter: outcome.parameter, stays: outcome.stays }
+}
+
+fn is_moot(scene: &Scene, moot: &Moot) -> bool {
+    let Some(path) = &moot.path else { return moot.realtime && scene.machine.kernel.realtime };
+    let avoids = || scene.root.cpus(path).is_some_and(|cpus| cpus.and(scene.cpus).is_empty());
+    match &moot.value {
+        Some(value) => scene.root.maybe(path).as_ref() == Some(value),
+        None => moot.avoids && avoids(),
+    }
 }
 
 fn wrong(state: FindingState) -> bool {

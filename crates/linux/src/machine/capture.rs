@@ -1,7 +1,9 @@
 //! Copies what the readers read of a machine into a directory, so that the machine can be audited elsewhere.
 //!
 //! No secrets: only the files named here are taken. Of a task only its name, its parent, when it started, where it may run and where it
-//! last ran; of a named daemon also the environment variables asked for. The kernel command line is taken whole.
+//! last ran; of a named daemon also the environment variables asked for. Of the kernel command line the values of parameters that are
+//! judged, and the names of the others; of the mounts those of the kernel's own file systems; of a PCI device's configuration what lies
+//! before its extended capabilities, among which are serial numbers.
 
 use super::root::MODES;
 use super::{Root, mounts};
@@ -51,6 +53,8 @@ const FILES: &[&str] = &[
     "sys/devices/system/cpu/smt/control",
     "sys/hypervisor/type",
     "sys/kernel/irq/*/actions",
+    "sys/kernel/irq/*/chip_name",
+    "sys/kernel/irq/*/hwirq",
     "sys/kernel/realtime",
     "sys/kernel/security/lockdown",
 ];
@@ -72,6 +76,8 @@ pub struct Selection {
     pub daemons: Vec<String>,
     /// Environment variables that are taken of these daemons.
     pub variables: Vec<String>,
+    /// Parameters of the kernel command line whose values are taken.
+    pub parameters: Vec<String>,
 }
 
 /// Copies the machine under `root` into `destination`, which must not exist or be empty. What cannot be read is left out, as
@@ -85,7 +91,7 @@ pub fn capture(root: &Root, destination: &Path, selection: &Selection) -> Result
     let mut modes = String::new();
     for file in files(root, selection) {
         if let Ok(Some(bytes)) = root.bytes(&file) {
-            out.write(&file, &bytes)?;
+            out.write(&file, &without_secrets(&file, bytes, selection))?;
             if root.writable(&file) == Some(false) && !read_only_by_nature(&file) {
                 let _ = writeln!(modes, "444 {file}");
             }
@@ -111,6 +117,48 @@ pub fn capture(root: &Root, destination: &Path, selection: &Selection) -> Result
     }
     let noted = root.text(MODES)?.unwrap_or(modes);
     out.write(MODES, noted.as_bytes())
+}
+
+/// Parameters that the readers know besides those of the catalogue.
+const PARAMETERS: &[&str] = &["isolcpus", "preempt", "pcie_aspm", "intel_idle.max_cstate", "tsc"];
+/// File systems of the kernel's own, which have neither a server nor a user.
+const FILE_SYSTEMS: &[&str] =
+    &["cgroup", "cgroup2", "cpuset", "debugfs", "devtmpfs", "proc", "resctrl", "sysfs", "tmpfs", "tracefs"];
+/// Where the configuration space of PCI proper ends.
+const PCI_BYTES: usize = 256;
+
+/// What of a file is taken.
+fn without_secrets(file: &str, mut bytes: Vec<u8>, selection: &Selection) -> Vec<u8> {
+    let name = file.trim_start_matches('/');
+    if name.starts_with("sys/bus/pci/") {
+        bytes.truncate(PCI_BYTES);
+    }
+    match name {
+        "proc/cmdline" => cmdline(&String::from_utf8_lossy(&bytes), selection).into_bytes(),
+        "proc/mounts" => mounted(&String::from_utf8_lossy(&bytes)).into_bytes(),
+        _ => bytes,
+    }
+}
+
+fn cmdline(text: &str, selection: &Selection) -> String {
+    let own = PARAMETERS.iter().copied();
+    let known: Vec<_> = own.chain(selection.parameters.iter().map(String::as_str)).collect();
+    let word = |(name, value): (&str, &str)| match value {
+        "" => name.to_owned(),
+        _ if !known.iter().any(|one| super::same_name(one, name)) => format!("{name}=withheld"),
+        value if value.contains(char::is_whitespace) => format!("{name}=\"{value}\""),
+        value => format!("{name}={value}"),
+    };
+    super::parameters(text).map(word).collect::<Vec<_>>().join(" ") + "\n"
+}
+
+fn mounted(text: &str) -> String {
+    let line = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let (target, kind, options) = (words.get(1)?, words.get(2)?, words.get(3)?);
+        FILE_SYSTEMS.contains(kind).then(|| format!("{kind} {target} {kind} {options} 0 0\n"))
+    };
+    text.lines().filter_map(line).collect()
 }
 
 /// The files that a pattern names; `{debugfs}` and its like stand for where these are mounted.
@@ -248,10 +296,23 @@ mod tests {
         let captured = Root::open(dir.path()).unwrap();
         let (mut was, is) = (super::super::read(&live).unwrap(), super::super::read(&captured).unwrap());
         was.limits = is.limits.clone();
+        was.cmdline = is.cmdline.clone();
         assert_eq!(was, is);
         let (was, is) =
             (super::super::state(&live, BTreeMap::new()), super::super::state(&captured, BTreeMap::new()));
         assert_eq!(was.irq_affinity, is.irq_affinity);
+    }
+
+    #[test]
+    fn secrets_stay_at_home() {
+        let selection = Selection { parameters: vec!["nohz_full".to_owned()], ..Selection::default() };
+        let line = "quiet isolcpus=domain,2 nohz-full=2 rd.iscsi.password=hush root=/dev/sda";
+        let taken = "quiet isolcpus=domain,2 nohz-full=2 rd.iscsi.password=withheld root=withheld\n";
+        assert_eq!(cmdline(line, &selection), taken);
+        let mounts = "//host/x /mnt cifs username=me 0 0\nme@host:/ /h fuse.sshfs rw 0 0\ncgroup2 /cg cgroup2 rw,nsdelegate 0 0\n";
+        assert_eq!(mounted(mounts), "cgroup2 /cg cgroup2 rw,nsdelegate 0 0\n");
+        let config = without_secrets("sys/bus/pci/devices/0000:00:00.0/config", vec![7; 4096], &selection);
+        assert_eq!(config.len(), PCI_BYTES);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct Irq {
     pub movable: Option<bool>,
 }
 
-/// The interrupts that have handlers, in order; empty where there is no `/proc/irq`.
+/// The interrupts that have handlers and are no CPU's own, in order; empty where there is no `/proc/irq`.
 pub fn irqs(root: &Root) -> Vec<Irq> {
     let debugfs = mounts::debugfs(root);
     let numbers = root.names("proc/irq").into_iter().filter_map(|name| name.parse().ok());
@@ -33,12 +33,19 @@ fn read(root: &Root, number: u32, debugfs: Option<&str>) -> Option<Irq> {
     let own = format!("proc/irq/{number}");
     let allowed = root.cpus(&format!("{own}/smp_affinity_list"))?;
     let names = names(root, &own, number);
-    if names.is_empty() {
+    if names.is_empty() || private(root, number) {
         return None;
     }
     let effective = root.cpus(&format!("{own}/effective_affinity_list")).filter(|cpus| !cpus.is_empty());
     let movable = movable(root, &own, number, debugfs);
     Some(Irq { number, names, effective: effective.unwrap_or_else(|| allowed.clone()), allowed, movable })
+}
+
+/// Interrupts that each arm CPU has for itself (timer, performance counters) have a mask all the same, which nobody may write: below 32
+/// at an interrupt controller of the GIC family (Arm IHI 0048, §2.2.1).
+fn private(root: &Root, number: u32) -> bool {
+    let of = |name: &str| root.maybe(&format!("sys/kernel/irq/{number}/{name}")).unwrap_or_default();
+    of("chip_name").starts_with("GIC") && of("hwirq").parse::<u32>().is_ok_and(|line| line < 32)
 }
 
 /// Each handler is a directory in `/proc/irq/N`; a slash in its name keeps it from having one, so sysfs is asked first.
@@ -85,6 +92,25 @@ mod tests {
             fs::write(dir.path().join(file), text).unwrap();
         }
         dir
+    }
+
+    #[test]
+    fn a_cpus_own_interrupts_are_left_out() {
+        let dir = tree();
+        let write = |file: &str, text: &str| {
+            let path = dir.path().join("sys/kernel/irq/4").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let numbers = || {
+            let root = Root::open(dir.path()).unwrap();
+            irqs(&root).iter().map(|irq| irq.number).collect::<Vec<_>>()
+        };
+        write("chip_name", "GICv3\n");
+        write("hwirq", "34\n");
+        assert_eq!(numbers(), [4, 27]);
+        write("hwirq", "27\n");
+        assert_eq!(numbers(), [27], "the timer of each CPU");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod archive;
 mod capture;
+mod cmdline;
 mod cpus;
 mod host;
 mod irq;
@@ -22,6 +23,7 @@ pub(crate) mod tree;
 
 pub use archive::pack;
 pub use capture::{Selection, capture, planned};
+pub(crate) use cmdline::{parameters, same_name};
 pub use cpus::{check_cpus, check_online, cores, cpus_default, housekeeping};
 pub(crate) use host::bracketed;
 pub use irq::{Irq, irqs};

@@ -133,6 +133,9 @@ fn read(mechanism: &Mechanism) -> String {
             let units: Vec<_> = units.iter().map(|unit| code(unit)).collect();
             format!("whether {} are enabled", units.join(", "))
         }
+        Probe::Preemption {} => {
+            "`sched/preempt` in debugfs, else the command line and the build options".to_owned()
+        }
         Probe::Practice { .. } => "nothing shows it but a trace".to_owned(),
     };
     match &mechanism.effective {

@@ -104,6 +104,8 @@ pub enum Probe {
         /// Their names; `*` stands for any part.
         units: Vec<String>,
     },
+    /// The preemption model in force, whatever shows it.
+    Preemption {},
     /// Nothing shows it and nothing switches it: what an application or an operator must keep to.
     Practice {
         /// What to keep to, as a sentence.

@@ -49,9 +49,15 @@ pub enum Layer {
 #[serde(deny_unknown_fields)]
 pub struct Moot {
     /// A file…
-    pub path: String,
-    /// …that holds this value.
-    pub value: String,
+    pub path: Option<String>,
+    /// …that holds this value,
+    pub value: Option<String>,
+    /// or a list of CPUs without the measured ones;
+    #[serde(default)]
+    pub avoids: bool,
+    /// or a real-time kernel, whatever shows that.
+    #[serde(default)]
+    pub realtime: bool,
     /// Why the mechanism then does not matter, as a sentence.
     pub note: String,
 }

@@ -45,7 +45,7 @@ pub enum Probe {
         /// Its path; `{debugfs}` stands for where debugfs is mounted.
         path: String,
     },
-    /// A global function that came with it.
+    /// A global function or a type that came with it.
     Function {
         /// Its name.
         name: String,
@@ -79,6 +79,8 @@ pub struct Fix {
     pub mechanisms: Vec<String>,
     /// The only architecture it concerns.
     pub arch: Option<String>,
+    /// What the processor's name must contain for the fix to work there.
+    pub cpu: Option<String>,
     /// How sure identifier, title and version are.
     pub checked: String,
     /// What else to know.
@@ -132,6 +134,9 @@ impl Fixes {
     }
 }
 
+/// The newest kernel whose sources were looked at.
+const NEWEST: (u32, u32) = (7, 2);
+
 struct Scene<'a> {
     root: &'a Root,
     machine: &'a Machine,
@@ -157,12 +162,23 @@ fn state(scene: &Scene, fix: &Fix) -> (FixState, String, bool) {
     if fix.arch.as_ref().is_some_and(|arch| *arch != scene.machine.kernel.arch) {
         return (FixState::NotApplicable, "it concerns another architecture".to_owned(), false);
     }
+    if let (Some(wanted), Some(model)) = (&fix.cpu, &scene.machine.cpu_model)
+        && !model.contains(wanted.as_str())
+    {
+        return (FixState::Unfixed, format!("it works on {wanted} processors only"), true);
+    }
     match fix.kind {
         Kind::Groundwork => {
             return (FixState::NotApplicable, "it removes nothing by itself".to_owned(), false);
         }
         Kind::Unmerged => {
-            return (FixState::Unfixed, "no mainline kernel up to 7.2 has the fix".to_owned(), false);
+            let newer = version(&scene.machine.kernel.release).is_some_and(|running| running > NEWEST);
+            let told = format!("no mainline kernel up to {}.{} has the fix", NEWEST.0, NEWEST.1);
+            return if newer {
+                (FixState::Unknown, format!("{told}, and this one is newer"), false)
+            } else {
+                (FixState::Unfixed, told, false)
+            };
         }
         _ => {}
     }
@@ -193,17 +209,16 @@ fn probed(scene: &Scene, probe: &Probe) -> Option<(bool, String)> {
             let btf = scene.btf.get_or_init(|| scene.root.bytes(BTF).ok().flatten().unwrap_or_default());
             let found = contains(btf, name);
             let told = if found { "the kernel has" } else { "the kernel lacks" };
-            (!btf.is_empty()).then(|| (found, format!("{told} the function {name}")))
+            (!btf.is_empty()).then(|| (found, format!("{told} {name}")))
         }
         Probe::KthreadAvoids { thread } => {
-            // Only CPUs isolated at boot are told to kernel threads.
-            let isolated = &scene.machine.topology.isolated;
-            let booted = scene.machine.cmdline.split_whitespace().any(|word| word.starts_with("isolcpus="));
+            // nohz_full= tells kernel threads from 5.9 on, isolcpus= from 7.0 on: CPUs in both prove the one or the other.
+            let isolated = scene.root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default();
+            let told = isolated.and(&scene.machine.topology.nohz_full);
             let kernel = processes(scene.root).kernel;
             let found = kernel.iter().find(|one| one.name == *thread)?;
-            let hit: Cpus = found.allowed.and(isolated);
-            (booted && !isolated.is_empty())
-                .then(|| (hit.is_empty(), format!("{thread} may run on {}", found.allowed)))
+            let hit: Cpus = found.allowed.and(&told);
+            (!told.is_empty()).then(|| (hit.is_empty(), format!("{thread} may run on {}", found.allowed)))
         }
     }
 }
@@ -299,20 +314,20 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_thread_tells_only_where_cpus_were_isolated_at_boot() {
-        let thread = |cmdline| {
+    fn a_kernel_thread_tells_only_where_cpus_were_isolated_and_without_tick_at_boot() {
+        let thread = |nohz_full| {
             judged(
                 "9cc5b8656892",
                 &[
-                    ("proc/cmdline", cmdline),
+                    ("sys/devices/system/cpu/nohz_full", nohz_full),
                     ("sys/devices/system/cpu/isolated", "2-3"),
                     ("proc/2/stat", "2 (kthreadd) S 0 0 0 0 -1 2129984 0"),
                     ("proc/2/status", "Cpus_allowed_list:\t0-1"),
                 ],
             )
         };
-        assert_eq!((thread("isolcpus=2-3").state, thread("isolcpus=2-3").seen), (FixState::Fixed, true));
-        assert!(!thread("quiet").seen);
+        assert_eq!((thread("2-3").state, thread("2-3").seen), (FixState::Fixed, true));
+        assert!(!thread("").seen);
     }
 
     #[test]

@@ -48,6 +48,7 @@ fn section(page: &mut String, fix: &Fix) {
         ("Shows as", classes.join(", ")),
         ("Softened by", mechanisms.join(", ")),
         ("Told by", told_by(fix)),
+        ("Works on", fix.cpu.as_ref().map_or_else(String::new, |cpu| format!("{cpu} processors"))),
         ("Only on", fix.arch.clone().unwrap_or_default()),
         ("Checked", fix.checked.clone()),
         ("Note", fix.note.clone().unwrap_or_default()),
@@ -60,7 +61,7 @@ fn section(page: &mut String, fix: &Fix) {
 fn told_by(fix: &Fix) -> String {
     match &fix.probe {
         Some(Probe::FileExists { path }) => format!("the file `{}`", path.replace("{debugfs}", "DEBUGFS")),
-        Some(Probe::Function { name }) => format!("the function `{name}` in the kernel's type information"),
+        Some(Probe::Function { name }) => format!("`{name}` in the kernel's type information"),
         Some(Probe::KthreadAvoids { thread }) => format!("the affinity of the kernel thread `{thread}`"),
         None if matches!(fix.kind, Kind::Removes | Kind::Adds | Kind::Crash) => "the version only".to_owned(),
         None => String::new(),

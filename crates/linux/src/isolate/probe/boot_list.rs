@@ -59,7 +59,8 @@ pub(super) fn why_not(
     wanted: &Cpus,
 ) -> String {
     let asked = BootList::split(value);
-    if parameter == "isolcpus" && !asked.flags.is_empty() && !asked.flags.contains(&"domain") {
+    let known = asked.flags.iter().any(|flag| FLAGS.contains(flag));
+    if parameter == "isolcpus" && known && !asked.flags.contains(&"domain") {
         return format!(
             "its flags ({}) leave out domain, so the scheduler still balances tasks there",
             asked.flags.join(",")

@@ -5,21 +5,16 @@ use super::boot_list::why_not;
 use super::effective::{self, InForce};
 use super::remedy::{at_boot, propose};
 use super::{Outcome, Scene, named};
-use crate::machine::bracketed;
+use crate::machine::{bracketed, parameters, same_name};
 use model::Cpus;
 
 pub(super) fn value<'a>(scene: &'a Scene, name: &str) -> Option<&'a str> {
     parameter(&scene.machine.cmdline, name)
 }
 
-/// The last value of a parameter; empty for one without. What follows `--` is for init.
+/// The last value of a parameter; empty for one without.
 pub(super) fn parameter<'a>(cmdline: &'a str, name: &str) -> Option<&'a str> {
-    let words = cmdline.split_whitespace().take_while(|word| *word != "--");
-    let named = words.filter_map(|word| match word.split_once('=') {
-        Some((key, value)) => (key == name).then(|| value.trim_matches('"')),
-        None => (word == name).then_some(""),
-    });
-    named.last()
+    parameters(cmdline).filter(|(key, _)| same_name(key, name)).last().map(|(_, value)| value)
 }
 
 /// What must be built into the kernel for it to know the parameter.

@@ -1,7 +1,8 @@
 //! Daemons that work against isolation, above all irqbalance.
 //!
-//! irqbalance(1): from 1.0 on it reads the kernel's isolated and nohz_full CPUs itself and leaves them alone; further CPUs are
-//! named in its environment, as a hex mask without `0x` or, from 1.8 on, as a list.
+//! irqbalance(1): where its environment names CPUs to spare, as a hex mask without `0x` or (from 1.8 on) as a list, it spares those
+//! alone; the mask wins over the list (`cputree.c`, setup_banned_cpus). Otherwise it reads `isolated` and `nohz_full` under
+//! `/sys/devices/system/cpu`. CPUs of a cpuset partition are in neither before 6.18, so the file is read here, not the topology.
 
 use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};
@@ -37,14 +38,15 @@ pub(super) fn judge(
     let spares = spared.list.is_some() || spared.hex.is_some();
     let told = match told(scene, daemon, spared) {
         Ok(told) => told,
-        Err(_) if !spares => Cpus::default(),
+        Err(_) if !spares => None,
         Err(error) => {
             return Outcome::unknown(format!(
                 "{process} runs, and which CPUs it spares is not to be seen: {error}"
             ));
         }
     };
-    let known = topology.isolated.or(&topology.nohz_full).or(&told);
+    let booted = || scene.root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default();
+    let known = told.unwrap_or_else(|| booted().or(&topology.nohz_full));
     let exposed = scene.cpus.minus(&known);
     if spares && exposed.is_empty() {
         let reason = format!("{process} runs and leaves {} alone", named(scene.cpus));
@@ -67,19 +69,21 @@ fn find<'a>(scene: &'a Scene, process: &str) -> Option<&'a Process> {
     scene.processes().user.iter().find(|candidate| candidate.name == process)
 }
 
-/// The CPUs its environment tells it to spare. Only root may read the environment of another user's process, and a capture made
+/// The CPUs its environment tells it to spare, if it names any or none in so many words. Only root may read the environment of another user's process, and a capture made
 /// without root lacks it.
-fn told(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Cpus, String> {
+fn told(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Option<Cpus>, String> {
     let file = format!("proc/{}/environ", daemon.pid);
     let text = scene.root.text(&file).map_err(|error| error.to_string())?;
     let environment = text.ok_or_else(|| format!("there is no /{file}"))?;
     let value = |name: Option<&str>| {
         let name = name?;
-        environment.split('\0').find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
+        let set = environment.split('\0').find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='));
+        set.filter(|text| !text.is_empty())
     };
-    let list = value(spared.list).and_then(|text| Cpus::parse_list(text).ok());
-    let hex = value(spared.hex).and_then(|text| Cpus::parse_hex(text).ok());
-    Ok(list.or(hex).unwrap_or_default())
+    // What it cannot read it takes for none.
+    let hex = value(spared.hex).map(|text| Cpus::parse_hex(text).unwrap_or_default());
+    let list = || value(spared.list).map(|text| Cpus::parse_list(text).unwrap_or_default());
+    Ok(hex.or_else(list))
 }
 
 /// A service is stopped; a process that nobody would start again is only held, so that undoing gives the very same one back.
@@ -122,6 +126,18 @@ mod tests {
         assert_eq!(with_environment("A=b\0IRQBALANCE_BANNED_CPUS=0000000c\0"), "ok");
         assert_eq!(with_environment("IRQBALANCE_BANNED_CPULIST=1-2"), "fixable");
         assert_eq!(with_environment("IRQBALANCE_BANNED_CPUS=0xc"), "fixable", "it refuses 0x too");
+        assert_eq!(with_environment("IRQBALANCE_BANNED_CPUS=0\0IRQBALANCE_BANNED_CPULIST=2-3"), "fixable");
+    }
+
+    #[test]
+    fn what_it_is_told_replaces_what_it_reads() {
+        let isolated = |environment| {
+            let boot = ("sys/devices/system/cpu/isolated", "2-3");
+            let files = [KTHREADD[0], KTHREADD[1], IRQBALANCE, boot, ("proc/9/environ", environment)];
+            judged("irqbalance", &with_cpus(&files)).0
+        };
+        assert_eq!(isolated("A=b"), "ok");
+        assert_eq!(isolated("IRQBALANCE_BANNED_CPUS=00000000"), "fixable");
     }
 
     #[test]

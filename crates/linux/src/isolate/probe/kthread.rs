@@ -8,7 +8,6 @@ use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};
 use super::{Outcome, Scene, named, some_of};
 use crate::machine::{KernelThread, wildcard};
-use model::FindingState;
 use model::plan::StepKind;
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, pattern: &str) -> Outcome {
@@ -60,8 +59,11 @@ fn outcome(
             .leaving(Some(stays.join("; ")).filter(|text| !text.is_empty()));
     }
     if !stuck.is_empty() {
-        let reason = format!("{} may run on {cpus}, and the kernel lets nobody move them", names(stuck));
-        return Outcome::new(FindingState::Immovable, reason);
+        let reason = format!(
+            "only {} may run on {cpus}, whom the kernel lets nobody move: rescuers of workqueues, which run when memory is short",
+            names(stuck)
+        );
+        return Outcome::ok(reason).leaving(belong);
     }
     Outcome::ok(match own.len() {
         0 => format!("none may run on {cpus}"),
@@ -100,7 +102,7 @@ mod tests {
         assert_eq!((state.as_str(), remedy.as_str()), ("fixable", "taskset -pc 0,1 7"));
         assert_eq!(with_thread("ksmd", MOVABLE, "0-1").0, "ok");
         assert_eq!(with_thread("cpuhp/2", FIXED, "2").0, "ok");
-        assert_eq!(with_thread("kworker/R-rcu_gp", FIXED, "0-3").0, "immovable");
+        assert_eq!(with_thread("kworker/R-rcu_gp", FIXED, "0-3").0, "ok", "a rescuer");
         assert_eq!(with_thread("irq/4-ttyS0", MOVABLE, "2").0, "not-applicable", "it follows its interrupt");
         assert_eq!(judged("kthread-affinity", &with_cpus(&[])).0, "unknown");
     }

@@ -15,6 +15,7 @@ mod kthread;
 mod numa;
 mod partition;
 mod practice;
+mod preemption;
 mod remedy;
 mod resctrl;
 mod siblings;
@@ -201,6 +202,7 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
         Probe::CpusetMems {} => numa::judge_mems(scene, mechanism),
         Probe::DeviceNodes {} => numa::judge_devices(scene, mechanism),
         Probe::Units { units } => units::judge(scene, mechanism, units),
+        Probe::Preemption {} => preemption::judge(scene, mechanism),
         Probe::Practice { advice } => practice::judge(advice),
     }
 }
@@ -221,6 +223,7 @@ pub(super) fn value(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
         | Probe::Siblings {}
         | Probe::Practice { .. }
         | Probe::DeviceNodes {} => None,
+        Probe::Preemption {} => scene.machine.kernel.preempt.clone(),
         Probe::IdleStates {} => idle::value(scene),
         Probe::IdleDriver {} => idle::driver(scene),
         Probe::HeldLatency {} => held::value(scene),
