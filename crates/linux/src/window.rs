@@ -34,13 +34,6 @@ pub struct Progress<'a> {
     pub probes: &'a [ProbeDrain],
 }
 
-impl Progress<'_> {
-    /// Largest value stored so far on any CPU.
-    pub fn observed_max_ns(&self) -> Option<i64> {
-        self.probes.iter().filter_map(|probe| probe.live().max_ns).max()
-    }
-}
-
 /// What the watcher answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Go {

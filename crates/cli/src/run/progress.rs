@@ -51,9 +51,7 @@ impl Step {
     pub(crate) fn show(&self, progress: Progress<'_>) {
         let Some(bar) = &self.bar else { return };
         bar.set_position((progress.elapsed_ns.max(0) / 1_000_000) as u64);
-        if let Some(max) = progress.observed_max_ns() {
-            bar.set_message(format!("observed max {}", report::format::ns(max)));
-        }
+        bar.set_message(figures(progress));
     }
 
     /// Ends it.
@@ -62,4 +60,20 @@ impl Step {
             bar.finish_and_clear();
         }
     }
+}
+
+/// What was stored so far: of the probe with the largest value, its median, 99th percentile and maximum.
+fn figures(progress: Progress<'_>) -> String {
+    let worst = progress.probes.iter().max_by_key(|probe| probe.live().max_ns);
+    let Some(live) = worst.map(linux::measure::handle::ProbeDrain::live).filter(|live| live.count > 0) else {
+        return String::new();
+    };
+    let time = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| report::format::ns(ns as i64));
+    let missed: u64 = progress.probes.iter().map(|probe| probe.live().missed).sum();
+    let max = live.max_ns.map_or_else(|| "-".to_owned(), report::format::ns);
+    format!(
+        "p50 {} p99 {} observed max {max}, {missed} missed",
+        time(live.quantile_ns(0.5)),
+        time(live.quantile_ns(0.99))
+    )
 }

@@ -21,7 +21,7 @@ pub fn cpus_default(machine: &Machine) -> Result<Cpus, Error> {
         } else {
             format!("the CPUs online, {}, share one core", topology.online)
         };
-        Error::invalid("CPUs to measure", what, "a second core for everything else")
+        Error::invalid("CPUs", what, "a second core for everything else")
     })
 }
 
@@ -30,7 +30,7 @@ pub fn check_cpus(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
     check_online(machine, cpus)?;
     if machine.topology.online.is_subset(cpus) {
         let what = format!("{cpus} are all CPUs that are online");
-        return Err(Error::invalid("CPUs to measure", what, "at least one left for everything else"));
+        return Err(Error::invalid("CPUs", what, "at least one left for everything else"));
     }
     Ok(())
 }
@@ -39,7 +39,7 @@ pub fn check_cpus(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
 pub fn check_online(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
     let Topology { online, present, .. } = &machine.topology;
     let (absent, offline) = (cpus.minus(&present.or(online)), cpus.minus(online));
-    let bad = |what: String, expected: String| Err(Error::invalid("CPUs to measure", what, expected));
+    let bad = |what: String, expected: String| Err(Error::invalid("CPUs", what, expected));
     if cpus.is_empty() {
         bad("none are named".to_owned(), format!("a list such as {}", online.0.last().copied().unwrap_or(0)))
     } else if !absent.is_empty() {
@@ -64,7 +64,7 @@ pub fn housekeeping(machine: &Machine, measured: &Cpus) -> Result<Cpus, Error> {
             "measuring CPU {measured} with its SMT siblings idle leaves no CPU of {}",
             topology.online
         );
-        return Err(Error::invalid("CPUs to measure", what, "a core left for everything else"));
+        return Err(Error::invalid("CPUs", what, "a core left for everything else"));
     }
     Ok(left)
 }
