@@ -20,6 +20,7 @@ pub mod missed;
 pub mod overlap;
 pub mod rates;
 pub mod resample;
+pub mod runs;
 pub mod shape;
 pub mod spans;
 pub mod stretches;

@@ -66,7 +66,12 @@ fn masks_are_spelled_as_their_files_want_them_and_risks_are_left() {
     let step = |id: &str| plan.steps.iter().find(|step| step.mechanism == id);
     let mask = step("workqueue-cpumask").unwrap();
     assert_eq!((mask.old.as_deref(), mask.new.as_str()), (Some("f"), "7"));
-    assert!(plan.steps.iter().all(|step| !step.risky && step.old != Some(step.new.clone())), "{plan:#?}");
+    assert!(
+        plan.steps
+            .iter()
+            .all(|step| !step.risky && (step.old != Some(step.new.clone()) || step.kind == StepKind::Kept)),
+        "{plan:#?}"
+    );
     assert!(plan.left.iter().any(|left| left.mechanism == "sched_rt_runtime"));
     let asked =
         planned("vm-6.18", &Request { with: vec!["sched_rt_runtime".to_owned()], ..cpus("3") }).unwrap();
@@ -245,6 +250,66 @@ proptest! {
         prop_assert_eq!(place.values(), expected);
         prop_assert_eq!(reverted.left.len(), usize::from(old[whose] != new[whose]));
     }
+}
+
+/// A kernel that computes its second file anew whenever the first is written.
+struct Recomputing {
+    settings: Killed,
+    disturbing: String,
+    disturbed: PathBuf,
+    times: u32,
+}
+
+impl Settings for Recomputing {
+    fn read(&mut self, kind: StepKind, target: &str) -> Result<Option<String>, Error> {
+        self.settings.read(kind, target)
+    }
+
+    fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error> {
+        self.settings.write(kind, target, value)?;
+        if target == self.disturbing {
+            self.times += 1;
+            fs::write(&self.disturbed, format!("computed {}", self.times)).unwrap();
+        }
+        Ok(())
+    }
+
+    fn occupy(&mut self, cpus: &Cpus) -> Occupied {
+        self.settings.occupy(cpus)
+    }
+}
+
+#[test]
+fn what_the_kernel_computes_anew_is_given_back_unless_somebody_else_set_it() {
+    let old = ["always".to_owned(), "45012".to_owned()];
+    for (apply_at, undo_at) in (0..8).flat_map(|one| (0..10).map(move |other| (one, other))) {
+        let place = Place::new(&old);
+        let kernel = |at| Recomputing {
+            settings: Killed::at(at),
+            disturbing: place.files[0].display().to_string(),
+            disturbed: place.files[1].clone(),
+            times: 0,
+        };
+        let mut plan = place.plan(&["never".to_owned(), "45012".to_owned()]);
+        plan.steps.iter_mut().for_each(|step| step.mechanism = "thp".to_owned());
+        plan.steps[1].kind = StepKind::Kept;
+        plan.steps.swap(0, 1);
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(place.apply(&plan, &mut kernel(apply_at)))));
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(place.undo(&mut kernel(undo_at)))));
+        std::panic::set_hook(hook);
+        let last = place.undo(&mut kernel(u64::MAX));
+        assert_eq!(place.values(), old, "killed at {apply_at} and {undo_at}: {last:?}");
+    }
+    let place = Place::new(&old);
+    let mut plan = place.plan(&["never".to_owned(), "45012".to_owned()]);
+    plan.steps[1].kind = StepKind::Kept;
+    plan.steps.swap(0, 1);
+    place.apply(&plan, &mut live()).unwrap();
+    fs::write(&place.files[1], "90000").unwrap();
+    place.undo(&mut live());
+    assert_eq!(place.values(), ["always", "90000"]);
 }
 
 #[test]

@@ -29,6 +29,15 @@ pub enum StepKind {
     /// Nothing now; undoing it gives tasks and interrupts the affinities they had, which undoing later steps widens. Target: `all`;
     /// value: the affinities, as JSON.
     Affinities,
+    /// Nothing now; undoing it gives a file the value it had, which a later change makes the kernel compute anew. Target: its path.
+    Kept,
+}
+
+impl StepKind {
+    /// Whether it only remembers what undoing others would not bring back.
+    pub fn remembers(self) -> bool {
+        matches!(self, Self::Affinities | Self::Kept)
+    }
 }
 
 /// One change.

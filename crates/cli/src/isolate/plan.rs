@@ -111,6 +111,7 @@ fn lines(steps: &[&Step]) -> Vec<String> {
             StepKind::Task => {
                 tasks.entry((old, &step.new)).or_default().push(name(&step.target));
             }
+            StepKind::Kept => lines.push(format!("remember {}", step.target)),
             StepKind::Affinities => lines.push("remember where every task and interrupt may run".to_owned()),
             _ => lines.push(format!("{}  {old} -> {}", step.target, step.new)),
         }

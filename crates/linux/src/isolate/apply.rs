@@ -4,7 +4,7 @@
 //! CPUs it is taken from (RTSS 2024, interference-free operating system, §III-A: spawned tasks are left).
 
 use super::change::{Settings, value};
-use super::journal::Phase;
+use super::journal::{Entry, Phase};
 use super::placement;
 use super::remember;
 use super::standing::{Head, Standing};
@@ -90,6 +90,7 @@ pub fn apply(
         }
     }
     drop(occupied);
+    work.note_kept()?;
     if !plan.isolated.is_empty() {
         work.strays(&plan.isolated, &plan.housekeeping)?;
     }
@@ -120,7 +121,7 @@ impl Work<'_, '_> {
         }
         let mut pending = Vec::new();
         for step in steps {
-            if step.kind == StepKind::Affinities {
+            if step.kind.remembers() {
                 self.remember(step)?;
                 continue;
             }
@@ -183,15 +184,31 @@ impl Work<'_, '_> {
     }
 
     fn remember(&mut self, step: &Step) -> Result<(), Error> {
-        let remembered = self
-            .standing
-            .changes()
-            .any(|entry| entry.kind == Some(StepKind::Affinities) && entry.id == step.mechanism);
+        let remembered = self.standing.changes().any(|entry| {
+            entry.kind == Some(step.kind) && entry.target == step.target && entry.id == step.mechanism
+        });
         if remembered {
             return Ok(());
         }
-        let numbers = self.standing.intend(&[(step, Some(remember::affinities()))])?;
+        let value = match step.kind {
+            StepKind::Affinities => Some(remember::affinities()),
+            kind => self.settings.read(kind, &step.target).ok().flatten(),
+        };
+        let Some(value) = value else { return Ok(()) };
+        let numbers = self.standing.intend(&[(step, Some(value))])?;
         self.standing.settle(&numbers.iter().map(|seq| (*seq, Phase::Done, None)).collect::<Vec<_>>())
+    }
+
+    /// What files that changes disturb have come to: what they are then when undoing begins, nobody else has set.
+    fn note_kept(&mut self) -> Result<(), Error> {
+        let kept = |entry: &&Entry| entry.kind == Some(StepKind::Kept);
+        let entries: Vec<_> = self.standing.changes().filter(kept).cloned().collect();
+        let mut ends = Vec::new();
+        for entry in entries {
+            let now = self.settings.read(StepKind::Kept, &entry.target).ok().flatten();
+            ends.push((entry.seq, Phase::Done, now));
+        }
+        if ends.is_empty() { Ok(()) } else { self.standing.settle(&ends) }
     }
 
     /// A placement is of use only as a whole: when one of its steps is refused, those made before are taken back.
@@ -203,7 +220,7 @@ impl Work<'_, '_> {
             self.standing.changes().filter(|entry| entry.id == mechanism).cloned().collect();
         for entry in entries.iter().rev() {
             if let (Some(kind), Some(old)) = (entry.kind, &entry.old)
-                && kind != StepKind::Affinities
+                && !kind.remembers()
                 && self.settings.write(kind, &entry.target, old).is_ok()
             {
                 let _ = self.standing.settle(&[(entry.seq, Phase::Undone, None)]);

@@ -7,7 +7,7 @@ use super::catalogue::{Catalogue, Mechanism};
 use super::placement;
 use super::probe::Scene;
 use crate::machine::{self, Root};
-use model::plan::{BootStep, Left, Placement, Plan, SCHEMA, Step};
+use model::plan::{BootStep, Left, Placement, Plan, SCHEMA, Step, StepKind};
 use model::{Cpus, Error, FindingState, Machine};
 use std::collections::BTreeSet;
 
@@ -58,7 +58,14 @@ pub fn plan(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
         }
         let judgement = judge(&scene, mechanism);
         let asked = !mechanism.risky || request.with.contains(&mechanism.id);
+        let first = plan.steps.len();
         add(&mut plan, judgement, asked);
+        if plan.steps.len() > first {
+            plan.steps.splice(
+                first..first,
+                mechanism.disturbs.iter().filter_map(|path| kept(root, mechanism, path)),
+            );
+        }
     }
     plan.steps.extend(placed.unwrap_or_default());
     once(&mut plan.steps);
@@ -109,6 +116,21 @@ fn known(catalogue: &Catalogue, request: &Request) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// The value of a file that the change of a mechanism disturbs, to be given back when that is undone.
+fn kept(root: &Root, mechanism: &Mechanism, path: &str) -> Option<Step> {
+    let old = root.maybe(path)?;
+    Some(Step {
+        mechanism: mechanism.id.clone(),
+        kind: StepKind::Kept,
+        target: format!("/{path}"),
+        new: old.clone(),
+        old: Some(old),
+        why: mechanism.harm.clone(),
+        cost: mechanism.cost.clone(),
+        risky: false,
+    })
 }
 
 /// Whether a mechanism has a place in this plan.

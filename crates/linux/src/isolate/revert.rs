@@ -42,7 +42,13 @@ pub fn revert(mut standing: Standing, settings: &mut dyn Settings) -> Result<Rev
         return Ok(reverted);
     }
     let entries: Vec<Entry> = standing.changes().cloned().collect();
-    let mut others = BTreeSet::new();
+    let mut others = set_by_others(&entries, settings);
+    let checked = |entry: &&Entry| entry.kind == Some(StepKind::Kept) && !others.contains(&entry.target);
+    let ends: Vec<_> = entries.iter().filter(checked).map(|entry| (entry.seq, Phase::Done, None)).collect();
+    if !ends.is_empty() {
+        // From here on undoing changes them, and a call that is killed must not take that for somebody else's doing.
+        standing.settle(&ends)?;
+    }
     for entry in entries.iter().rev() {
         one(entry, settings, &mut reverted, &mut others);
         if !reverted.failed.last().is_some_and(|failed| failed.starts_with(&named(entry))) {
@@ -55,6 +61,20 @@ pub fn revert(mut standing: Standing, settings: &mut dyn Settings) -> Result<Rev
         standing.end()?;
     }
     Ok(reverted)
+}
+
+/// Kept files that are no longer what the changes had made of them. Asked before anything is undone, which changes them again.
+fn set_by_others(entries: &[Entry], settings: &mut dyn Settings) -> BTreeSet<String> {
+    let mut others = BTreeSet::new();
+    for entry in entries.iter().filter(|entry| entry.kind == Some(StepKind::Kept)) {
+        let now = settings.read(StepKind::Kept, &entry.target).ok().flatten();
+        let is =
+            |text: &Option<String>| matches!((&now, text), (Some(now), Some(text)) if value::same(now, text));
+        if entry.read_back.is_some() && !is(&entry.read_back) && !is(&entry.old) {
+            others.insert(entry.target.clone());
+        }
+    }
+    others
 }
 
 fn named(entry: &Entry) -> String {
@@ -78,6 +98,9 @@ fn one(entry: &Entry, settings: &mut dyn Settings, reverted: &mut Reverted, othe
             return;
         }
     };
+    if kind == StepKind::Kept && !value::same(&now, old) && !others.contains(&entry.target) {
+        return give_back(entry, kind, old, settings, reverted);
+    }
     let ours = |text: &Option<String>| text.as_ref().is_some_and(|text| value::same(&now, text));
     if value::same(&now, old) {
         reverted.already += 1;

@@ -9,7 +9,6 @@ use super::standing::Found;
 use super::stray::strays;
 use crate::error::Error;
 use crate::machine::{self, Root, irqs};
-use model::plan::StepKind;
 use model::{Cpus, Finding};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -35,7 +34,7 @@ pub fn verify(
     let mut verified = Verified::default();
     for entry in &found.open {
         let (Some(kind), Some(new)) = (entry.kind, &entry.new) else { continue };
-        if kind == StepKind::Affinities {
+        if kind.remembers() {
             continue;
         }
         match settings.read(kind, &entry.target)? {
@@ -93,7 +92,7 @@ fn newcomers(root: &Root, found: &Found, verified: &mut Verified) {
 
 /// Mechanisms that were changed and are not effective: the value holds, and does not do what it should.
 fn effective(root: &Root, machine: &model::Machine, catalogue: &Catalogue, found: &Found) -> Vec<Finding> {
-    let made = |entry: &&Entry| entry.kind.is_some_and(|kind| kind != StepKind::Affinities);
+    let made = |entry: &&Entry| entry.kind.is_some_and(|kind| !kind.remembers());
     let changed: BTreeSet<_> = found.open.iter().filter(made).map(|entry| entry.id.as_str()).collect();
     // Affinities of tasks and interrupts are told one by one above.
     let told = ["user-tasks", "kthread-affinity", "kswapd-affinity", "irq-affinity"];

@@ -73,6 +73,7 @@ fn section(page: &mut String, mechanism: &Mechanism) {
     let _ = write!(page, "\n### {}\n\n**{}.** {paragraph}\n\n", mechanism.id, mechanism.title);
     let removes: Vec<_> = mechanism.removes.iter().map(|class| format!("`{class}`")).collect();
     let since = mechanism.since.as_ref().map(|since| format!("kernel {since}"));
+    let disturbs: Vec<_> = mechanism.disturbs.iter().map(|path| code(&format!("/{path}"))).collect();
     let changes: Vec<_> = mechanism.change.iter().map(change).collect();
     let lines = [
         ("Read", Some(read(mechanism))),
@@ -81,6 +82,7 @@ fn section(page: &mut String, mechanism: &Mechanism) {
         ("Change", Some(changes.join("; else ")).filter(|text| !text.is_empty())),
         ("Removes", Some(removes.join(", ")).filter(|text| !text.is_empty())),
         ("Cost", Some(mechanism.cost.clone())),
+        ("Kernel computes anew", Some(disturbs.join(", ")).filter(|text| !text.is_empty())),
         ("In a plan", mechanism.optional.then(|| "only when asked for".to_owned())),
         ("Since", since),
         ("Needs", Some(mechanism.requires.join(", ")).filter(|text| !text.is_empty())),

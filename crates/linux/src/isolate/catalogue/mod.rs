@@ -102,6 +102,9 @@ pub struct Mechanism {
     /// Whether it is a choice: the audit tells its state without failing for it, and a plan takes it in only when asked.
     #[serde(default)]
     pub optional: bool,
+    /// Files whose value its change makes the kernel compute anew, and that taking the change back does not bring back.
+    #[serde(default)]
+    pub disturbs: Vec<String>,
     /// Its place among the changes of a plan, lowest first; [`Mechanism::order`] has the default.
     pub order: Option<u32>,
     /// Why a machine may not have it: a sentence.

@@ -47,7 +47,7 @@ impl Live {
 impl Settings for Live {
     fn read(&mut self, kind: StepKind, target: &str) -> Result<Option<String>, Error> {
         match kind {
-            StepKind::File => file::read(target),
+            StepKind::File | StepKind::Kept => file::read(target),
             StepKind::Task => Ok(task::read(target)),
             StepKind::Service => service::read(target),
             StepKind::Process => Ok(process::read(target)),
@@ -61,7 +61,7 @@ impl Settings for Live {
 
     fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error> {
         match kind {
-            StepKind::File => file::write(target, value),
+            StepKind::File | StepKind::Kept => file::write(target, value),
             StepKind::Task => task::write(target, value),
             StepKind::Service => service::write(target, value),
             StepKind::Process => process::write(target, value),
