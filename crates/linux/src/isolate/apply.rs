@@ -93,6 +93,9 @@ pub fn apply(
     work.note_kept()?;
     if !plan.isolated.is_empty() {
         work.strays(&plan.isolated, &plan.housekeeping)?;
+        if !work.done.applied.is_empty() {
+            drop(work.settings.occupy(&plan.isolated));
+        }
     }
     Ok(work.done)
 }

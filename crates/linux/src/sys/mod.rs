@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod counter;
 pub mod memory;
+pub mod perf;
 pub mod process;
 pub mod sched;
 pub mod signals;

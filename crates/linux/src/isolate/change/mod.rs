@@ -27,7 +27,7 @@ pub trait Settings {
     /// Writes a value that `read` could have given, or that a plan asks for.
     fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error>;
 
-    /// Keeps CPUs busy that are about to leave their scheduling domain, until the answer is dropped.
+    /// Keeps CPUs busy for several ticks, and then until the answer is dropped.
     fn occupy(&mut self, cpus: &Cpus) -> Occupied;
 }
 

@@ -1,13 +1,18 @@
-//! CPUs kept busy while they leave their scheduling domain.
+//! CPUs kept busy: while they leave their scheduling domain, and once all is applied.
 //!
-//! A CPU that is idle with its tick stopped at that moment stays in the kernel's mask of idle CPUs (`nohz.idle_cpus_mask`): only the
+//! **Leaving.** A CPU that is idle with its tick stopped at that moment stays in the kernel's mask of idle CPUs (`nohz.idle_cpus_mask`): only the
 //! tick of a busy CPU takes it out (`nohz_balancer_kick`), and a CPU without a domain never gets that far. Until it goes offline, the
 //! others then send it their idle load balancing: an IPI and a softirq each time. Known since 2023 (Zhang Rui, "sched/fair: Skip cpus
 //! with no sched domain attached during NOHZ idle balance"), and the order of the checks in `kernel/sched/fair.c` is the same today.
 //!
-//! The threads that keep them busy are a process of their own, which joins the group that becomes the partition: all others are moved
-//! away before the domains are rebuilt, and an instant of idleness is enough.
+//! **Settling.** Deferrable timers of an idle CPU wait for its next tick (`kernel/time/timer.c`, TIMER_DEFERRABLE), and the work that they
+//! queue with them, such as the update of memory statistics. Set before isolation, they would come minutes after it. Two busy
+//! threads are what keeps the tick on full-dynticks CPUs, so that all that is due comes at once.
+//!
+//! The threads are a process of their own, which joins the group that becomes the partition: all others are moved away before the
+//! domains are rebuilt, and an instant of idleness is enough.
 
+use super::super::enter;
 use crate::error::Error;
 use crate::sys::{clock, sched, spawn};
 use model::Cpus;
@@ -27,7 +32,10 @@ const WAIT_NS: i64 = 300_000_000;
 /// Nobody occupies CPUs longer, come what may.
 const LIMIT_NS: i64 = 10 * clock::SECOND_NS;
 
-/// A process with one busy thread a CPU, until dropped; none where it could not be started, which costs no more than the disturbance
+/// Busy threads a CPU.
+const THREADS: usize = 2;
+
+/// A process with busy threads on each CPU, until dropped; none where it could not be started, which costs no more than the disturbance
 /// it would have spared.
 #[derive(Debug, Default)]
 pub struct Occupied {
@@ -70,11 +78,12 @@ pub fn occupy(cpus: &str) -> Result<(), Error> {
     let cpus: Cpus = cpus.parse().map_err(|error| Error::failed("occupying CPUs", error))?;
     let begun = clock::now_ns();
     let ready = Arc::new(AtomicUsize::new(0));
-    for cpu in cpus.iter() {
+    enter(&cpus).map_err(|error| Error::os("run on CPUs", &cpus, error))?;
+    for cpu in cpus.iter().flat_map(|cpu| [cpu; THREADS]) {
         let ready = Arc::clone(&ready);
         std::thread::spawn(move || spin(cpu, begun + LIMIT_NS, &ready));
     }
-    while ready.load(Ordering::Relaxed) < cpus.len() && clock::now_ns() < begun + WAIT_NS {
+    while ready.load(Ordering::Relaxed) < cpus.len() * THREADS && clock::now_ns() < begun + WAIT_NS {
         clock::sleep_until(clock::now_ns() + 2_000_000);
     }
     let mut out = io::stdout();
