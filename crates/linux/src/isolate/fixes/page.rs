@@ -8,7 +8,7 @@ const HEAD: &str = "# Interference that kernels have, lost and gained
 What `stillcore audit` knows of the kernel itself (`catalogue/kernel-fixes.toml`): commits and series that removed an interference
 with isolated CPUs, that brought one, that prepared the removal of one, and proposals that no kernel has. Where something on a running
 kernel shows whether a commit is there, that decides; else the version does, and the audit says \"by version only\", since stable
-kernels take fixes back. `stillcore explain COMMIT` prints one entry, and whether this machine has it.
+kernels take fixes back. `stillcore explain COMMIT` prints one entry.
 
 This page is generated: `cargo run -p stillcore-linux --example kernel_fixes > docs/kernel-fixes.md`.
 ";
