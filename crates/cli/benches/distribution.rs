@@ -4,39 +4,26 @@
 //!
 //! An interval that holds 1 says that these runs cannot tell the two apart. Guest times mean nothing; ratios of interleaved runs do.
 
+mod common;
+
+use common::{Failed, histogram, middle, option, quantile, run};
 use serde_json::Value;
-use std::fmt::Display;
 use std::path::Path;
 use std::process::Command;
 
 /// Quantiles that a run of some thousand samples bears, and that a busy host leaves inside cyclictest's histogram, which ends at 1 ms.
 const QUANTILES: [f64; 2] = [0.5, 0.9];
 
-#[derive(Debug)]
-struct Failed(String);
-
-impl Failed {
-    fn because(what: impl Display) -> Self {
-        Self(what.to_string())
-    }
-}
-
 fn main() {
-    if let Err(Failed(why)) = run() {
-        eprintln!("distribution: {why}");
-        std::process::exit(1);
-    }
+    run("distribution", compare);
 }
 
-fn run() -> Result<(), Failed> {
-    let arguments: Vec<String> = std::env::args().collect();
-    let option = |name: &str, default: &str| {
-        let value = arguments.iter().position(|word| word == name).and_then(|at| arguments.get(at + 1));
-        value.cloned().unwrap_or_else(|| default.to_owned())
-    };
-    let (kernel, pairs, seconds) =
-        (option("--kernel", "6.1"), option("--pairs", "12"), option("--seconds", "4"));
-    let program = option("--program", env!("CARGO_BIN_EXE_stillcore"));
+fn compare() -> Result<(), Failed> {
+    let (kernel, program) = (
+        option("--kernel", "6.1".to_owned()),
+        option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned()),
+    );
+    let (pairs, seconds): (usize, u64) = (option("--pairs", 12), option("--seconds", 4));
     let place = tempfile::tempdir().map_err(Failed::because)?;
     let out = place.path().join("lab");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/distribution.sh");
@@ -44,12 +31,11 @@ fn run() -> Result<(), Failed> {
     command.args(["lab", "run", "--kernel", &kernel, "--packages", "busybox-static,rt-tests"]);
     command.args(["--timeout", "1800s"]);
     command.arg("--add").arg(format!("{}:/root/runs.sh", script.display())).arg("--out").arg(&out);
-    command.args(["--", "/bin/busybox", "sh", "/root/runs.sh", &pairs, &seconds]);
+    command.args(["--", "/bin/busybox", "sh", "/root/runs.sh", &pairs.to_string(), &seconds.to_string()]);
     let output = command.output().map_err(Failed::because)?;
     if !output.status.success() {
         return Err(Failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
-    let pairs: usize = pairs.parse().map_err(Failed::because)?;
     let root = out.join("root");
     let ours = (0..pairs).map(|k| ours(&root, k)).collect::<Result<Vec<_>, _>>()?;
     let theirs = (0..pairs).map(|k| theirs(&root, k)).collect::<Result<Vec<_>, _>>()?;
@@ -75,11 +61,6 @@ fn run() -> Result<(), Failed> {
     Ok(())
 }
 
-fn middle(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 /// Minimum and quantiles of one of our runs.
 fn ours(root: &Path, k: usize) -> Result<[f64; 3], Failed> {
     let text = std::fs::read_to_string(root.join(format!("ours/{k}.json"))).map_err(Failed::because)?;
@@ -98,31 +79,10 @@ fn ours(root: &Path, k: usize) -> Result<[f64; 3], Failed> {
 /// The same of one of theirs, from its histogram of 1 ns, whose overflow is counted as above every bin.
 fn theirs(root: &Path, k: usize) -> Result<[f64; 3], Failed> {
     let text = std::fs::read_to_string(root.join(format!("theirs/{k}.txt"))).map_err(Failed::because)?;
-    let bins: Vec<(u64, u64)> = text
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(|line| {
-            let mut words = line.split_whitespace();
-            Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
-        })
-        .filter(|(_, count)| *count > 0)
-        .collect();
-    let overflow: u64 = text
-        .lines()
-        .find_map(|line| line.strip_prefix("# Histogram Overflows:"))
-        .and_then(|rest| rest.trim().parse().ok())
-        .ok_or_else(|| Failed(format!("run {k} of cyclictest has no histogram")))?;
-    let total = bins.iter().map(|(_, count)| count).sum::<u64>() + overflow;
-    let quantile = |p: f64| {
-        let rank = (total as f64 * p).ceil() as u64;
-        let mut seen = 0;
-        let found = bins.iter().find(|(_, count)| {
-            seen += count;
-            seen >= rank
-        });
-        found.map(|(ns, _)| *ns as f64).ok_or_else(|| Failed(format!("quantile {p} is above the histogram")))
+    let (bins, overflow) = histogram(&text)?;
+    let at = |p: f64| {
+        let found = quantile(&bins, overflow, p).map(|ns| ns as f64);
+        found.ok_or_else(|| Failed(format!("quantile {p} is above the histogram")))
     };
-    let least =
-        bins.first().map(|(ns, _)| *ns as f64).ok_or_else(|| Failed::because("an empty histogram"))?;
-    Ok([least, quantile(QUANTILES[0])?, quantile(QUANTILES[1])?])
+    Ok([bins[0].0 as f64, at(QUANTILES[0])?, at(QUANTILES[1])?])
 }

@@ -8,9 +8,11 @@
 //! An emulator that runs four CPUs in turn delivers more ticks to a measured CPU whose neighbours are idle. The tick and the softirqs
 //! that ride on it, which only a boot line ends, have a column of their own.
 
+mod common;
+
+use common::{Failed, option, run};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::Path;
 use std::process::Command;
 use study::{Cell, Store, Study};
@@ -22,37 +24,11 @@ const METHODS: [&str; 6] =
 const BOOTS: [(&str, &str); 2] =
     [("isolated", ""), ("plain", "isolcpus= nohz_full= rcu_nocbs= irqaffinity=")];
 
-#[derive(Debug)]
-struct Failed(String);
-
-impl Display for Failed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Failed {}
-
-impl Failed {
-    fn because(what: impl Display) -> Self {
-        Self(what.to_string())
-    }
-}
-
 fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    let option = |name: &str, default: &str| {
-        let value = arguments.iter().position(|word| word == name).and_then(|at| arguments.get(at + 1));
-        value.cloned().unwrap_or_else(|| default.to_owned())
-    };
-    let repetitions = option("--repetitions", "3").parse().unwrap_or(3);
-    let seconds = option("--seconds", "20").parse().unwrap_or(20);
-    let program = option("--program", env!("CARGO_BIN_EXE_stillcore"));
-    let plan = Plan { kernel: option("--kernel", "6.1"), seconds, program };
-    if let Err(error) = compare(&plan, repetitions) {
-        eprintln!("study: {error}");
-        std::process::exit(1);
-    }
+    let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
+    let plan =
+        Plan { kernel: option("--kernel", "6.1".to_owned()), seconds: option("--seconds", 20), program };
+    run("study", || compare(&plan, option("--repetitions", 3)));
 }
 
 struct Plan {
@@ -75,12 +51,12 @@ fn compare(plan: &Plan, repetitions: u32) -> Result<(), Failed> {
     };
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&study.name);
     let cells = study.cells().map_err(Failed::because)?;
-    let run = |cell: &Cell| {
+    let cell = |cell: &Cell| {
         let result = one(plan, cell).unwrap_or_else(|error| json!({ "failed": error.to_string() }));
         eprintln!("{:<10} {:<24} {}", text(cell, "boot"), text(cell, "method"), row(&result));
         Ok::<_, Failed>(result)
     };
-    let progress = study::run(&cells, &Store::new(&directory), run).map_err(Failed::because)?;
+    let progress = study::run(&cells, &Store::new(&directory), cell).map_err(Failed::because)?;
     println!(
         "unwanted events on isolated core 2 per 10 s of the disturbed phase; kernel {}, {} s a phase, {} cells, {} of them from an \
          earlier call",

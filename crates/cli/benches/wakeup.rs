@@ -3,6 +3,9 @@
 //!
 //! Prints minimum, median and CPU time per sample of every run and the ratio of the medians of the runs. It judges nothing.
 
+mod common;
+
+use common::{Failed, histogram, middle, option, quantile, run};
 use linux::measure::handle::ProbeHandle;
 use linux::measure::spec::{ProbeSpec, Task, WakeupSpec};
 use linux::sys::clock::{self, ClockId};
@@ -10,7 +13,6 @@ use model::Cpus;
 use model::sample::Policy;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::Path;
 use std::process::Command;
 use study::{Cell, Store, Study};
@@ -20,36 +22,11 @@ const PERIOD_US: u64 = 200;
 /// cyclictest counts in bins of 1 ns with -N; what lies above is in its overflow count.
 const BINS_NS: usize = 900_000;
 
-#[derive(Debug)]
-struct Failed(String);
-
-impl Display for Failed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Failed {}
-
-impl Failed {
-    fn because(what: impl Display) -> Self {
-        Self(what.to_string())
-    }
-}
-
 fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    let option = |name: &str, default: u64| {
-        let value =
-            arguments.iter().position(|word| word == name).and_then(|at| arguments.get(at + 1)?.parse().ok());
-        value.unwrap_or(default)
-    };
-    let cpu = option("--cpu", std::thread::available_parallelism().map_or(1, |n| n.get() as u64) - 1) as u32;
-    let (repetitions, seconds) = (option("--repetitions", 6) as u32, option("--seconds", 3));
-    if let Err(error) = compare(cpu, repetitions, seconds) {
-        eprintln!("bench: {error}");
-        std::process::exit(1);
-    }
+    let last = std::thread::available_parallelism().map_or(1, |n| n.get() as u32) - 1;
+    let (cpu, repetitions, seconds) =
+        (option("--cpu", last), option("--repetitions", 6), option("--seconds", 3));
+    run("bench", || compare(cpu, repetitions, seconds));
 }
 
 fn compare(cpu: u32, repetitions: u32, seconds: u64) -> Result<(), Failed> {
@@ -68,7 +45,7 @@ fn compare(cpu: u32, repetitions: u32, seconds: u64) -> Result<(), Failed> {
     );
     println!("{:<12} {:>8} {:>10} {:>10} {:>14}", "tool", "n", "min", "median", "cpu/sample");
     let mut results: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    let run = |cell: &Cell| {
+    let one = |cell: &Cell| {
         let result =
             if cell.factors["tool"] == "stillcore" { ours(cpu, seconds) } else { cyclictest(cpu, seconds) }?;
         let tool = cell.factors["tool"].as_str().unwrap_or_default().to_owned();
@@ -83,15 +60,12 @@ fn compare(cpu: u32, repetitions: u32, seconds: u64) -> Result<(), Failed> {
         results.entry(tool).or_default().push(result.clone());
         Ok::<_, Failed>(result)
     };
-    study::run(&cells, &Store::new(&directory), run).map_err(Failed::because)?;
-    let middle = |tool: &str, figure: &str| {
-        let mut values: Vec<f64> =
-            results[tool].iter().filter_map(|result| result[figure].as_f64()).collect();
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
+    study::run(&cells, &Store::new(&directory), one).map_err(Failed::because)?;
+    let of = |tool: &str, figure: &str| {
+        middle(results[tool].iter().filter_map(|result| result[figure].as_f64()).collect())
     };
     for figure in ["min", "median", "cpu_per_sample"] {
-        let (ours, theirs) = (middle("stillcore", figure), middle("cyclictest", figure));
+        let (ours, theirs) = (of("stillcore", figure), of("cyclictest", figure));
         println!("{figure}: stillcore {ours:.0}, cyclictest {theirs:.0}, ratio {:.3}", ours / theirs);
     }
     Ok(())
@@ -153,33 +127,14 @@ fn cyclictest(cpu: u32, seconds: u64) -> Result<Value, Failed> {
     let output = output.map_err(|error| Failed(format!("cyclictest: {error} (package rt-tests)")))?;
     let cpu_ns = children_cpu_ns() - before;
     let text = String::from_utf8_lossy(&output.stdout);
-    // "LATENCY COUNT" a line; comment lines start with #.
-    let bins: Vec<(u64, u64)> = text
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(|line| {
-            let mut words = line.split_whitespace();
-            Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
-        })
-        .collect();
-    let n: u64 = bins.iter().map(|bin| bin.1).sum();
-    if n == 0 {
-        return Err(Failed(format!(
-            "cyclictest counted nothing: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        )));
-    }
-    let mut seen = 0;
-    let median = bins.iter().find(|bin| {
-        seen += bin.1;
-        seen > n / 2
-    });
-    let min = bins.iter().find(|bin| bin.1 > 0);
+    let (bins, overflow) = histogram(&text)
+        .map_err(|error| Failed(format!("{error}: {}", String::from_utf8_lossy(&output.stderr).trim())))?;
+    let n = bins.iter().map(|bin| bin.1).sum::<u64>() + overflow;
     // Its CPU time covers its whole process, main thread and start included.
     Ok(json!({
         "n": n,
-        "min": min.map(|bin| bin.0),
-        "median": median.map(|bin| bin.0),
+        "min": bins.first().map(|bin| bin.0),
+        "median": quantile(&bins, overflow, 0.5),
         "cpu_per_sample": cpu_ns / n,
     }))
 }

@@ -1,0 +1,75 @@
+//! What the benches share: their errors, their options, cyclictest's histogram.
+
+#![allow(dead_code, reason = "each bench uses its own part")]
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// Why a bench cannot go on.
+#[derive(Debug)]
+pub(crate) struct Failed(pub(crate) String);
+
+impl Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+impl Failed {
+    /// From whatever says why.
+    pub(crate) fn because(what: impl Display) -> Self {
+        Self(what.to_string())
+    }
+}
+
+/// The value after `name` on the command line; the default where it is absent or no such value.
+pub(crate) fn option<T: FromStr>(name: &str, default: T) -> T {
+    let arguments: Vec<String> = std::env::args().collect();
+    let value =
+        arguments.iter().position(|word| word == name).and_then(|at| arguments.get(at + 1)?.parse().ok());
+    value.unwrap_or(default)
+}
+
+/// Runs the bench; an error ends the process with 1.
+pub(crate) fn run(name: &str, bench: impl FnOnce() -> Result<(), Failed>) {
+    if let Err(error) = bench() {
+        eprintln!("{name}: {error}");
+        std::process::exit(1);
+    }
+}
+
+/// The middle of the values; NaN without any.
+pub(crate) fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// A histogram that cyclictest printed for one thread: latency and count of each bin that holds any, and the overflow.
+pub(crate) fn histogram(text: &str) -> Result<(Vec<(u64, u64)>, u64), Failed> {
+    let bin = |line: &str| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+    };
+    let bins: Vec<(u64, u64)> = text.lines().filter(|line| !line.starts_with('#')).filter_map(bin).collect();
+    let bins: Vec<_> = bins.into_iter().filter(|(_, count)| *count > 0).collect();
+    let overflow = text.lines().find_map(|line| line.strip_prefix("# Histogram Overflows:"));
+    let overflow = overflow.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    match overflow {
+        Some(overflow) if !bins.is_empty() => Ok((bins, overflow)),
+        _ => Err(Failed::because("cyclictest printed no histogram")),
+    }
+}
+
+/// Nearest rank; none where that lies in the overflow.
+pub(crate) fn quantile(bins: &[(u64, u64)], overflow: u64, p: f64) -> Option<u64> {
+    let total = bins.iter().map(|(_, count)| count).sum::<u64>() + overflow;
+    let rank = (total as f64 * p).ceil() as u64;
+    let mut seen = 0;
+    let found = bins.iter().find(|(_, count)| {
+        seen += count;
+        seen >= rank
+    });
+    found.map(|(ns, _)| *ns)
+}
