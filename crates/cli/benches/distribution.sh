@@ -13,7 +13,7 @@ ours() {
 }
 
 theirs() {
-    /usr/bin/cyclictest -N -m -q --default-system -p80 -t1 -a2 -i1000 -l$loops -h1000000 --mainaffinity=0 >theirs/$1.txt || exit 4
+    /usr/bin/cyclictest -m -q --default-system -p80 -t1 -a2 -i1000 -l$loops -h50000 --mainaffinity=0 >theirs/$1.txt || exit 4
 }
 
 pair=0
