@@ -5,7 +5,7 @@
 use linux::Error;
 use linux::isolate::apply::{Applied, Observer, apply};
 use linux::isolate::change::{Live, Occupied, Settings};
-use linux::isolate::revert::{Reverted, revert};
+use linux::isolate::revert::{Reverted, revert, revert_since};
 use linux::isolate::standing::{Head, Standing, find};
 use linux::isolate::{Catalogue, Request, plan};
 use linux::machine::{self, Root};
@@ -323,6 +323,38 @@ fn a_torn_last_line_is_a_change_that_was_never_made() {
     fs::write(&journal, text).unwrap();
     let reverted = place.undo(&mut live());
     assert_eq!((reverted.undone.len(), reverted.failed.len()), (2, 0));
+    assert_eq!(place.values(), old);
+}
+
+/// A second call that stops takes back its own changes and leaves those of the first.
+#[test]
+fn a_call_that_stops_leaves_what_stood_before_it() {
+    let old = ["0".to_owned(), "1".to_owned()];
+    let place = Place::new(&old);
+    let whole = place.plan(&["5".to_owned(), "6".to_owned()]);
+    let first = Plan { steps: whole.steps[..1].to_vec(), ..whole.clone() };
+    place.apply(&first, &mut live()).unwrap();
+    let standing = Standing::open(&place.state()).unwrap();
+    let since = standing.next();
+    drop(standing);
+    place.apply(&whole, &mut live()).unwrap();
+    let reverted = revert_since(Standing::open(&place.state()).unwrap(), &mut live(), since).unwrap();
+    assert_eq!((reverted.undone.len(), place.values()), (1, vec!["5".to_owned(), "1".to_owned()]));
+    assert!(find(&place.state()).unwrap().is_some());
+    place.undo(&mut live());
+    assert_eq!(place.values(), old);
+}
+
+/// Of a placement whose first step is refused nothing is made, whatever follows.
+#[test]
+fn a_refused_placement_leaves_nothing_of_itself() {
+    let old = ["0".to_owned(), "1".to_owned()];
+    let place = Place::new(&old);
+    let mut plan = place.plan(&["5".to_owned(), "0".to_owned()]);
+    plan.steps.iter_mut().for_each(|step| step.mechanism = "cpuset-v1".to_owned());
+    plan.steps[0].target = place.dir.path().join("absent").display().to_string();
+    let applied = place.apply(&plan, &mut live()).unwrap();
+    assert_eq!((applied.fallback.len(), applied.applied.len()), (1, 0), "{applied:?}");
     assert_eq!(place.values(), old);
 }
 

@@ -6,12 +6,13 @@ use super::target::Target;
 use clap::Args;
 use linux::isolate::apply::{Applied, Change, Observer, apply};
 use linux::isolate::change::Live;
-use linux::isolate::revert::revert;
+use linux::isolate::revert::revert_since;
 use linux::isolate::standing::{Head, Standing};
 use linux::machine::Root;
 use linux::sys::signals::EndSignals;
 use model::plan::Plan;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 
 /// Arguments of `isolate apply`.
@@ -38,9 +39,9 @@ pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     let order = Order { plan: &plan, deployment: None, json: args.json, crash_at: args.crash_at };
     let applied = carry_out(&order, &args.state, signals)?;
     if args.json {
-        println!("{}", answer(&plan, &applied, "stillcore.isolate-apply/1")?);
+        let _ = writeln!(std::io::stdout(), "{}", answer(&plan, &applied, "stillcore.isolate-apply/1")?);
     } else {
-        print!("{}", summary(&plan, &applied));
+        let _ = write!(std::io::stdout(), "{}", summary(&plan, &applied));
     }
     Ok(exit_code(&applied))
 }
@@ -66,9 +67,11 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
     }
     let mut live = Live::new(&std::env::current_exe()?);
     let mut settings = Crashing::new(&mut live, order.crash_at);
+    let first = standing.next();
     let mut told = |change: &Change| {
         if !order.json {
-            println!("{}", line(change));
+            // Whoever listens may be gone; what was begun is brought to its end all the same.
+            let _ = writeln!(std::io::stdout(), "{}", line(change));
         }
     };
     let mut stop = || signals.arrived().map(str::to_owned);
@@ -76,7 +79,7 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
     match apply(plan, &head, &mut standing, &mut settings, &mut observer) {
         Ok(applied) => Ok(applied),
         Err(error) => {
-            let reverted = revert(standing, &mut settings)?;
+            let reverted = revert_since(standing, &mut settings, first)?;
             let left = reverted.failed.len();
             let what = if left == 0 {
                 format!("the {} changes made were taken back", reverted.undone.len())

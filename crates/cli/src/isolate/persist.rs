@@ -2,8 +2,8 @@
 
 use super::target::Target;
 use anyhow::Context;
-use clap::Args;
-use linux::isolate::persist::{Persistence, install, persistence, remove};
+use clap::{Args, ValueEnum};
+use linux::isolate::persist::{Persistence, after_removal, install, persistence, remove};
 use linux::machine::Root;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,18 +33,23 @@ pub(crate) fn run(args: &PersistArgs) -> anyhow::Result<u8> {
     let root = Root::open(args.root.as_deref().unwrap_or(Path::new("/")))?;
     if args.remove {
         let removed = remove(&root)?;
+        if root.is_live() {
+            after_removal(&root, &removed).iter().try_for_each(|command| make_effective(command))?;
+        }
         let what = if removed.is_empty() {
             "there was nothing of stillcore's to remove".to_owned()
         } else {
             format!(
-                "removed {}; boot parameters go with the next update of the boot loader",
+                "removed {}; boot parameters of theirs are in force until the next boot",
                 removed.join(", ")
             )
         };
         return Ok(tell(args, &what, &serde_json::json!({ "removed": removed })));
     }
     let plan = args.target.plan(&Root::open(Path::new("/"))?)?;
-    let all = persistence(&root, &plan, &std::env::current_exe()?, &arguments(args, &plan.cpus));
+    let cmdline = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    let program = std::env::current_exe()?;
+    let all = persistence(&root, &plan, &program, &arguments(args, &plan.cpus), &cmdline);
     if !args.print {
         if root.is_live() {
             super::apply::need_root()?;
@@ -67,6 +72,13 @@ fn arguments(args: &PersistArgs, cpus: &model::Cpus) -> Vec<String> {
     if target.allow_split {
         words.push("--allow-split".to_owned());
     }
+    if let Some(placement) = &target.placement {
+        let name = placement.to_possible_value();
+        words.extend([
+            "--placement".to_owned(),
+            name.map_or_else(String::new, |one| one.get_name().to_owned()),
+        ]);
+    }
     for (option, ids) in [("--with", &target.with), ("--without", &target.without)] {
         if !ids.is_empty() {
             words.extend([option.to_owned(), ids.join(",")]);
@@ -83,7 +95,7 @@ fn make_effective(command: &[String]) -> anyhow::Result<()> {
     }
     let why = String::from_utf8_lossy(&output.stderr);
     anyhow::bail!(
-        "the files are written, but {told} failed: {}",
+        "the files are as they are to be, but {told} failed: {}",
         why.lines().last().unwrap_or("no reason given")
     )
 }

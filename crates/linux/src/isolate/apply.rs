@@ -76,6 +76,9 @@ pub fn apply(
     for batch in batches(&plan.steps) {
         let placing = batch.iter().any(|step| placement::IDS.contains(&step.mechanism.as_str()));
         occupied = placing.then(|| occupied.unwrap_or_else(|| work.settings.occupy(&plan.isolated)));
+        if work.done.fallback.iter().any(|change| change.mechanism == batch[0].mechanism) {
+            continue;
+        }
         let group = placement::becomes_partition(&batch[0]);
         if let (Some(occupied), Some(group)) = (&occupied, group) {
             occupied.join(group);
@@ -233,7 +236,7 @@ impl Work<'_, '_> {
         let (of_placement, others) = std::mem::take(&mut self.done.refused)
             .into_iter()
             .partition(|change| change.mechanism == mechanism);
-        self.done.fallback = of_placement;
+        self.done.fallback.extend::<Vec<_>>(of_placement);
         self.done.refused = others;
     }
 

@@ -8,7 +8,7 @@
 //! Where a machine has none of these, what to do by hand is told.
 
 use crate::error::Error;
-use crate::machine::Root;
+use crate::machine::{Root, parameters, same_name};
 use model::plan::{Plan, StepKind};
 use std::fs;
 use std::io::Write;
@@ -23,6 +23,9 @@ const WANTED: &str = "etc/systemd/system/multi-user.target.wants/stillcore-isola
 /// The first line of each file: what does not have it is not ours.
 const MARK: &str = "# Made by stillcore isolate persist; stillcore isolate persist --remove takes it away.";
 
+/// How the line of boot parameters begins.
+const KEPT_LINE: &str = "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX ";
+
 /// What to put where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Persistence {
@@ -36,10 +39,16 @@ pub struct Persistence {
     pub by_hand: Vec<String>,
 }
 
-/// Works out what to put where. `program` and `arguments` are what the unit calls.
-pub fn persistence(root: &Root, plan: &Plan, program: &Path, arguments: &[String]) -> Persistence {
+/// Works out what to put where. `program` and `arguments` are what the unit calls; `cmdline` is the kernel's of this boot.
+pub fn persistence(
+    root: &Root,
+    plan: &Plan,
+    program: &Path,
+    arguments: &[String],
+    cmdline: &str,
+) -> Persistence {
     let mut all = Persistence::default();
-    let parameters: Vec<_> = plan.boot.iter().filter_map(|step| step.parameter.clone()).collect();
+    let parameters = boot_parameters(root, plan, cmdline);
     if !parameters.is_empty() {
         boot(root, &parameters.join(" "), &mut all);
     }
@@ -56,11 +65,31 @@ pub fn persistence(root: &Root, plan: &Plan, program: &Path, arguments: &[String
     all
 }
 
+/// What this plan wants of the next boot, and what earlier calls wanted: that is in force by now, so that no plan asks for it again. A
+/// partition of this boot goes with it, so CPUs isolated that way alone want the parameter.
+fn boot_parameters(root: &Root, plan: &Plan, cmdline: &str) -> Vec<String> {
+    let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+    let mut all: Vec<String> = plan.boot.iter().filter_map(|step| step.parameter.clone()).collect();
+    let written = root.maybe(GRUB).filter(|text| text.starts_with(MARK)).unwrap_or_default();
+    let earlier = written.split_once(KEPT_LINE).and_then(|(_, rest)| rest.split_once('"'));
+    let mut add = |word: &str| {
+        if !all.iter().any(|one| same_name(&name(one), &name(word))) {
+            all.push(word.to_owned());
+        }
+    };
+    earlier.map_or("", |(words, _)| words).split_whitespace().for_each(&mut add);
+    let asked = parameters(cmdline).any(|(key, _)| same_name(key, "isolcpus"));
+    if !asked && !plan.isolated.is_empty() {
+        add(&format!("isolcpus=managed_irq,domain,{}", plan.isolated));
+    }
+    all
+}
+
 fn boot(root: &Root, parameters: &str, all: &mut Persistence) {
     let update = ["usr/sbin/update-grub", "sbin/update-grub"].iter().find(|path| root.has(path));
     match update {
         Some(update) if root.has("etc/default/grub") => {
-            let text = format!("{MARK}\nGRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX {parameters}\"\n");
+            let text = format!("{MARK}\n{KEPT_LINE}{parameters}\"\n");
             all.files.push((GRUB.to_owned(), text));
             all.commands.push(vec![format!("/{update}")]);
         }
@@ -94,7 +123,7 @@ fn unit(root: &Root, program: &Path, arguments: &[String], all: &mut Persistence
     }
     // 2 says that the kernel refused a part: what could be isolated is.
     let text = format!(
-        "{MARK}\n[Unit]\nDescription=Keep CPUs still (stillcore)\nAfter=multi-user.target irqbalance.service\n\n[Service]\n\
+        "{MARK}\n[Unit]\nDescription=Keep CPUs still (stillcore)\nAfter=multi-user.target\n\n[Service]\n\
          Type=oneshot\nRemainAfterExit=yes\nSuccessExitStatus=2\nExecStart={}\nExecStop={}\n\n[Install]\n\
          WantedBy=multi-user.target\n",
         call("apply", arguments),
@@ -125,9 +154,14 @@ pub fn install(root: &Root, all: &Persistence) -> Result<(), Error> {
             return Err(model::Error::invalid(path.display(), "it is not stillcore's", "no such file").into());
         }
     }
+    let before: Vec<_> =
+        all.files.iter().map(|(file, _)| (file, fs::read_to_string(root.at(file)).ok())).collect();
     let made = write_all(root, all);
     if made.is_err() {
-        let _ = remove(root);
+        for (file, text) in before {
+            let path = root.at(file);
+            let _ = text.map_or_else(|| fs::remove_file(&path), |text| whole(&path, &text));
+        }
     }
     made
 }
@@ -165,12 +199,22 @@ fn whole(path: &Path, text: &str) -> std::io::Result<()> {
     })
 }
 
+/// Commands that make a removal effective on the machine that runs.
+pub fn after_removal(root: &Root, removed: &[String]) -> Vec<Vec<String>> {
+    let was = |file: &str| removed.iter().any(|path| path.trim_start_matches('/') == file);
+    let update = ["usr/sbin/update-grub", "sbin/update-grub"].iter().find(|path| root.has(path));
+    let grub = update.filter(|_| was(GRUB)).map(|update| vec![format!("/{update}")]);
+    let reload = (was(UNIT) && root.has("run/systemd/system"))
+        .then(|| vec!["systemctl".to_owned(), "daemon-reload".to_owned()]);
+    grub.into_iter().chain(reload).collect()
+}
+
 /// Takes away what `install` put there; gives what was removed. Files that are not ours stay.
 pub fn remove(root: &Root) -> Result<Vec<String>, Error> {
     let mut removed = Vec::new();
     for file in [WANTED, UNIT, SYSCTL, GRUB] {
         let path = root.at(file);
-        let link = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink());
+        let link = file == WANTED && fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink());
         if link || ours(&path) {
             fs::remove_file(&path).map_err(|source| Error::os("remove", path.display(), source))?;
             removed.push(format!("/{file}"));
@@ -227,7 +271,7 @@ mod tests {
         let keep =
             ["etc/sysctl.d/.keep", "etc/systemd/system/.keep", "etc/default/grub", "usr/sbin/update-grub"];
         let (_dir, root) = tree(&keep.map(|file| (file, "theirs")));
-        let all = persistence(&root, &plan(), Path::new("/usr/bin/stillcore"), &arguments());
+        let all = persistence(&root, &plan(), Path::new("/usr/bin/stillcore"), &arguments(), "quiet");
         assert!(all.by_hand.is_empty(), "{:?}", all.by_hand);
         install(&root, &all).unwrap();
         let grub = root.maybe(GRUB).unwrap();
@@ -248,7 +292,7 @@ mod tests {
     #[test]
     fn where_nothing_fits_the_recipe_is_told() {
         let (_dir, root) = tree(&[("etc/hostname", "x")]);
-        let all = persistence(&root, &plan(), Path::new("/opt/still core"), &arguments());
+        let all = persistence(&root, &plan(), Path::new("/opt/still core"), &arguments(), "quiet");
         assert!(all.files.is_empty() && all.links.is_empty() && all.commands.is_empty());
         assert_eq!(all.by_hand.len(), 3);
         assert!(all.by_hand[1].ends_with("sysctl -w kernel/numa_balancing=0"), "{:?}", all.by_hand);
@@ -258,8 +302,38 @@ mod tests {
     #[test]
     fn a_file_of_somebody_else_is_left_alone() {
         let (_dir, root) = tree(&[("etc/sysctl.d/90-stillcore.conf", "kernel.x = 1")]);
-        let all = persistence(&root, &plan(), Path::new("/s"), &arguments());
+        let all = persistence(&root, &plan(), Path::new("/s"), &arguments(), "quiet");
         assert!(install(&root, &all).unwrap_err().to_string().contains("it is not stillcore's"));
         assert!(remove(&root).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_an_earlier_call_gave_the_boot_stays() {
+        let (_dir, root) = tree(&[
+            ("etc/default/grub", "x"),
+            ("usr/sbin/update-grub", ""),
+            (GRUB, &format!("{MARK}\n{KEPT_LINE}isolcpus=managed_irq,domain,2-3 nohz_full=2-3\"\n")),
+        ]);
+        let mut plan = plan();
+        plan.boot = vec![
+            BootStep {
+                mechanism: "nosmt".to_owned(),
+                parameter: Some("nosmt".to_owned()),
+                what: String::new(),
+            },
+            BootStep {
+                mechanism: "nohz_full".to_owned(),
+                parameter: Some("nohz-full=2,3".to_owned()),
+                what: String::new(),
+            },
+        ];
+        let line = |plan: &Plan, cmdline| boot_parameters(&root, plan, cmdline).join(" ");
+        let booted = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3";
+        assert_eq!(line(&plan, booted), "nosmt nohz-full=2,3 isolcpus=managed_irq,domain,2-3");
+        // A partition made at run time satisfies the audit, and goes with this boot.
+        plan.boot.clear();
+        let (_empty, bare) = tree(&[]);
+        assert_eq!(boot_parameters(&bare, &plan, "quiet"), ["isolcpus=managed_irq,domain,2,3"]);
+        assert!(boot_parameters(&bare, &plan, booted).is_empty());
     }
 }

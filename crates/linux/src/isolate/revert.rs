@@ -30,7 +30,16 @@ pub struct Reverted {
 }
 
 /// Takes everything back. The journal ends when nothing failed.
-pub fn revert(mut standing: Standing, settings: &mut dyn Settings) -> Result<Reverted, Error> {
+pub fn revert(standing: Standing, settings: &mut dyn Settings) -> Result<Reverted, Error> {
+    revert_since(standing, settings, 0)
+}
+
+/// Takes back the changes with this number and later ones: those of one call. The journal ends when none is left.
+pub fn revert_since(
+    mut standing: Standing,
+    settings: &mut dyn Settings,
+    first: u64,
+) -> Result<Reverted, Error> {
     let mut reverted = Reverted::default();
     let Some(found) = standing.found()? else {
         standing.end()?;
@@ -41,13 +50,13 @@ pub fn revert(mut standing: Standing, settings: &mut dyn Settings) -> Result<Rev
         standing.end()?;
         return Ok(reverted);
     }
-    let entries: Vec<Entry> = standing.changes().cloned().collect();
+    let entries: Vec<Entry> = standing.changes().filter(|entry| entry.seq >= first).cloned().collect();
     let mut others = set_by_others(&entries, settings);
     let checked = |entry: &&Entry| entry.kind == Some(StepKind::Kept) && !others.contains(&entry.target);
     let ends: Vec<_> = entries.iter().filter(checked).map(|entry| (entry.seq, Phase::Done, None)).collect();
     if !ends.is_empty() {
         // From here on undoing changes them, and a call that is killed must not take that for somebody else's doing.
-        standing.settle(&ends)?;
+        let _ = standing.settle(&ends);
     }
     for entry in entries.iter().rev() {
         one(entry, settings, &mut reverted, &mut others);
@@ -57,7 +66,8 @@ pub fn revert(mut standing: Standing, settings: &mut dyn Settings) -> Result<Rev
         }
     }
     reverted.heirs = heirs::give_back(&entries, &found.head, settings);
-    if reverted.failed.is_empty() {
+    let earlier = standing.changes().any(|entry| entry.seq < first);
+    if reverted.failed.is_empty() && !earlier {
         standing.end()?;
     }
     Ok(reverted)

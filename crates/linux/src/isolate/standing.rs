@@ -10,7 +10,7 @@ use model::plan::{Placement, Plan, Step, StepKind};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The id of the first entry.
@@ -55,7 +55,10 @@ impl Head {
 #[derive(Debug)]
 pub struct Standing {
     path: PathBuf,
-    file: File,
+    /// None on a file system that is read-only now.
+    file: Option<File>,
+    /// Whether the file ends in the middle of a line.
+    torn: bool,
     _lock: File,
     boot_id: String,
     entries: Vec<Entry>,
@@ -103,11 +106,14 @@ impl Standing {
         let path = path(state);
         let boot_id = journal::boot_id()?;
         let entries = journal::read_open(&path)?;
-        let file = OpenOptions::new().append(true).create(true).open(&path);
-        let mut file = file.map_err(|source| Error::os("open the journal", path.display(), source))?;
-        end_torn_line(&mut file, &path)?;
+        let file = match OpenOptions::new().append(true).create(true).open(&path) {
+            // What stands can be undone all the same.
+            Err(error) if read_only(&error) && !entries.is_empty() => None,
+            file => Some(file.map_err(|source| Error::os("open the journal", path.display(), source))?),
+        };
+        let torn = fs::read(&path).unwrap_or_default().last().is_some_and(|byte| *byte != b'\n');
         let next = entries.iter().map(|entry| entry.seq + 1).max().unwrap_or(0).max(lines(&path));
-        Ok(Self { path, file, _lock: lock, boot_id, entries, next })
+        Ok(Self { path, file, torn, _lock: lock, boot_id, entries, next })
     }
 
     /// The file.
@@ -211,19 +217,23 @@ impl Standing {
             text.push_str(&journal::line(entry.clone()).map_err(failed)?);
         }
         let dir = self.path.parent().unwrap_or(Path::new("."));
-        self.file.write_all(text.as_bytes()).map_err(failed)?;
-        self.file.sync_all().and_then(|()| File::open(dir)?.sync_all()).map_err(failed)
+        let Some(file) = &mut self.file else { return Err(failed(ErrorKind::ReadOnlyFilesystem.into())) };
+        // A torn line, of a killed call or a full disk, would swallow the next one.
+        let begin = if self.torn { "\n" } else { "" };
+        self.torn = true;
+        file.write_all(format!("{begin}{text}").as_bytes()).map_err(failed)?;
+        self.torn = false;
+        file.sync_all().and_then(|()| File::open(dir)?.sync_all()).map_err(failed)
+    }
+
+    /// The number of the next change: what this call makes has this one or a later one.
+    pub fn next(&self) -> u64 {
+        self.next
     }
 }
 
-/// A torn last line would swallow the next one.
-fn end_torn_line(file: &mut File, path: &Path) -> Result<(), Error> {
-    let failed = |source| Error::os("write the journal", path.display(), source);
-    let whole = fs::read(path).map_err(failed)?;
-    if whole.last().is_some_and(|byte| *byte != b'\n') {
-        file.write_all(b"\n").map_err(failed)?;
-    }
-    file.seek(SeekFrom::End(0)).map(drop).map_err(failed)
+fn read_only(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::ReadOnlyFilesystem
 }
 
 /// Numbers of entries that were undone are not used again.
@@ -233,7 +243,10 @@ fn lines(path: &Path) -> u64 {
 
 fn lock(state: &Path) -> Result<File, Error> {
     let path = state.join("isolation.lock");
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = match OpenOptions::new().create(true).truncate(false).write(true).open(&path) {
+        Err(error) if read_only(&error) => File::open(&path),
+        file => file,
+    };
     let file = file.map_err(|source| Error::os("open", path.display(), source))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),

@@ -50,10 +50,11 @@ pub fn verify(
     let machine = machine::read(root)?;
     let present = found.head.isolated.or(&found.head.housekeeping);
     let online = &machine.topology.online;
-    for (cpus, what) in [(present.minus(online), "went offline"), (online.minus(&present), "came online")] {
-        let other = cpus.minus(&machine.topology.isolated);
-        if !other.is_empty() {
-            verified.drifted.push(format!("CPU {other} {what} since"));
+    // CPUs that others have isolated are in neither set.
+    let came = online.minus(&present).minus(&machine.topology.isolated);
+    for (cpus, what) in [(present.minus(online), "went offline"), (came, "came online")] {
+        if !cpus.is_empty() {
+            verified.drifted.push(format!("CPU {cpus} {what} since"));
         }
     }
     if !found.head.isolated.is_empty() {
