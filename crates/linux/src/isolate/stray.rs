@@ -33,10 +33,13 @@ pub(super) fn strays(isolated: &Cpus, housekeeping: &Cpus) -> Vec<Step> {
         .iter()
         .filter(|thread| thread.movable && meets(&thread.allowed) && !own_way(&thread.name))
         .map(|thread| step(KERNEL, thread.pid, thread.start, &thread.name, &thread.allowed));
+    // Pinned to CPUs that the scheduler moves nobody to: there on purpose.
+    let apart = root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default().and(isolated);
     let threads = user_threads(&root, &all.user);
     let user = threads
         .iter()
-        .filter(|thread| meets(&thread.allowed) && !on_purpose(&root, thread.pid))
+        .filter(|thread| meets(&thread.allowed) && !thread.allowed.is_subset(&apart))
+        .filter(|thread| !on_purpose(&root, thread.pid))
         .map(|thread| step(USER, thread.tid, thread.start, &thread.name, &thread.allowed));
     kernel.chain(user).collect()
 }

@@ -23,14 +23,23 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: Option<&str>) ->
     }
     let here: Vec<_> =
         ours.iter().copied().filter(|thread| !thread.allowed.and(scene.cpus).is_empty()).collect();
+    // CPUs outside the scheduling domains get only tasks that are pinned to them: those are there on purpose.
+    let apart = scene.cpus.is_subset(&scene.machine.topology.isolated);
+    let at_home = |thread: &&UserThread| apart && thread.allowed.is_subset(&scene.isolated);
+    let (home, here): (Vec<_>, Vec<_>) = here.into_iter().partition(at_home);
     // A thread that may not come back says nothing by where it last ran.
     let seen = here.iter().filter(|thread| scene.cpus.contains(thread.last)).count();
+    if here.is_empty() && !home.is_empty() {
+        let reason = format!(
+            "only threads that are pinned to {} may run there ({}), and the scheduler moves no other there",
+            named(scene.cpus),
+            by_process(&home, &leaders)
+        );
+        return Outcome::ok(reason);
+    }
     if here.is_empty() {
         return Outcome::ok(format!("no user thread may run on {}", named(scene.cpus)));
     }
-    // CPUs outside the scheduling domains get only tasks that are pinned to them.
-    let apart = scene.cpus.is_subset(&scene.machine.topology.isolated);
-    let pinned = here.iter().filter(|thread| thread.allowed.is_subset(&scene.isolated)).count();
     let reason = format!(
         "{} of {} user threads may run on {} and {seen} last ran there ({}){}: {}",
         here.len(),
@@ -38,7 +47,7 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: Option<&str>) ->
         named(scene.cpus),
         by_process(&here, &leaders),
         if apart {
-            format!("; the scheduler moves none there, {pinned} are pinned there")
+            format!("; the scheduler moves none there, {} more are pinned there", home.len())
         } else {
             String::new()
         },
