@@ -72,11 +72,16 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         schema: shape::SCHEMA.to_owned(),
         complete: run.complete,
         losses: section,
-        distributions: measured.into_iter().map(|one| one.distribution).collect(),
+        distributions: measured.into_iter().filter(apart).map(|one| one.distribution).collect(),
         events,
         overlaps,
         comparisons,
     })
+}
+
+/// Whether the samples of a file are of one kind; those of the others are told apart by [`crate::ipi`] and [`crate::overheads`].
+fn apart(one: &Measured<'_>) -> bool {
+    !matches!(one.record.probe, ProbeKind::Ipi | ProbeKind::Overheads)
 }
 
 /// One probe record with its samples and, once the trace has been read, its events.

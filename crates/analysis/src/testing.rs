@@ -36,5 +36,6 @@ pub(crate) fn record(probe: ProbeKind) -> ProbeRecord {
         cpu_time_ns: 0,
         rss_kib: 0,
         clock_error_ns: None,
+        jobs: None,
     }
 }

@@ -35,7 +35,7 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: Box<crate::isolate::IsolateVerb>,
     },
-    /// Measure one thing: wake-up latency, noise.
+    /// Measure one thing: wake-up latency, noise, wake-ups across cores, overheads, jobs, clocks.
     Measure {
         /// What to measure.
         #[command(subcommand)]

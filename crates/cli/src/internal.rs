@@ -1,6 +1,7 @@
 //! Hidden verbs: what stillcore's own children run. They bypass the command line's parser, so that a measuring process is small.
 
 use crate::lab_verb;
+use linux::measure::job::feed;
 use linux::measure::probe;
 use linux::{disturb, guardian};
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ pub(crate) fn run() -> Option<ExitCode> {
     let text = rest.first().and_then(|word| word.to_str()).unwrap_or_default();
     Some(finish(match verb {
         "probe" => run_probe(text),
+        "job-reader" | "job-writer" => run_feed(rest, verb == "job-reader"),
         "stress" => run_stress(rest),
         "hold" => linux::isolate::change::hold(text).map_err(anyhow::Error::from),
         "occupy" => linux::isolate::change::occupy(text).map_err(anyhow::Error::from),
@@ -33,6 +35,20 @@ pub(crate) fn run() -> Option<ExitCode> {
 fn run_probe(order: &str) -> anyhow::Result<()> {
     let report = probe::run(&serde_json::from_str(order)?)?;
     println!("{}", serde_json::to_string(&report)?);
+    Ok(())
+}
+
+/// The processes at a periodic job's pipes.
+fn run_feed(words: &[OsString], reads: bool) -> anyhow::Result<()> {
+    let (Some(file), Some(cpus)) = (words.first(), words.get(1).and_then(|word| word.to_str())) else {
+        anyhow::bail!("a file and CPUs are needed")
+    };
+    let (mut stdin, mut stdout) = (std::io::stdin().lock(), std::io::stdout());
+    if reads {
+        feed::read_into(Path::new(file), cpus, &mut stdout)?;
+    } else {
+        feed::compare_from(Path::new(file), cpus, &mut stdin, &mut stdout)?;
+    }
     Ok(())
 }
 

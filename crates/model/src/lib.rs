@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod class;
+pub mod clocks;
 pub mod cpus;
 pub mod error;
 pub mod events;

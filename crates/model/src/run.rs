@@ -151,6 +151,45 @@ pub struct ProbeRecord {
     pub rss_kib: u64,
     /// Largest distance between counter and CLOCK_MONOTONIC after fitting, ns (probes that read a counter).
     pub clock_error_ns: Option<u64>,
+    /// What the jobs were (periodic).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<JobRecord>,
+}
+
+/// What the jobs of a periodic probe were, and what came of their outputs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobRecord {
+    /// The computation: `attitude`, `array:BYTES`, `busy:NSns`, `empty`.
+    pub work: String,
+    /// Where inputs came from: `memory`, `file`, `pipe`.
+    pub input: String,
+    /// What began a job: `timer`, or `scheduler` (SCHED_DEADLINE's own clock).
+    pub wake: String,
+    /// Whether executable and files were inodes of its own.
+    pub own_files: bool,
+    /// The counters, in the order of their columns.
+    pub counters: Vec<JobCounter>,
+    /// How many of them were read without a system call.
+    pub counters_in_user_space: u64,
+    /// Outputs that were compared with the expected ones, rehearsal included.
+    pub outputs_compared: u64,
+    /// Those that were not as expected.
+    pub outputs_wrong: u64,
+    /// CPU time that busy work was to take, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_asked_ns: Option<u64>,
+    /// CPU time that it was found to take before the window, ns: smallest, median, largest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_found_ns: Option<[u64; 3]>,
+}
+
+/// One counter of a periodic probe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobCounter {
+    /// Its name, with `=rHEX` for a raw event.
+    pub name: String,
+    /// Where its values came from: `hardware`, `hardware, user space only`, `software`, `getrusage`.
+    pub source: String,
 }
 
 /// The recorded trace and its accounts.

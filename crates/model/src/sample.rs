@@ -52,6 +52,8 @@ pub enum ProbeKind {
     Periodic,
     /// The jobs of a task set on one core.
     Taskset,
+    /// What the kernel's own work costs: timer interrupt, scheduler, context switch, cache.
+    Overheads,
 }
 
 impl ProbeKind {
@@ -63,6 +65,7 @@ impl ProbeKind {
             Self::Ipi => "ipi",
             Self::Periodic => "periodic",
             Self::Taskset => "taskset",
+            Self::Overheads => "overheads",
         }
     }
 

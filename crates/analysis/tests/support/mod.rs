@@ -353,6 +353,7 @@ fn record(phase: &str, probe: ProbeKind, at: usize, t0_ns: i64, length_ns: i64) 
         cpu_time_ns: 0,
         rss_kib: 0,
         clock_error_ns: None,
+        jobs: None,
     }
 }
 

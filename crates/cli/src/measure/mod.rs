@@ -1,9 +1,14 @@
 //! `stillcore measure`: one file a probe. `carry_out` is what they share: one window of probes, its run directory, its conclusions.
 
 mod carry_out;
+pub(crate) mod clocks;
+pub(crate) mod ipi;
+pub(crate) mod overheads;
+pub(crate) mod periodic;
 mod schedule;
 pub(crate) mod spin;
 mod table;
+pub(crate) mod taskset;
 pub(crate) mod wakeup;
 
 use clap::{Args, Subcommand};
@@ -18,6 +23,16 @@ pub(crate) enum MeasureVerb {
     Wakeup(wakeup::WakeupArgs),
     /// Noise: time stolen from a busy loop, every gap with its time.
     Spin(spin::SpinArgs),
+    /// Wake-ups of one CPU by another, every pair and several ways.
+    Ipi(ipi::IpiArgs),
+    /// What the kernel's own work costs, as schedulability analysis takes it.
+    Overheads(overheads::OverheadsArgs),
+    /// Rates of the clocks against one another, the scheduler's above all, and what reading them costs.
+    Clocks(clocks::ClocksArgs),
+    /// A periodic job that computes: execution and response times, event counters, wake-up drift.
+    Periodic(periodic::PeriodicArgs),
+    /// Response times of a task set on one core, beside the calculated ones.
+    Taskset(taskset::TasksetArgs),
 }
 
 /// What all of them take.
@@ -46,6 +61,11 @@ impl MeasureVerb {
         match self {
             Self::Wakeup(args) => args.common.json,
             Self::Spin(args) => args.common.json,
+            Self::Ipi(args) => args.common.json,
+            Self::Overheads(args) => args.common.json,
+            Self::Clocks(args) => args.json,
+            Self::Periodic(args) => args.common.json,
+            Self::Taskset(args) => args.common.json,
         }
     }
 
@@ -54,6 +74,11 @@ impl MeasureVerb {
         match self {
             Self::Wakeup(args) => wakeup::run(args, signals),
             Self::Spin(args) => spin::run(args, signals),
+            Self::Ipi(args) => ipi::run(args, signals),
+            Self::Overheads(args) => overheads::run(args, signals),
+            Self::Clocks(args) => clocks::run(args, signals),
+            Self::Periodic(args) => periodic::run(args, signals),
+            Self::Taskset(args) => taskset::run(args, signals),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Common;
 use super::carry_out::{Outcome, carry_out, place};
-use super::schedule::Schedule;
+use super::schedule::{PolicyName, Schedule};
 use super::table::{ending, json, quantile, table, threads, time};
 use crate::args::duration;
 use crate::run::place::Place;
@@ -162,6 +162,10 @@ fn check(args: &WakeupArgs) -> Result<(), Error> {
     if args.duration < args.period * (args.warm_up + 2) && args.loops.is_none() {
         return refuse("--duration", args.duration, "room for the warm-up and two releases");
     }
+    if args.schedule.policy == PolicyName::Deadline && args.clock != ClockName::Monotonic {
+        let what = "a clock for the releases of --policy deadline, which are the kernel's";
+        return Err(Error::invalid("--clock", what, "no --clock, or another --policy"));
+    }
     if args.duration > Duration::from_secs(7 * 86400) {
         return refuse("--duration", args.duration, "at most 168h");
     }
@@ -200,11 +204,15 @@ fn text(args: &WakeupArgs, outcome: &Outcome, over: Option<u64>) -> String {
         ]
     });
     let policy = outcome.run.probes.first().map(|probe| &probe.policy_effective);
-    let policy = policy.map_or_else(String::new, |policy| format!("{} {}", policy.name, policy.priority));
+    let by_kernel = policy.is_some_and(|policy| policy.reservation.is_some());
+    let policy = policy.map_or_else(String::new, |policy| match policy.reservation {
+        Some(one) => format!("{} {}", policy.name, format::ns(one.runtime_ns as i64)),
+        None => format!("{} {}", policy.name, policy.priority),
+    });
     let mut text = format!(
         "wake-up latency from the intended release; {policy}, period {}, {}\n",
         format::ns(args.period.as_nanos() as i64),
-        args.clock.id().name()
+        if by_kernel { "the scheduler's clock" } else { args.clock.id().name() }
     );
     let head =
         ["T", "CPU", "n", "missed", "early", "min", "p50", "p99", "p99.9", "observed max", "p99.9 charged"];

@@ -12,7 +12,7 @@ pub struct Tally {
     pub missed: u64,
     /// ns that the loop was running (noise).
     pub spin_ns: u64,
-    /// Largest error of the counter's fit to CLOCK_MONOTONIC, ns (noise).
+    /// Largest error of the counter's fit to CLOCK_MONOTONIC (noise) or of a release's (SCHED_DEADLINE), ns.
     pub clock_error_ns: u64,
 }
 

@@ -1,9 +1,14 @@
 //! The draining side of a probe: start the measuring process, store what it measures, take its report.
 
+use super::batch::BatchDrain;
 use super::drain::{NoiseDrain, Tally, WakeupDrain};
+use super::drain_deadline::DeadlineDrain;
 use super::live::Live;
+use super::periodic::{self, PeriodicDrain};
 use super::ring::{BYTES, Ring, State};
 use super::spec::{ProbeReport, ProbeSpec, Task};
+use super::taskset::{self, TasksetDrain};
+use super::{ipi, overheads};
 use crate::error::Error;
 use crate::sys::clock::ClockId;
 use crate::sys::{memory, spawn};
@@ -29,7 +34,7 @@ impl ProbeHandle {
         let file = memory::shared_file("stillcore-ring", BYTES).map_err(failed)?;
         let ring = Ring::map(&file).map_err(failed)?;
         let order = serde_json::to_string(spec).map_err(|error| failed(error.into()))?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(spec.program().unwrap_or(program));
         command.args(["internal", "probe", &order]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         spawn::die_with_parent(&mut command);
@@ -60,12 +65,31 @@ impl ProbeHandle {
         let names = (k..).map(|k| store::samples_name(self.spec.kind().name(), self.spec.cpu(), k));
         let mut free = names.filter(|name| !run.join(name).exists());
         let file = free.next().unwrap_or_default();
-        let writer = SampleWriter::create(&run.join(&file))?;
+        let columns: &[&str] = match &self.spec.task {
+            Task::Taskset(_) => &taskset::COLUMNS,
+            Task::Ipi(_) => &ipi::COLUMNS,
+            Task::Overheads(_) => &overheads::COLUMNS,
+            Task::Wakeup(_) | Task::Noise(_) | Task::Periodic(_) => &[],
+        };
+        let columns: Vec<String> = match &self.spec.task {
+            Task::Periodic(task) => periodic::columns(task),
+            _ => columns.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let writer = SampleWriter::with_columns(&run.join(&file), &columns)?;
         let converter = match &self.spec.task {
             Task::Wakeup(task) => {
-                Converter::Wakeup(WakeupDrain::new(start_ns + task.offset_ns, task.period_ns))
+                let plain = WakeupDrain::new(start_ns + task.offset_ns, task.period_ns);
+                match self.spec.policy.reservation {
+                    Some(_) => Converter::Deadline(DeadlineDrain::new(plain, task.period_ns)),
+                    None => Converter::Wakeup(plain),
+                }
             }
             Task::Noise(_) => Converter::Noise(NoiseDrain::default()),
+            Task::Ipi(_) | Task::Overheads(_) => Converter::Batch(BatchDrain::default()),
+            Task::Periodic(task) => Converter::Periodic(PeriodicDrain::new(task.counters.len())),
+            Task::Taskset(task) => {
+                Converter::Taskset(TasksetDrain::new(start_ns + task.offset_ns, task.period_ns))
+            }
         };
         self.ring.start_at(start_ns);
         Ok(ProbeDrain { handle: self, file, writer, converter, live: Live::default() })
@@ -95,7 +119,11 @@ impl Drop for ProbeHandle {
 
 enum Converter {
     Wakeup(WakeupDrain),
+    Deadline(DeadlineDrain),
     Noise(NoiseDrain),
+    Batch(BatchDrain),
+    Periodic(PeriodicDrain),
+    Taskset(TasksetDrain),
 }
 
 /// A running probe whose samples are being stored.
@@ -111,14 +139,26 @@ impl ProbeDrain {
     /// Stores what the ring holds by now.
     pub fn poll(&mut self) -> Result<(), Error> {
         let Self { handle, writer, converter, live, .. } = self;
-        let mut push = |sample: model::Sample| {
+        let mut push_with = |sample: model::Sample, own: &[i64]| {
             live.add(&sample);
-            writer.push(sample)
+            writer.push_with(sample, own)
         };
         while let Some(record) = handle.ring.pop() {
             match converter {
-                Converter::Wakeup(drain) => drain.convert(record).map_or(Ok(()), &mut push)?,
-                Converter::Noise(drain) => drain.convert(record, &mut push)?,
+                Converter::Wakeup(drain) => {
+                    drain.convert(record).map_or(Ok(()), |sample| push_with(sample, &[]))?;
+                }
+                Converter::Deadline(drain) => drain.convert(record, |sample| push_with(sample, &[]))?,
+                Converter::Noise(drain) => drain.convert(record, |sample| push_with(sample, &[]))?,
+                Converter::Batch(drain) => {
+                    drain.convert(record).map_or(Ok(()), |(sample, own)| push_with(sample, own))?;
+                }
+                Converter::Periodic(drain) => {
+                    drain.convert(record).map_or(Ok(()), |(sample, own)| push_with(sample, &own))?;
+                }
+                Converter::Taskset(drain) => {
+                    drain.convert(record).map_or(Ok(()), |(sample, own)| push_with(sample, &own))?;
+                }
             }
         }
         Ok(())
@@ -148,15 +188,27 @@ impl ProbeDrain {
     pub fn finish(mut self, phase: &str) -> Result<(ProbeRecord, Vec<String>), Error> {
         let report = self.report()?;
         self.poll()?;
+        let Self { writer, live, converter, .. } = &mut self;
+        if let Converter::Deadline(drain) = converter {
+            drain.flush(|sample| {
+                live.add(&sample);
+                writer.push(sample)
+            })?;
+        }
+        let postponed = if let Converter::Deadline(drain) = converter { drain.postponed } else { 0 };
         let ring_lost = self.handle.ring.lost();
         let meta = meta(&self.handle.spec, &report, phase);
         let samples = self.writer.finish(&meta)?;
         let (tally, slices) = match self.converter {
             Converter::Wakeup(drain) => (drain.tally, Vec::new()),
+            Converter::Deadline(drain) => (drain.tally, Vec::new()),
             Converter::Noise(drain) => (drain.tally, drain.slices),
+            Converter::Batch(_) | Converter::Periodic(_) | Converter::Taskset(_) => {
+                (Tally::default(), Vec::new())
+            }
         };
         let record = record(&self.handle.spec, &meta, &report, self.file, samples, ring_lost, tally, slices);
-        Ok((record, limits(&meta, &report)))
+        Ok((record, limits(&meta, &report, postponed)))
     }
 
     fn report(&mut self) -> Result<ProbeReport, Error> {
@@ -171,15 +223,18 @@ impl ProbeDrain {
 fn meta(spec: &ProbeSpec, report: &ProbeReport, phase: &str) -> SampleMeta {
     let (period_ns, clock) = match &spec.task {
         Task::Wakeup(task) => (Some(task.period_ns as u64), task.clock),
-        Task::Noise(_) => (None, ClockId::Monotonic),
+        Task::Noise(_) | Task::Ipi(_) | Task::Overheads(_) => (None, ClockId::Monotonic),
+        Task::Periodic(task) => (Some(task.period_ns as u64), ClockId::Monotonic),
+        Task::Taskset(task) => (Some(task.period_ns as u64), ClockId::Monotonic),
     };
+    let by_kernel = spec.kind() == ProbeKind::Wakeup && report.policy_effective.reservation.is_some();
     SampleMeta {
         probe: spec.kind(),
         cpu: spec.cpu(),
         thread: spec.thread,
         phase: phase.to_owned(),
         unit: "ns".to_owned(),
-        clock: clock.name().to_owned(),
+        clock: if by_kernel { SCHEDULER_CLOCK.to_owned() } else { clock.name().to_owned() },
         counter: report.counter.name().to_owned(),
         policy_asked: spec.policy.clone(),
         policy_effective: report.policy_effective.clone(),
@@ -199,7 +254,7 @@ fn record(
     tally: Tally,
     slices: Vec<[i64; 2]>,
 ) -> ProbeRecord {
-    let wakeup = meta.probe == ProbeKind::Wakeup;
+    let releases = meta.probe.has_releases() || meta.probe == ProbeKind::Ipi;
     ProbeRecord {
         probe: meta.probe,
         phase: meta.phase.clone(),
@@ -221,7 +276,7 @@ fn record(
         samples,
         released: report.result.released,
         // Releases that passed after the last sample are in no sample's `missed`, but they were asked for.
-        missed: if wakeup { report.result.released.saturating_sub(samples + ring_lost) } else { 0 },
+        missed: if releases { report.result.released.saturating_sub(samples + ring_lost) } else { 0 },
         ring_lost,
         iterations: report.result.iterations,
         spin_ns: tally.spin_ns,
@@ -230,12 +285,17 @@ fn record(
         switches: report.switches,
         cpu_time_ns: report.cpu_time_ns,
         rss_kib: report.rss_kib,
-        clock_error_ns: (!wakeup).then_some(tally.clock_error_ns),
+        clock_error_ns: (meta.probe == ProbeKind::Noise || meta.clock == SCHEDULER_CLOCK)
+            .then_some(tally.clock_error_ns),
+        jobs: report.jobs.clone(),
     }
 }
 
+/// Name of the clock that the kernel releases SCHED_DEADLINE jobs in.
+const SCHEDULER_CLOCK: &str = "scheduler";
+
 /// What the probe could not do, one sentence each.
-fn limits(meta: &SampleMeta, report: &ProbeReport) -> Vec<String> {
+fn limits(meta: &SampleMeta, report: &ProbeReport, postponed: u64) -> Vec<String> {
     let cpu = meta.cpu;
     let policy = report.policy_refused.as_ref().map(|why| {
         format!(
@@ -247,5 +307,18 @@ fn limits(meta: &SampleMeta, report: &ProbeReport) -> Vec<String> {
     let memory = report.memory_unlocked.as_ref().map(|why| {
         format!("the memory of the probe on CPU {cpu} could not be locked ({why}): page faults may show as latency")
     });
-    policy.into_iter().chain(memory).collect()
+    let releases = report.deadline_unread.as_ref().map(|why| {
+        format!(
+            "the deadlines of the probe on CPU {cpu} could not be read ({why}): its releases are taken to be the earliest wake-ups, a \
+             period apart, so that lateness is against their lower envelope and drifts with the scheduler's clock"
+        )
+    });
+    let postponed = (postponed > 0).then(|| {
+        format!(
+            "{postponed} jobs of the probe on CPU {cpu} ran out of the runtime reserved for them, and the kernel held them back until the \
+             next period: a longer --runtime gives them room"
+        )
+    });
+    let said = report.limits.iter().cloned();
+    policy.into_iter().chain(memory).chain(said).chain(releases).chain(postponed).collect()
 }

@@ -4,12 +4,22 @@
 //! else; `drain`, on a housekeeping CPU, turns them into samples on disk. `probe` is the skeleton on the measuring side (set up, pin,
 //! lock, prefault, wait, window, report), `handle` the one on the other side.
 
+pub mod batch;
+pub mod clocks;
 pub mod counters;
 pub mod drain;
+pub mod drain_deadline;
 pub mod handle;
+pub mod ipi;
+pub mod job;
 pub mod live;
 pub mod noise;
+pub mod offset;
+pub mod overheads;
+pub mod periodic;
 pub mod probe;
 pub mod ring;
 pub mod spec;
+pub mod taskset;
 pub mod wakeup;
+pub mod wakeup_deadline;

@@ -3,10 +3,13 @@
 //! Runs as `stillcore internal probe SPEC`, with the shared ring as descriptor 3. Everything that can fault, allocate or fail happens
 //! before the probe says that it is ready.
 
+use super::batch;
 use super::noise::{self, Dial};
+use super::periodic::{self, Kit};
 use super::ring::{Ring, State};
 use super::spec::{LoopResult, ProbeReport, ProbeSpec, Task};
-use super::wakeup;
+use super::wakeup_deadline::{self, Releases};
+use super::{taskset, wakeup};
 use crate::isolate;
 use crate::sys::counter::Counter;
 use crate::sys::{clock, memory, sched, spawn};
@@ -25,35 +28,45 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     let mut ring = Ring::map(&file)?;
     isolate::enter(&spec.cpus)?;
     let memory_unlocked = memory::lock_on_fault().err().map(|error| error.to_string());
+    let mut kit = Kit::of(spec)?;
     let policy_refused = set_policy(spec)?;
     let dial = match &spec.task {
         Task::Noise(noise) => Some(Dial::calibrate(noise)),
-        Task::Wakeup(_) => None,
+        Task::Wakeup(_) | Task::Taskset(_) | Task::Periodic(_) | Task::Ipi(_) | Task::Overheads(_) => None,
     };
+    let releases = sched::effective()?.reservation.map(Releases::open);
     memory::prefault_stack();
-    rehearse(&mut ring, spec, dial)?;
+    rehearse(&mut ring, spec, dial, releases.as_ref())?;
+    kit.iter_mut().for_each(|kit| kit.rehearse(&mut ring));
     let mut report = ProbeReport {
         pid: rustix::process::getpid().as_raw_nonzero().get(),
         tid: sched::tid(),
         counter: dial.map_or(Counter::Monotonic, |dial| dial.counter),
         policy_effective: sched::effective()?,
         policy_refused,
+        deadline_unread: releases.as_ref().and_then(|one| one.unread().map(str::to_owned)),
         timer_slack_ns: sched::timer_slack(),
         memory_unlocked,
         t0_ns: 0,
         threshold_ns: dial.map_or(0, Dial::threshold_ns),
+        limits: Vec::new(),
         result: LoopResult::default(),
         faults: [0; 2],
         switches: [0; 2],
         cpu_time_ns: 0,
         rss_kib: 0,
+        jobs: None,
     };
     ring.set_state(State::Ready);
     report.t0_ns = wait_for_start(&ring)?;
 
     let (faults, switches) = clock::thread_usage()?;
     let cpu_time = clock::thread_cpu_ns();
-    report.result = measure(&mut ring, spec, dial, report.t0_ns);
+    report.result = match &mut kit {
+        Some(kit) => kit.run(&mut ring, report.t0_ns, spec.duration_ns),
+        None => measure(&mut ring, spec, dial, releases.as_ref(), report.t0_ns),
+    };
+    let batch = batch::run(&mut ring, spec, report.t0_ns)?;
     let cpu_time_after = clock::thread_cpu_ns();
     let (faults_after, switches_after) = clock::thread_usage()?;
     ring.set_state(State::Done);
@@ -62,32 +75,58 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
         return Err(io::Error::other(format!("CPU {} was taken from it while it measured", spec.cpu())));
     }
 
+    report.jobs = kit.map(Kit::close).transpose()?;
+    report.limits.extend(report.jobs.iter().flat_map(periodic::limits));
     report.faults = std::array::from_fn(|kind| faults_after[kind] - faults[kind]);
+    if let Some(batch) = batch {
+        (report.result, report.limits, report.faults) = (batch.result, batch.limits, batch.faults);
+    }
     report.switches = std::array::from_fn(|kind| switches_after[kind] - switches[kind]);
     report.cpu_time_ns = (cpu_time_after - cpu_time) as u64;
     report.rss_kib = clock::peak_rss_kib();
     Ok(report)
 }
 
-/// Runs the probe's loop; the noise loop is the one with a dial.
-fn measure(ring: &mut Ring, spec: &ProbeSpec, dial: Option<Dial>, start_ns: i64) -> LoopResult {
+/// Runs the probe's loop; the noise loop is the one with a dial, and under SCHED_DEADLINE the kernel releases the jobs.
+fn measure(
+    ring: &mut Ring,
+    spec: &ProbeSpec,
+    dial: Option<Dial>,
+    releases: Option<&Releases>,
+    start_ns: i64,
+) -> LoopResult {
     match (&spec.task, dial) {
-        (Task::Wakeup(wakeup), _) => wakeup::run(ring, wakeup, start_ns, spec.duration_ns),
+        (Task::Wakeup(wakeup), _) => match releases {
+            Some(releases) => wakeup_deadline::run(ring, wakeup, releases, start_ns, spec.duration_ns),
+            None => wakeup::run(ring, wakeup, start_ns, spec.duration_ns),
+        },
         (Task::Noise(noise), Some(dial)) => noise::run(ring, noise, dial, start_ns, spec.duration_ns),
-        (Task::Noise(_), None) => LoopResult::default(),
+        (Task::Taskset(one), _) => taskset::run(ring, one, start_ns, spec.duration_ns),
+        // The periodic probe has its kit, and is run by that; the last two are run by `batch`.
+        (Task::Noise(_), None) | (Task::Periodic(_) | Task::Ipi(_) | Task::Overheads(_), _) => {
+            LoopResult::default()
+        }
     }
 }
 
 /// Runs all that the window will run, once and short, so that no page of code or data is touched there for the first time.
-fn rehearse(ring: &mut Ring, spec: &ProbeSpec, dial: Option<Dial>) -> io::Result<()> {
+fn rehearse(
+    ring: &mut Ring,
+    spec: &ProbeSpec,
+    dial: Option<Dial>,
+    releases: Option<&Releases>,
+) -> io::Result<()> {
     const SHORT_NS: i64 = 5_000_000;
     let mut short = ProbeSpec { duration_ns: SHORT_NS, ..spec.clone() };
     if let Task::Wakeup(wakeup) = &mut short.task {
         (wakeup.period_ns, wakeup.offset_ns, wakeup.warm_up, wakeup.loops) = (SHORT_NS / 4, 0, 2, 0);
     }
+    if let Task::Taskset(one) = &mut short.task {
+        (one.period_ns, one.offset_ns, one.cost_ns) = (SHORT_NS / 4, 0, SHORT_NS / 40);
+    }
     // No gap is as long as this threshold: the ring, which nobody drains yet, cannot fill up.
     let deaf = dial.map(|dial| Dial { threshold_ticks: u64::MAX, ..dial });
-    measure(ring, &short, deaf, clock::now_ns());
+    measure(ring, &short, deaf, releases, clock::now_ns());
     noise::store(ring, 0, 0);
     clock::thread_usage()?;
     clock::thread_cpu_ns();
@@ -100,7 +139,12 @@ fn set_policy(spec: &ProbeSpec) -> io::Result<Option<String>> {
     if spec.timer_slack_ns > 0 {
         sched::set_timer_slack(spec.timer_slack_ns)?;
     }
-    Ok(sched::set_policy(&spec.policy).err().map(|error| error.to_string()))
+    let refused = sched::set_policy(&spec.policy).err();
+    let narrow = || {
+        !std::fs::read_to_string("/sys/devices/system/cpu/online")
+            .is_ok_and(|online| online.trim().parse().is_ok_and(|online: model::Cpus| online == spec.cpus))
+    };
+    Ok(refused.map(|error| sched::refusal(&spec.policy, &error, narrow())))
 }
 
 fn wait_for_start(ring: &Ring) -> io::Result<i64> {

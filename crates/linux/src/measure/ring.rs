@@ -142,6 +142,29 @@ impl Ring {
         !full && self.push(stamp, value, kind)
     }
 
+    /// Producer: stores the records of one sample, all of them or none. A sample that finds no room is lost as one, and the first record
+    /// of the next that is stored says so. Returns whether they were stored.
+    #[inline(always)]
+    pub fn push_all(&mut self, records: &[(u64, u64, u8)]) -> bool {
+        let header = self.header();
+        let head = header.head.0.load(Ordering::Relaxed);
+        if head - header.tail.0.load(Ordering::Acquire) + records.len() as u64 > CAPACITY as u64 {
+            header.lost.0.fetch_add(1, Ordering::Relaxed);
+            self.lost_since += 1;
+            return false;
+        }
+        let mut lost = self.lost_since.min(u64::from(u16::MAX)) as u16;
+        for (position, &(stamp, value, kind)) in (head..).zip(records) {
+            let record = Record { stamp, packed: Packed { value, kind, lost }.word() };
+            // SAFETY: positions from tail to tail + CAPACITY are the producer's; the Release store below hands the slots over.
+            unsafe { self.slot(position).write(record) };
+            lost = 0;
+        }
+        header.head.0.store(head + records.len() as u64, Ordering::Release);
+        self.lost_since = 0;
+        true
+    }
+
     /// Consumer: takes the oldest record.
     pub fn pop(&mut self) -> Option<Record> {
         let header = self.header();
@@ -246,6 +269,25 @@ mod tests {
         assert!(producer.push(77, 0, 0));
         let last = std::iter::from_fn(|| consumer.pop()).last().unwrap();
         assert_eq!((last.stamp, Packed::from_word(last.packed).lost), (77, 5));
+    }
+
+    #[test]
+    fn the_records_of_a_sample_are_stored_all_or_none() {
+        let (mut producer, mut consumer) = two_sides();
+        let sample = |stamp| [(stamp, 1, 0), (stamp, 2, 1), (stamp, 3, 2)];
+        let stored = (0..CAPACITY as u64).take_while(|stamp| producer.push_all(&sample(*stamp))).count();
+        assert_eq!(stored, CAPACITY / 3);
+        assert!(!producer.push_all(&sample(0)));
+        assert_eq!(consumer.lost(), 2);
+        std::iter::from_fn(|| consumer.pop()).take(3).for_each(drop);
+        assert!(producer.push_all(&sample(7)));
+        let read: Vec<_> = std::iter::from_fn(|| consumer.pop()).collect();
+        let last: Vec<_> = read[read.len() - 3..].iter().map(|one| Packed::from_word(one.packed)).collect();
+        assert_eq!(
+            last.iter().map(|one| (one.value, one.kind, one.lost)).collect::<Vec<_>>(),
+            [(1, 0, 2), (2, 1, 0), (3, 2, 0)]
+        );
+        assert_eq!(read.len(), CAPACITY / 3 * 3);
     }
 
     #[test]

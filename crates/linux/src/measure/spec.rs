@@ -1,10 +1,17 @@
 //! What a probe is asked to do, and what it says of itself afterwards: the two messages between stillcore and a measuring process.
 
+use super::ipi::IpiSpec;
+use super::job::Work;
+use super::job::files::Pair;
+use super::overheads::OverheadsSpec;
 use crate::sys::clock::ClockId;
 use crate::sys::counter::Counter;
+use crate::sys::perf::Chosen;
 use model::Cpus;
+use model::run::JobRecord;
 use model::sample::{Policy, ProbeKind};
 use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 
 /// The order for one measuring thread, which is a process of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +38,14 @@ pub enum Task {
     Wakeup(WakeupSpec),
     /// Spin and look for gaps.
     Noise(NoiseSpec),
+    /// Do a computation at each release, with clocks and counters around it.
+    Periodic(PeriodicSpec),
+    /// Burn an execution time at each release.
+    Taskset(TasksetSpec),
+    /// Be woken from other CPUs.
+    Ipi(IpiSpec),
+    /// What the kernel's own work costs.
+    Overheads(OverheadsSpec),
 }
 
 /// The wake-up probe's own part.
@@ -61,12 +76,116 @@ pub struct NoiseSpec {
     pub memmove_bytes: u64,
 }
 
+/// The periodic probe's own part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeriodicSpec {
+    /// Distance of releases, ns.
+    pub period_ns: i64,
+    /// Jobs at the start that no figure counts.
+    pub warm_up: u32,
+    /// What wakes it.
+    pub wake: Wake,
+    /// What a job computes.
+    pub work: Work,
+    /// Where it reads its inputs.
+    pub input: ReadFrom,
+    /// Inputs and expected outputs.
+    pub files: Pair,
+    /// Where the processes at its pipes run.
+    pub io_cpus: Cpus,
+    /// Its own executable, if not the common one.
+    pub program: Option<PathBuf>,
+    /// What is counted around each job.
+    pub counters: Vec<Chosen>,
+}
+
+/// What begins a periodic job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wake {
+    /// A timer in CLOCK_MONOTONIC.
+    Timer,
+    /// SCHED_DEADLINE's own: a yield ends the job, and the scheduler's clock begins the next.
+    Scheduler,
+}
+
+/// Where a periodic job reads its inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadFrom {
+    /// From its own memory.
+    Memory,
+    /// From a file; it compares its outputs itself.
+    File,
+    /// From a pipe, which another process fills; a third compares the outputs.
+    Pipe,
+}
+
+impl Wake {
+    /// The word that a run records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Scheduler => "scheduler",
+        }
+    }
+}
+
+impl ReadFrom {
+    /// The word that a run records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::File => "file",
+            Self::Pipe => "pipe",
+        }
+    }
+}
+
+/// One task of a task set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TasksetSpec {
+    /// Distance of releases, ns.
+    pub period_ns: i64,
+    /// First release after the window's start, ns.
+    pub offset_ns: i64,
+    /// Execution time of a job, ns.
+    pub cost_ns: i64,
+    /// What it is burnt by.
+    pub burn: Burn,
+}
+
+/// What the execution time of a job is measured by while it burns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Burn {
+    /// Slots of wall-clock time: what others run inside a slot counts as the job's own.
+    Slots {
+        /// Length of a slot, ns.
+        slot_ns: i64,
+    },
+    /// CPU time of the thread.
+    CpuTime,
+}
+
 impl ProbeSpec {
     /// Which probe.
     pub fn kind(&self) -> ProbeKind {
         match self.task {
             Task::Wakeup(_) => ProbeKind::Wakeup,
             Task::Noise(_) => ProbeKind::Noise,
+            Task::Periodic(_) => ProbeKind::Periodic,
+            Task::Taskset(_) => ProbeKind::Taskset,
+            Task::Ipi(_) => ProbeKind::Ipi,
+            Task::Overheads(_) => ProbeKind::Overheads,
+        }
+    }
+
+    /// The executable of its own, if it is to have one.
+    pub fn program(&self) -> Option<&Path> {
+        match &self.task {
+            Task::Periodic(task) => task.program.as_deref(),
+            _ => None,
         }
     }
 
@@ -89,6 +208,9 @@ pub struct ProbeReport {
     pub policy_effective: Policy,
     /// Why the policy asked for was refused.
     pub policy_refused: Option<String>,
+    /// Why the releases of SCHED_DEADLINE are not known but taken from the wake-ups.
+    #[serde(default)]
+    pub deadline_unread: Option<String>,
     /// Timer slack in force, ns.
     pub timer_slack_ns: u64,
     /// Why memory could not be locked.
@@ -97,6 +219,9 @@ pub struct ProbeReport {
     pub t0_ns: i64,
     /// Shortest gap stored, in ns (noise).
     pub threshold_ns: u64,
+    /// What it could not do, one sentence each.
+    #[serde(default)]
+    pub limits: Vec<String>,
     /// What the loop said at its end.
     pub result: LoopResult,
     /// Page faults in the window: minor, major.
@@ -107,6 +232,8 @@ pub struct ProbeReport {
     pub cpu_time_ns: u64,
     /// Peak resident memory, KiB.
     pub rss_kib: u64,
+    /// What the jobs were and what came of them (periodic).
+    pub jobs: Option<JobRecord>,
 }
 
 /// What a measuring loop says to the skeleton.

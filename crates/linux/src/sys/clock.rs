@@ -67,6 +67,21 @@ impl ClockId {
     }
 }
 
+/// CLOCK_MONOTONIC_RAW, ns: the clock source as it runs, without NTP. Nothing can be set to it.
+#[inline]
+pub fn raw_ns() -> i64 {
+    read(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// The state of time keeping, and the clock's state (`TIME_*`); changes nothing, so needs no privilege.
+pub fn adjtimex() -> io::Result<(i32, libc::timex)> {
+    // SAFETY: an all-zero timex is a valid one that asks for no change.
+    let mut time: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: `time` is valid for writing.
+    let state = unsafe { libc::adjtimex(&raw mut time) };
+    if state < 0 { Err(io::Error::last_os_error()) } else { Ok((state, time)) }
+}
+
 #[inline]
 fn read(id: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

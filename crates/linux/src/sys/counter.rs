@@ -65,6 +65,47 @@ pub fn read() -> u64 {
     ticks
 }
 
+/// The counter's frequency as the CPU tells, Hz (`CNTFRQ_EL0`).
+#[cfg(target_arch = "aarch64")]
+pub fn nominal_hz() -> Option<u64> {
+    let hz: u64;
+    // SAFETY: Linux lets user space read CNTFRQ_EL0 on every arm64 machine.
+    unsafe { core::arch::asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack)) };
+    (hz > 0).then_some(hz)
+}
+
+/// x86 measures it at boot.
+#[cfg(not(target_arch = "aarch64"))]
+pub fn nominal_hz() -> Option<u64> {
+    None
+}
+
+/// Cost of one RDTSCP, ns, where there is one. A hypervisor may trap it at a thousand times the cost, so only a handful are read.
+#[cfg(target_arch = "x86_64")]
+pub fn ordered_read_cost_ns() -> Option<f64> {
+    use core::arch::x86_64::{__cpuid, __rdtscp};
+    const RDTSCP: u32 = 1 << 27;
+    const READS: u32 = 4;
+    (__cpuid(0x8000_0001).edx & RDTSCP != 0).then(|| {
+        let batch = |_| {
+            let start = clock::now_ns();
+            for _ in 0..READS {
+                let mut cpu = 0;
+                // SAFETY: CPUID says that the CPU has it, and `cpu` is valid for writing.
+                std::hint::black_box(unsafe { __rdtscp(&raw mut cpu) });
+            }
+            (clock::now_ns() - start) as f64 / f64::from(READS)
+        };
+        (0..8).map(batch).fold(f64::INFINITY, f64::min)
+    })
+}
+
+/// arm64 has no such thing.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn ordered_read_cost_ns() -> Option<f64> {
+    None
+}
+
 /// Cost of one call of `read`, ns: the minimum over 20 batches of 1,000, so that an interruption of one batch does not count.
 pub fn batch_minimum_ns(mut read: impl FnMut()) -> f64 {
     const BATCH: u32 = 1000;

@@ -8,5 +8,6 @@ pub mod memory;
 pub mod perf;
 pub mod process;
 pub mod sched;
+pub mod schedclock;
 pub mod signals;
 pub mod spawn;

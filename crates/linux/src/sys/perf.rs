@@ -161,7 +161,11 @@ impl FromStr for Event {
         let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         let named = name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(letter);
         let known = raw.is_some() || KNOWN.contains(&name);
-        if named && known && name.len() <= 32 { Ok(Self { name: name.to_owned(), raw }) } else { Err(wrong()) }
+        if named && known && name.len() <= 32 {
+            Ok(Self { name: name.to_owned(), raw })
+        } else {
+            Err(wrong())
+        }
     }
 }
 
@@ -170,7 +174,9 @@ const TIMES: ReadFormat = ReadFormat::TOTAL_TIME_ENABLED.union(ReadFormat::TOTAL
 /// How this event can be counted here, or why not.
 pub fn usable(event: &Event) -> Result<Source, String> {
     if event.meaning().is_none() {
-        return Err("the kernel has no event of that name for this CPU; give its number as NAME=rHEX".to_owned());
+        return Err(
+            "the kernel has no event of that name for this CPU; give its number as NAME=rHEX".to_owned()
+        );
     }
     let open = |source| event.open(source, None, TIMES).map(|_| source);
     if event.is_software() {

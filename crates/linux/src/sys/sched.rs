@@ -71,6 +71,50 @@ pub fn effective() -> io::Result<Policy> {
     Ok(Policy { name: name(attr.policy as i32), priority: attr.priority, reservation })
 }
 
+/// The absolute deadline of the calling SCHED_DEADLINE thread, CLOCK_MONOTONIC ns. EINVAL on kernels before
+/// SCHED_GETATTR_FLAG_DL_DYNAMIC (6.19) and under any other policy.
+pub fn absolute_deadline_ns() -> io::Result<i64> {
+    const DL_DYNAMIC: u32 = 1;
+    let mut attr = SchedAttr::default();
+    // SAFETY: the kernel writes at most the stated size into `attr`.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attr, size_of::<SchedAttr>(), DL_DYNAMIC)
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(attr.deadline as i64)
+}
+
+/// Ends the job of a SCHED_DEADLINE thread: it sleeps until its next release (`sched(7)`).
+#[inline]
+pub fn yield_now() {
+    // SAFETY: takes nothing and cannot fail on Linux.
+    unsafe { libc::syscall(libc::SYS_sched_yield) };
+}
+
+/// Why the kernel refused a policy, in words that say what to do. `narrow`: the thread may run on a part of the CPUs only.
+pub fn refusal(policy: &Policy, error: &io::Error, narrow: bool) -> String {
+    match (policy.name.as_str(), error.raw_os_error()) {
+        ("SCHED_DEADLINE", Some(libc::EPERM)) if narrow => format!(
+            "{error}: SCHED_DEADLINE takes a thread only where it may run on all CPUs of its root domain, or is not given to this \
+             user; measure with --affinity none, on CPUs that isolcpus= took with --affinity set and all of them, or make the CPU a \
+             domain of its own, as `stillcore isolate apply --placement partition` does"
+        ),
+        ("SCHED_DEADLINE", Some(libc::EPERM)) => {
+            format!("{error}: SCHED_DEADLINE needs CAP_SYS_NICE, which no RLIMIT_RTPRIO stands in for")
+        }
+        ("SCHED_DEADLINE", Some(libc::EBUSY)) => format!(
+            "{error}: other threads have reserved what /proc/sys/kernel/sched_rt_runtime_us leaves to SCHED_DEADLINE in this root \
+             domain; ask for a shorter --runtime or a longer --period"
+        ),
+        ("SCHED_DEADLINE", Some(libc::EINVAL)) => format!(
+            "{error}: the period must lie within /proc/sys/kernel/sched_deadline_period_min_us and _max_us"
+        ),
+        _ => error.to_string(),
+    }
+}
+
 fn name(policy: i32) -> String {
     const SCHED_EXT: i32 = 7;
     let known = POLICIES.iter().find(|(_, number)| *number == policy);
@@ -111,6 +155,13 @@ pub fn affinity() -> io::Result<Cpus> {
         return Err(io::Error::last_os_error());
     }
     Ok((0..mask.len() as u32 * 64).filter(|cpu| mask[*cpu as usize / 64] >> (cpu % 64) & 1 == 1).collect())
+}
+
+/// The CPU that the calling thread is on at this moment.
+#[inline]
+pub fn current_cpu() -> u32 {
+    // SAFETY: takes nothing; the vDSO answers where there is one.
+    u32::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0)
 }
 
 /// The calling thread's id: what a trace calls its pid.

@@ -1,0 +1,305 @@
+//! `stillcore measure ipi`: how long one CPU takes to make a thread run on another.
+
+use super::Common;
+use super::carry_out::{Outcome, carry_out};
+use super::schedule::{PolicyName, Schedule};
+use super::table::{ending, json, quantile, table, time};
+use crate::args::duration;
+use crate::run::place::{Asked, Place};
+use analysis::ipi::{METHODS, Way};
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use linux::measure::ipi::{IpiSpec, Method};
+use linux::measure::spec::{ProbeSpec, Task};
+use linux::sys::sched;
+use linux::sys::signals::EndSignals;
+use model::run::Run;
+use model::{Cpus, Error, samples_file};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// As `measure wakeup`, so that the two can be compared.
+const PRIORITY: u32 = 99;
+/// Where no CPU is left for anything else, below the kernel's own real-time threads.
+const CROWDED_PRIORITY: u32 = 49;
+/// Wake-ups of a pair and method that are stored and not counted.
+const WARM_UP: u32 = 5;
+
+/// Arguments of `measure ipi`.
+#[derive(Debug, Args)]
+pub(crate) struct IpiArgs {
+    /// What all measurements take.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Pairs FROM:TO to measure, such as 0:2,1:3 [default: all pairs of --cpus; without that, of all CPUs].
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = pair, conflicts_with = "cpus")]
+    pub(crate) pairs: Vec<(u32, u32)>,
+    /// Ways to wake, such as futex,spin.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "futex,eventfd,pipe,signal,spin"
+    )]
+    pub(crate) methods: Vec<MethodName>,
+    /// Wake-ups of each pair by each method.
+    #[arg(long, short = 'n', default_value_t = 500, value_name = "N", value_parser = clap::value_parser!(u32).range(20..=1_000_000))]
+    pub(crate) count: u32,
+    /// Distance of wake-ups: so long may the target sleep.
+    #[arg(long, short, default_value = "1ms", value_name = "TIME", value_parser = duration)]
+    pub(crate) interval: Duration,
+    /// What the CPUs do otherwise: idle, or busy with an ordinary task.
+    #[arg(long, default_value = "idle", value_name = "HOW")]
+    pub(crate) target: Target,
+    /// How threads are scheduled.
+    #[command(flatten)]
+    pub(crate) schedule: Schedule,
+}
+
+/// What a target CPU does otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// Nothing.
+    Idle,
+    /// A SCHED_OTHER task spins on it.
+    Busy,
+}
+
+/// The methods that can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodName {
+    /// A futex.
+    Futex,
+    /// An eventfd.
+    Eventfd,
+    /// A pipe.
+    Pipe,
+    /// A signal that is waited for.
+    Signal,
+    /// Shared memory that the target reads all the time: the floor.
+    Spin,
+}
+
+impl MethodName {
+    fn method(self) -> Method {
+        match self {
+            Self::Futex => Method::Futex,
+            Self::Eventfd => Method::Eventfd,
+            Self::Pipe => Method::Pipe,
+            Self::Signal => Method::Signal,
+            Self::Spin => Method::Spin,
+        }
+    }
+}
+
+fn pair(text: &str) -> Result<(u32, u32), String> {
+    let wrong = || format!("{text:?} is no pair; expected FROM:TO, two different CPUs, such as 0:2");
+    let (from, to) = text.split_once(':').ok_or_else(wrong)?;
+    let (from, to) = (from.parse().map_err(|_| wrong())?, to.parse().map_err(|_| wrong())?);
+    if from == to || from > model::cpus::MAX_CPU || to > model::cpus::MAX_CPU {
+        Err(wrong())
+    } else {
+        Ok((from, to))
+    }
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &IpiArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    check(args)?;
+    let place = place(args)?;
+    let probes = probes(args, &place)?;
+    let outcome = carry_out(&place, &args.common, probes, signals)?;
+    let ways = ways(&outcome)?;
+    if args.common.json {
+        let mut value = json(&outcome, "stillcore.measure-ipi/1");
+        value["threads"] = serde_json::to_value(&outcome.run.probes)?;
+        value["pairs"] = serde_json::to_value(&ways)?;
+        let [sent, received, lost] = accounts(&outcome.run);
+        value["accounts"] = serde_json::json!({ "sent": sent, "received": received, "lost": lost });
+        println!("{value}");
+    } else {
+        print!("{}", text(args, &outcome, &ways));
+    }
+    Ok(u8::from(outcome.interrupted.is_some()))
+}
+
+fn check(args: &IpiArgs) -> Result<(), Error> {
+    let refuse = |option: &str, found: String, expected: &str| {
+        Err(Error::invalid(option.to_owned(), found, expected.to_owned()))
+    };
+    if args.interval < Duration::from_micros(50) || args.interval > Duration::from_secs(1) {
+        return refuse("--interval", format!("{:?}", args.interval), "50us to 1s");
+    }
+    if args.schedule.policy == PolicyName::Deadline {
+        return refuse(
+            "--policy",
+            "deadline".to_owned(),
+            "fifo, rr or other: a reservation begins anew at each wake-up",
+        );
+    }
+    Ok(())
+}
+
+/// The CPUs of the pairs; else those asked for; else all.
+fn place(args: &IpiArgs) -> anyhow::Result<Place> {
+    let named = match (&args.common.cpus, args.pairs.is_empty()) {
+        (Some(cpus), _) => cpus.clone(),
+        (None, false) => args.pairs.iter().flat_map(|(from, to)| [*from, *to]).collect(),
+        (None, true) => sched::affinity()?,
+    };
+    if named.len() < 2 {
+        return Err(Error::invalid("--cpus", named.to_string(), "two CPUs at least").into());
+    }
+    let asked =
+        Asked { cpus: Some(&named), state: args.common.state.as_deref(), all_cpus: true, ..Asked::default() };
+    Place::resolve(&asked)
+}
+
+/// One probe a target, each with a turn of its own.
+fn probes(args: &IpiArgs, place: &Place) -> Result<Vec<ProbeSpec>, Error> {
+    let crowded = place.housekeeping == place.machine.topology.online;
+    let policy = args.schedule.policy(args.interval, if crowded { CROWDED_PRIORITY } else { PRIORITY })?;
+    let mut senders: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    if args.pairs.is_empty() {
+        for to in place.measured.iter() {
+            senders.insert(to, place.measured.iter().filter(|from| *from != to).collect());
+        }
+    } else {
+        for (from, to) in &args.pairs {
+            senders.entry(*to).or_default().insert(*from);
+        }
+    }
+    let mut methods: Vec<Method> = args.methods.iter().map(|method| method.method()).collect();
+    methods.sort_by_key(|method| method.code());
+    methods.dedup();
+    let interval_ns = args.interval.as_nanos() as i64;
+    let mut offset_ns = 0;
+    let mut probes = Vec::new();
+    for ((to, from), thread) in senders.into_iter().zip(0..) {
+        let turn_ns = turn_ns(from.len(), methods.len(), args.count, interval_ns);
+        probes.push(ProbeSpec {
+            thread,
+            cpus: Cpus::one(to),
+            policy: policy.clone(),
+            timer_slack_ns: args.schedule.timer_slack.as_nanos() as u64,
+            duration_ns: offset_ns + turn_ns,
+            task: Task::Ipi(IpiSpec {
+                from: from.into_iter().collect(),
+                methods: methods.clone(),
+                count: args.count + WARM_UP,
+                warm_up: WARM_UP,
+                interval_ns,
+                busy: args.target == Target::Busy,
+                offset_ns,
+            }),
+        });
+        offset_ns += turn_ns;
+    }
+    Ok(probes)
+}
+
+/// Long enough for wake-ups that take a quarter of their distance. A target whose turn is over begins no further wake-up, so that no two
+/// pairs run at a time.
+fn turn_ns(senders: usize, methods: usize, count: u32, interval_ns: i64) -> i64 {
+    const SET_UP_NS: i64 = 60_000_000;
+    let one = interval_ns * i64::from(count + WARM_UP) * 5 / 4;
+    senders as i64 * (methods as i64 * one + SET_UP_NS) + SET_UP_NS
+}
+
+fn ways(outcome: &Outcome) -> anyhow::Result<Vec<Way>> {
+    let mut all = Vec::new();
+    for record in &outcome.run.probes {
+        let path = outcome.dir.join(&record.file);
+        let (_, samples) = samples_file::read(&path)?;
+        let columns = samples_file::read_columns(&path)?;
+        all.extend(analysis::ipi::ways(record, &samples, &columns).context("the run cannot be read back")?);
+    }
+    Ok(all)
+}
+
+/// Wake-ups sent, received, lost.
+fn accounts(run: &Run) -> [u64; 3] {
+    let sum = |of: fn(&model::run::ProbeRecord) -> u64| run.probes.iter().map(of).sum();
+    [sum(|probe| probe.released), sum(|probe| probe.samples), sum(|probe| probe.missed + probe.ring_lost)]
+}
+
+fn text(args: &IpiArgs, outcome: &Outcome, ways: &[Way]) -> String {
+    let policy = outcome.run.probes.first().map(|probe| &probe.policy_effective);
+    let policy = policy.map_or_else(String::new, |policy| format!("{} {}", policy.name, policy.priority));
+    let target = if args.target == Target::Busy { "busy" } else { "idle" };
+    let mut text = format!(
+        "wake-ups of one CPU by another: median (min); {policy}, {target} CPUs, one every {}\n",
+        report::format::ns(args.interval.as_nanos() as i64)
+    );
+    for method in METHODS {
+        let ours: Vec<&Way> = ways.iter().filter(|way| way.method == method).collect();
+        if !ours.is_empty() {
+            text += &matrix(method, &ours);
+        }
+    }
+    let worst = ways.iter().max_by_key(|way| way.bound_ns);
+    if let Some(way) = worst {
+        let _ = writeln!(
+            text,
+            "counters of two CPUs: {} apart at most, known to {} at worst (CPUs {} and {})",
+            time(ways.iter().map(|way| way.offset_ns.abs()).max()),
+            time(Some(way.bound_ns)),
+            way.from,
+            way.to
+        );
+    }
+    if ways.iter().any(|way| way.half_round_trip) {
+        text +=
+            "~: half of the round trip, because the counters' offset is known too vaguely for the one way\n";
+    }
+    let [sent, received, lost] = accounts(&outcome.run);
+    let asked = ways.iter().filter(|way| way.method != "spin").map(|way| way.figures.n).sum::<u64>();
+    let slept: u64 = ways.iter().map(|way| way.slept).sum();
+    let _ = writeln!(
+        text,
+        "sent {sent} = received {received} + lost {lost}; the target slept before {slept} of {asked}"
+    );
+    text + &ending(outcome)
+}
+
+/// Senders down, targets across; as a list where the table would be too wide for a page.
+fn matrix(method: &str, ways: &[&Way]) -> String {
+    const WIDEST: usize = 5;
+    let cell = |way: &Way| {
+        let mark = if way.half_round_trip { "~" } else { "" };
+        format!("{mark}{} ({})", time(quantile(&way.figures.quantiles, 0.5)), time(way.figures.min_ns))
+    };
+    let to: BTreeSet<u32> = ways.iter().map(|way| way.to).collect();
+    if to.len() > WIDEST {
+        let row = |way: &&Way| {
+            let figures = &way.figures;
+            let p99 = time(quantile(&figures.quantiles, 0.99));
+            vec![format!("{} > {}", way.from, way.to), cell(way), p99, time(figures.observed_max_ns)]
+        };
+        return table(&[method, "median (min)", "p99", "observed max"], ways.iter().map(row).collect());
+    }
+    let from: BTreeSet<u32> = ways.iter().map(|way| way.from).collect();
+    let row = |from: u32| {
+        let of = |to: &u32| ways.iter().find(|way| way.from == from && way.to == *to);
+        let cells = to.iter().map(|to| of(to).map_or_else(|| "-".to_owned(), |way| cell(way)));
+        std::iter::once(format!("from {from}")).chain(cells).collect()
+    };
+    let head: Vec<String> =
+        std::iter::once(method.to_owned()).chain(to.iter().map(|to| format!("to {to}"))).collect();
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    table(&head, from.into_iter().map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_two_different_cpus() {
+        assert_eq!(pair("0:2"), Ok((0, 2)));
+        for wrong in ["", "0", "0:", ":1", "1:1", "0:2:3", "-1:2", "0:99999999"] {
+            assert!(pair(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! `stillcore measure overheads`: what the kernel's own work costs, in the form schedulability analysis takes.
+
+use super::Common;
+use super::carry_out::{Outcome, carry_out, place};
+use super::schedule::{PolicyName, Schedule};
+use super::table::{ending, json, quantile, table, time};
+use crate::run::place::Place;
+use analysis::overheads::{Accounting, Overheads, Take, accounting, overheads};
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use linux::measure::overheads::OverheadsSpec;
+use linux::measure::spec::{ProbeSpec, Task};
+use linux::sys::signals::EndSignals;
+use model::{Cpus, Error, samples_file};
+use report::format;
+use serde_json::json;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Above most real-time threads, below what must not wait for a busy loop.
+const PRIORITY: u32 = 80;
+/// The first sample of each term is stored and not counted.
+const WARM_UP: u32 = 1;
+/// How long the loop looks for ticks: less than what real-time throttling leaves of a second.
+const GAPS_NS: i64 = 700_000_000;
+/// A window that this is too short for ends with what it has: nothing here takes as long.
+const LONGEST_NS: i64 = 60_000_000_000;
+
+/// Arguments of `measure overheads`.
+#[derive(Debug, Args)]
+pub(crate) struct OverheadsArgs {
+    /// What all measurements take. Exactly one CPU is measured: the first of --cpus.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Samples of each term.
+    #[arg(long, short = 'n', default_value_t = 1200, value_name = "N", value_parser = clap::value_parser!(u32).range(20..=100_000))]
+    pub(crate) count: u32,
+    /// Samples of the cache terms for each working set.
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(20..=10_000))]
+    pub(crate) cache_count: u32,
+    /// Working sets for the cache terms: bytes, K or M; rounded up to a power of two.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "4K,16K,32K,64K,256K,1M,4M", value_parser = size)]
+    pub(crate) sizes: Vec<u64>,
+    /// The other CPU for interprocessor interrupts and migration [default: the highest housekeeping CPU].
+    #[arg(long, value_name = "CPU")]
+    pub(crate) partner: Option<u32>,
+    /// What stands for a distribution in the object for schedulability analysis.
+    #[arg(long, default_value = "max", value_name = "WHAT")]
+    pub(crate) take: TakeName,
+    /// How threads are scheduled.
+    #[command(flatten)]
+    pub(crate) schedule: Schedule,
+}
+
+/// The statistics that can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TakeName {
+    /// The median.
+    Median,
+    /// The 99th percentile.
+    P99,
+    /// The observed maximum.
+    Max,
+}
+
+impl TakeName {
+    fn take(self) -> Take {
+        match self {
+            Self::Median => Take::Median,
+            Self::P99 => Take::P99,
+            Self::Max => Take::Max,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Median => "medians",
+            Self::P99 => "99th percentiles",
+            Self::Max => "observed maxima",
+        }
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is no size; expected 64 bytes to 64M, such as 256K");
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&text[..at], 1 << 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 1 << 20),
+        _ => (text, 1),
+    };
+    let bytes = digits.parse::<u64>().map_err(|_| wrong())?.saturating_mul(unit).max(1);
+    let bytes = bytes.checked_next_power_of_two().ok_or_else(wrong)?;
+    if (64..=64 << 20).contains(&bytes) { Ok(bytes) } else { Err(wrong()) }
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &OverheadsArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    if args.schedule.policy == PolicyName::Deadline {
+        let expected = "fifo, rr or other: a reservation would end in the middle of a term";
+        return Err(Error::invalid("--policy", "deadline", expected).into());
+    }
+    let mut place = place(&args.common, false)?;
+    let cpu = place.measured.iter().next().context("there is no CPU to measure")?;
+    place.measured = Cpus::one(cpu);
+    let partner = partner(args, &place, cpu)?;
+    let probe = ProbeSpec {
+        thread: 0,
+        cpus: Cpus::one(cpu),
+        policy: args.schedule.policy(Duration::from_secs(1), PRIORITY)?,
+        timer_slack_ns: args.schedule.timer_slack.as_nanos() as u64,
+        duration_ns: LONGEST_NS,
+        task: Task::Overheads(OverheadsSpec {
+            count: args.count + WARM_UP,
+            cache_count: args.cache_count + WARM_UP,
+            bytes: args.sizes.clone(),
+            partner,
+            gaps_ns: GAPS_NS,
+        }),
+    };
+    let outcome = carry_out(&place, &args.common, vec![probe], signals)?;
+    let record = outcome.run.probes.first().context("the probe left no record")?;
+    let path = outcome.dir.join(&record.file);
+    let (_, samples) = samples_file::read(&path)?;
+    let columns = samples_file::read_columns(&path)?;
+    let told = overheads(record, &samples, &columns).context("the run cannot be read back")?;
+    let given = accounting(&told, args.take.take());
+    if args.common.json {
+        let mut value = json(&outcome, "stillcore.measure-overheads/1");
+        value["threads"] = json!([record]);
+        value["cpu"] = cpu.into();
+        value["partner"] = partner.into();
+        value["tick_period_ns"] = told.tick_period_ns.into();
+        value["terms"] = serde_json::to_value(&told.terms)?;
+        value["taken"] = args.take.words().into();
+        value["overheads_ns"] = serde_json::to_value(&given)?;
+        println!("{value}");
+    } else {
+        print!("{}", text(args, &outcome, &told, &given));
+    }
+    Ok(u8::from(outcome.interrupted.is_some()))
+}
+
+fn partner(args: &OverheadsArgs, place: &Place, cpu: u32) -> Result<Option<u32>, Error> {
+    let Some(asked) = args.partner else {
+        return Ok(place.housekeeping.iter().filter(|other| *other != cpu).last());
+    };
+    if asked == cpu || !place.machine.topology.online.contains(asked) {
+        let expected = format!("an online CPU other than {cpu}");
+        return Err(Error::invalid("--partner", asked.to_string(), expected));
+    }
+    Ok(Some(asked))
+}
+
+fn text(args: &OverheadsArgs, outcome: &Outcome, told: &Overheads, given: &Accounting) -> String {
+    let first = outcome.run.probes.first();
+    let mut text = first.map_or_else(String::new, |probe| {
+        format!(
+            "what the kernel's work costs on CPU {}; {} {}\n",
+            probe.cpu, probe.policy_effective.name, probe.policy_effective.priority
+        )
+    });
+    let rows = told.terms.iter().map(|term| {
+        let figures = &term.figures;
+        vec![
+            term.term.clone(),
+            if term.bytes > 0 { format::kib(term.bytes.div_ceil(1024)) } else { String::new() },
+            format::count(figures.n),
+            time(Some(term.subtracted_ns)),
+            time(figures.min_ns),
+            time(quantile(&figures.quantiles, 0.5)),
+            time(quantile(&figures.quantiles, 0.9)),
+            time(quantile(&figures.quantiles, 0.99)),
+            time(figures.observed_max_ns),
+        ]
+    });
+    let head = ["term", "bytes", "n", "subtracted", "min", "p50", "p90", "p99", "observed max"];
+    text += &table(&head, rows.collect());
+    match told.tick_period_ns {
+        Some(period) => drop(writeln!(text, "tick: gaps at a distance of {}", format::ns(period))),
+        None => text += "tick: no gaps at the distance of a tick\n",
+    }
+    let given = serde_json::to_string(given).unwrap_or_default();
+    let _ = writeln!(
+        text,
+        "for schedulability analysis ({}, ns; null: not measured, or too few samples for this):\n{given}",
+        args.take.words()
+    );
+    text + &ending(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_two() {
+        assert_eq!(size("4K"), Ok(4096));
+        assert_eq!(size("3M"), Ok(4 << 20));
+        for wrong in ["", "K", "-4K", "65M", "4G", "0x10", "99999999999999999999"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

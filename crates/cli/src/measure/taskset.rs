@@ -1,0 +1,266 @@
+//! `stillcore measure taskset`: a task set on one core, its measured response times beside the calculated ones.
+//!
+//! The experiment of R. Delgado and B. W. Choi, IEEE Access 8, 2020, section V: tasks of fixed priorities, all released together, each
+//! burning its execution time.
+
+mod set;
+
+use super::Common;
+use super::carry_out::{Outcome, carry_out, place};
+use super::table::{ending, json, table, time};
+use crate::args::duration;
+use crate::run::place::Place;
+use analysis::taskset::{Asked, Job, Spread, TaskFigures, figures};
+use clap::{Args, ValueEnum};
+use linux::measure::spec::{Burn, ProbeSpec, Task, TasksetSpec};
+use linux::sys::signals::EndSignals;
+use model::run::ProbeRecord;
+use model::sample::Policy;
+use model::{Cpus, Error, samples_file, store};
+use report::format;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// File of the run directory with the set and its figures.
+const FILE: &str = "taskset.json";
+/// Timer slack where real-time policies are refused, ns: the least there is.
+const TIMER_SLACK_NS: u64 = 1;
+
+/// Arguments of `measure taskset`.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("set").required(true).args(["tasks", "file"])))]
+pub(crate) struct TasksetArgs {
+    /// What all measurements take.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The tasks as T:C:PRIORITY in milliseconds, such as 10:3:99,20:5:80,40:10:50; without priorities the
+    /// shortest period has the highest.
+    #[arg(long, value_name = "T:C:P,...")]
+    pub(crate) tasks: Option<String>,
+    /// Read the tasks from a TOML or JSON file, which can also give names, deadlines and offsets.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// How long to measure.
+    #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// What an execution time is burnt by.
+    #[arg(long, default_value = "cputime", value_name = "HOW")]
+    pub(crate) burn: BurnName,
+    /// Length of a slot of wall-clock time.
+    #[arg(long, default_value = "1ms", value_name = "TIME", value_parser = duration)]
+    pub(crate) slot: Duration,
+}
+
+/// The ways to burn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BurnName {
+    /// CPU time of the task: a job that was preempted has executed all the same.
+    Cputime,
+    /// Slots of wall-clock time, as the paper does: a job that is preempted inside a slot executes less.
+    Slots,
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &TasksetArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    let tasks = match (&args.tasks, &args.file) {
+        (Some(words), _) => set::from_words(words)?,
+        (None, Some(path)) => set::from_file(path)?,
+        (None, None) => Vec::new(),
+    };
+    check(args, &tasks)?;
+    let bounds =
+        set::bounds(&tasks).map_err(|error| Error::invalid("the task set", error, "times in range"))?;
+    let place = one_cpu(args, &tasks)?;
+    let probes = tasks.iter().zip(0..).map(|(task, thread)| spec(args, &place, task, thread)).collect();
+    let outcome = carry_out(&place, &args.common, probes, signals)?;
+    let rows = outcome.run.probes.iter().zip(&tasks).zip(&bounds);
+    let rows = rows.map(|((record, task), &bound)| measured(&outcome.dir, record, task.clone(), bound));
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let mut answer = json(&outcome, "stillcore.measure-taskset/1");
+    answer["tasks"] = rows.iter().map(Row::json).collect();
+    answer["burn"] = if args.burn == BurnName::Slots { "slots" } else { "cputime" }.into();
+    answer["utilization"] = set::utilization(&tasks).into();
+    answer["schedulable"] = bounds.iter().all(Option::is_some).into();
+    store::write_json(&outcome.dir.join(FILE), &answer)?;
+    if args.common.json {
+        println!("{answer}");
+    } else {
+        print!("{}", text(args, &outcome, &rows));
+    }
+    let too_late = rows.iter().any(|row| row.figures.late + row.figures.missed > 0);
+    Ok(if outcome.interrupted.is_some() { 1 } else { 2 * u8::from(too_late) })
+}
+
+fn check(args: &TasksetArgs, tasks: &[set::Task]) -> Result<(), Error> {
+    let refuse = |option: &str, found: Duration, expected: &str| {
+        Err(Error::invalid(option.to_owned(), format!("{found:?}"), expected.to_owned()))
+    };
+    let longest = tasks.iter().map(|task| task.offset_ns + 2 * task.period_ns).max().unwrap_or(0);
+    if args.duration < Duration::from_nanos(longest) {
+        return refuse("--duration", args.duration, "room for two releases of every task");
+    }
+    if args.duration > Duration::from_secs(7 * 86400) {
+        return refuse("--duration", args.duration, "at most 168h");
+    }
+    if args.slot < Duration::from_micros(1) || args.slot > Duration::from_secs(1) {
+        return refuse("--slot", args.slot, "1us to 1s");
+    }
+    Ok(())
+}
+
+/// The place, with one measured CPU: the one asked for, else the last of those that would be measured.
+fn one_cpu(args: &TasksetArgs, tasks: &[set::Task]) -> anyhow::Result<Place> {
+    if let Some(cpus) = args.common.cpus.as_ref().filter(|cpus| cpus.len() != 1) {
+        return Err(Error::invalid("--cpus", cpus, "one CPU: the tasks share it").into());
+    }
+    let mut place = place(&args.common, false)?;
+    place.measured = place.measured.iter().last().map(Cpus::one).unwrap_or_default();
+    let asked = set::utilization(tasks);
+    let limits = &place.machine.limits;
+    // -1 as the runtime: no throttling.
+    let allowed = match (limits.rt_runtime_us, limits.rt_period_us) {
+        (Some(runtime), Some(period)) if runtime >= 0 && period > 0 => Some(runtime as f64 / period as f64),
+        _ => None,
+    };
+    match allowed {
+        None if asked >= 1.0 => {
+            let what = format!("the tasks ask for {asked:.3} of the CPU, and real-time throttling is off");
+            return Err(Error::invalid("the task set", what, "less than 1, so that the machine stays alive").into());
+        }
+        Some(allowed) if asked >= allowed => place.limits.push(format!(
+            "the tasks ask for {asked:.3} of the CPU, and real-time throttling leaves them {allowed:.3}: responses include being throttled"
+        )),
+        _ => {}
+    }
+    Ok(place)
+}
+
+fn spec(args: &TasksetArgs, place: &Place, task: &set::Task, thread: u32) -> ProbeSpec {
+    let burn = match args.burn {
+        BurnName::Slots => Burn::Slots { slot_ns: args.slot.as_nanos() as i64 },
+        BurnName::Cputime => Burn::CpuTime,
+    };
+    ProbeSpec {
+        thread,
+        cpus: place.measured.clone(),
+        policy: Policy::fifo(task.priority),
+        timer_slack_ns: TIMER_SLACK_NS,
+        duration_ns: args.duration.as_nanos() as i64,
+        task: Task::Taskset(TasksetSpec {
+            period_ns: task.period_ns as i64,
+            offset_ns: task.offset_ns as i64,
+            cost_ns: task.cost_ns as i64,
+            burn,
+        }),
+    }
+}
+
+/// A task, what theory says of it, and what was measured.
+struct Row {
+    task: set::Task,
+    bound_ns: Option<u64>,
+    released: u64,
+    served: u64,
+    ring_lost: u64,
+    figures: TaskFigures,
+}
+
+fn measured(dir: &Path, record: &ProbeRecord, task: set::Task, bound_ns: Option<u64>) -> Result<Row, Error> {
+    let path = dir.join(&record.file);
+    let (_, samples) = samples_file::read(&path)?;
+    let columns = samples_file::read_columns(&path)?;
+    let column =
+        |name: &str| columns.iter().find(|(own, _)| own == name).map_or(&[][..], |(_, values)| values);
+    let (starts, ends) = (column("start_ns"), column("end_ns"));
+    let rest = column("cpu_ns").iter().zip(column("preemptions"));
+    let jobs: Vec<Job> = starts
+        .iter()
+        .zip(ends)
+        .zip(rest)
+        .map(|((&start_ns, &end_ns), (&cpu_ns, &preemptions))| Job { start_ns, end_ns, cpu_ns, preemptions })
+        .collect();
+    let asked = Asked {
+        period_ns: task.period_ns as i64,
+        deadline_ns: task.deadline_ns as i64,
+        cost_ns: task.cost_ns as i64,
+    };
+    let figures = figures(&samples, &jobs, asked, record.missed);
+    let (served, ring_lost) = (record.samples, record.ring_lost);
+    Ok(Row { task, bound_ns, released: record.released, served, ring_lost, figures })
+}
+
+impl Row {
+    fn json(&self) -> Value {
+        json!({
+            "task": self.task,
+            "calculated_response_ns": self.bound_ns,
+            "released": self.released,
+            "served": self.served,
+            "missed": self.figures.missed,
+            "ring_lost": self.ring_lost,
+            "figures": self.figures,
+        })
+    }
+}
+
+fn text(args: &TasksetArgs, outcome: &Outcome, rows: &[Row]) -> String {
+    let how = match args.burn {
+        BurnName::Cputime => "CPU time".to_owned(),
+        BurnName::Slots => format!("slots of {} of wall-clock time", format::ns(args.slot.as_nanos() as i64)),
+    };
+    let policy = outcome.run.probes.first().map_or("", |probe| &probe.policy_effective.name);
+    let mut text = format!(
+        "task set on CPU {}, {policy}, burning {how}, {:?}\n\nresponse from the release, beside the calculated R\n",
+        outcome.run.measured_cpus, args.duration
+    );
+    let head =
+        ["task", "prio", "T", "C", "R", "mean", "min", "observed max", "jobs", "late", "missed", "preempted"];
+    let ours = rows.iter().map(|Row { task, bound_ns, figures, .. }| {
+        vec![
+            task.name.clone(),
+            task.priority.to_string(),
+            time(Some(task.period_ns as i64)),
+            time(Some(task.cost_ns as i64)),
+            bound_ns.map_or_else(|| "> D".to_owned(), |ns| format::ns(ns as i64)),
+            mean(&figures.response),
+            time(figures.response.min_ns),
+            time(figures.response.observed_max_ns),
+            format::count(figures.jobs),
+            format::count(figures.late),
+            format::count(figures.missed),
+            format::count(figures.preemptions),
+        ]
+    });
+    text += &table(&head, ours.collect());
+    text += "\nfrom start to start and from start to end, as in IEEE Access 8 (2020), Table 7\n";
+    let head =
+        ["task", "P mean", "P max", "P min", "P sd", "R mean", "R max", "R min", "R sd", "J mean", "J max"];
+    let theirs = rows.iter().map(|Row { task, figures: told, .. }| {
+        let mut row = vec![task.name.clone()];
+        for spread in [&told.period, &told.response_from_start] {
+            row.extend([mean(spread), time(spread.observed_max_ns), time(spread.min_ns), sd(spread)]);
+        }
+        row.extend([mean(&told.jitter), time(told.jitter.observed_max_ns)]);
+        row
+    });
+    text += &table(&head, theirs.collect());
+    let short: u64 = rows.iter().map(|row| row.figures.under_executed).sum();
+    if args.burn == BurnName::Slots && short > 0 {
+        let _ = writeln!(
+            text,
+            "{short} jobs used less CPU time than their C: what preempted them ran inside their slots"
+        );
+    }
+    text + "\nlate: ended behind the deadline; missed: never served; the first job of each task is left out\n"
+        + &ending(outcome)
+}
+
+fn mean(spread: &Spread) -> String {
+    if spread.n == 0 { "-".to_owned() } else { format::ns_f(spread.mean_ns) }
+}
+
+fn sd(spread: &Spread) -> String {
+    if spread.n < 2 { "-".to_owned() } else { format::ns_f(spread.sd_ns) }
+}

@@ -1,0 +1,70 @@
+//! `stillcore measure taskset` on this machine: accounts and structure, no times.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use model::samples_file;
+use serde_json::Value;
+use support::{Place, assert_refused, read_json, stillcore, text};
+
+fn order(place: &Place, arguments: &[&str]) -> std::process::Command {
+    let mut command = stillcore(&["measure", "taskset", "--json", "--quiet"]);
+    command.arg("--state").arg(place.state()).arg("--out").arg(place.path("run")).args(arguments);
+    command
+}
+
+#[test]
+fn every_release_is_accounted_for_and_every_job_is_whole() {
+    for burn in ["cputime", "slots"] {
+        let place = Place::new();
+        let tasks = ["--tasks", "10:1:60,20:2:50,40:4:40", "--duration", "1s", "--burn", burn];
+        let output = order(&place, &tasks).output().unwrap();
+        // A busy machine may miss a deadline; that is exit 2.
+        assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output.stderr));
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer, read_json(&place.path("run/taskset.json")));
+        let tasks = answer["tasks"].as_array().unwrap();
+        let released: Vec<_> = tasks.iter().map(|task| task["released"].as_u64().unwrap()).collect();
+        assert_eq!(released, [100, 50, 25]);
+        let bounds: Vec<_> =
+            tasks.iter().map(|task| task["calculated_response_ns"].as_u64().unwrap()).collect();
+        assert_eq!(bounds, [1_000_000, 3_000_000, 7_000_000]);
+        for (task, thread) in tasks.iter().zip(answer["threads"].as_array().unwrap()) {
+            let number = |name: &str| task[name].as_u64().unwrap();
+            assert_eq!(number("released"), number("served") + number("missed") + number("ring_lost"));
+            let file = place.path("run").join(thread["record"]["file"].as_str().unwrap());
+            let (_, samples) = samples_file::read(&file).unwrap();
+            let columns = samples_file::read_columns(&file).unwrap();
+            let names: Vec<_> = columns.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, ["start_ns", "end_ns", "cpu_ns", "preemptions"]);
+            assert_eq!(samples.len() as u64, number("served"));
+            let cost = task["task"]["cost_ns"].as_i64().unwrap();
+            for (row, sample) in samples.iter().enumerate() {
+                let [start, end, cpu] = [0, 1, 2].map(|column: usize| columns[column].1[row]);
+                assert!(sample.t_ns <= start && start < end && sample.value_ns == end - sample.t_ns);
+                assert!(burn == "slots" || cpu >= cost, "{cpu} of {cost} ns");
+                assert!(burn == "cputime" || end - start >= cost);
+            }
+        }
+        assert_eq!(place.leftovers(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_is_no_task_set_is_refused_before_anything_is_written() {
+    for (arguments, expected) in [
+        (&["--tasks", "10:11:50"][..], "at most its period"),
+        (&["--tasks", "ten:3:50"][..], "milliseconds"),
+        (&["--tasks", "10:3:50", "--cpus", "0-1"][..], "one CPU"),
+        (&["--file", "/nonexistent.toml"][..], "/nonexistent.toml"),
+        (&["--tasks", "1000:3:50", "--duration", "1s"][..], "two releases"),
+        (&[][..], "--tasks"),
+    ] {
+        let place = Place::new();
+        let mut command = stillcore(&["measure", "taskset"]);
+        command.arg("--state").arg(place.state()).arg("--out").arg(place.path("run")).args(arguments);
+        assert_refused(&command.output().unwrap(), &[expected]);
+        assert!(!place.path("run").exists());
+    }
+}
