@@ -326,6 +326,30 @@ fn a_torn_last_line_is_a_change_that_was_never_made() {
     assert_eq!(place.values(), old);
 }
 
+#[test]
+fn a_damaged_journal_is_kept_and_told() {
+    let old = ["0".to_owned(), "1".to_owned()];
+    let place = Place::new(&old);
+    place.apply(&place.plan(&["5".to_owned(), "6".to_owned()]), &mut live()).unwrap();
+    let journal = place.state().join("isolation.jsonl");
+    let whole = fs::read_to_string(&journal).unwrap();
+    let of_first: Vec<_> = whole.lines().filter(|line| line.contains("setting0")).collect();
+    let damaged = whole.replace("setting0", "settingO");
+    assert!(!of_first.is_empty() && damaged != whole);
+    fs::write(&journal, &damaged).unwrap();
+    let reverted = place.undo(&mut live());
+    assert!(reverted.failed[0].contains("are damaged"), "{reverted:?}");
+    assert_eq!(place.values(), ["5", "1"], "what can be read is undone");
+    assert!(journal.exists());
+    let headless = whole.lines().skip(1).collect::<Vec<_>>().join("\n");
+    fs::write(&journal, headless).unwrap();
+    let error = revert(Standing::open(&place.state()).unwrap(), &mut live()).unwrap_err().to_string();
+    assert!(error.contains("first line cannot be read"), "{error}");
+    fs::write(&journal, whole).unwrap();
+    place.undo(&mut live());
+    assert_eq!(place.values(), old);
+}
+
 /// A second call that stops takes back its own changes and leaves those of the first.
 #[test]
 fn a_call_that_stops_leaves_what_stood_before_it() {

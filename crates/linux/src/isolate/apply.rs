@@ -69,7 +69,8 @@ pub fn apply(
     observer: &mut Observer<'_>,
 ) -> Result<Applied, Error> {
     let mut work = Work { standing, settings, observer, done: Applied::default() };
-    if work.standing.found()?.is_none() {
+    let begins = work.standing.found()?.is_none();
+    if begins {
         work.standing.begin(head)?;
     }
     let mut occupied = None;
@@ -93,13 +94,14 @@ pub fn apply(
         }
     }
     drop(occupied);
-    work.note_kept()?;
     if !plan.isolated.is_empty() {
         work.strays(&plan.isolated, &plan.housekeeping)?;
-        if !work.done.applied.is_empty() {
+        // Later calls find work there that must not be disturbed.
+        if begins && !work.done.applied.is_empty() {
             drop(work.settings.occupy(&plan.isolated));
         }
     }
+    work.note_kept()?;
     Ok(work.done)
 }
 
@@ -138,6 +140,7 @@ impl Work<'_, '_> {
                 Ok(Some(now)) => pending.push((step, Some(now))),
                 // A task that has ended, an interrupt that was freed: nothing is left to change.
                 Ok(None) if matches!(step.kind, StepKind::Task | StepKind::Process) => {}
+                Ok(None) if step.target.starts_with("/proc/irq/") => {}
                 Ok(None) => self.refuse(step, None, "it is not there (any more)".to_owned()),
                 Err(error) => self.refuse(step, None, error.to_string()),
             }
@@ -205,13 +208,16 @@ impl Work<'_, '_> {
         self.standing.settle(&numbers.iter().map(|seq| (*seq, Phase::Done, None)).collect::<Vec<_>>())
     }
 
-    /// What files that changes disturb have come to: what they are then when undoing begins, nobody else has set.
+    /// What has been remembered has come to this: what is so when undoing begins, nobody else has set.
     fn note_kept(&mut self) -> Result<(), Error> {
-        let kept = |entry: &&Entry| entry.kind == Some(StepKind::Kept);
+        let kept = |entry: &&Entry| entry.kind.is_some_and(StepKind::remembers);
         let entries: Vec<_> = self.standing.changes().filter(kept).cloned().collect();
         let mut ends = Vec::new();
         for entry in entries {
-            let now = self.settings.read(StepKind::Kept, &entry.target).ok().flatten();
+            let now = match entry.kind {
+                Some(StepKind::Affinities) => Some(remember::affinities()),
+                _ => self.settings.read(StepKind::Kept, &entry.target).ok().flatten(),
+            };
             ends.push((entry.seq, Phase::Done, now));
         }
         if ends.is_empty() { Ok(()) } else { self.standing.settle(&ends) }

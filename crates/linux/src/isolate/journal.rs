@@ -201,24 +201,35 @@ pub fn remove(path: &Path) -> Result<(), Error> {
 
 /// The changes of a journal that are still open, oldest first. Lines that are torn or damaged are left out.
 pub fn read_open(path: &Path) -> Result<Vec<Entry>, Error> {
+    read(path).map(|(open, _)| open)
+}
+
+/// The same, and how many lines are damaged. A line that breaks off, of a killed call or a full disk, is none of them: what it was to
+/// say was never done.
+pub fn read(path: &Path) -> Result<(Vec<Entry>, usize), Error> {
     let text = match fs::read(path) {
         Ok(text) => text,
         // Somebody else, a guardian perhaps, was done with it first.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
         Err(source) => return Err(Error::os("read the journal", path.display(), source)),
     };
     let mut open = BTreeMap::new();
+    let mut damaged = 0;
     for line in String::from_utf8_lossy(&text).lines() {
-        let Ok(entry) = serde_json::from_str::<Entry>(line) else { continue };
-        if entry.crc != entry.checksum() {
-            continue;
-        }
+        let entry = match serde_json::from_str::<Entry>(line) {
+            Ok(entry) if entry.crc == entry.checksum() => entry,
+            Err(error) if error.is_eof() => continue,
+            _ => {
+                damaged += 1;
+                continue;
+            }
+        };
         match entry.phase {
             Phase::Undone => drop(open.remove(&entry.seq)),
             Phase::Intent | Phase::Done => drop(open.insert(entry.seq, entry)),
         }
     }
-    Ok(open.into_values().collect())
+    Ok((open.into_values().collect(), damaged))
 }
 
 /// The kernel's id of this boot.

@@ -42,8 +42,12 @@ pub fn revert_since(
 ) -> Result<Reverted, Error> {
     let mut reverted = Reverted::default();
     let Some(found) = standing.found()? else {
-        standing.end()?;
-        return Ok(reverted);
+        return if standing.damaged() == 0 && standing.changes().next().is_none() {
+            standing.end().map(|()| reverted)
+        } else {
+            let what = "its first line cannot be read, so nothing was undone; look into it, then remove it";
+            Err(Error::failed(format!("the journal {}", standing.path().display()), what))
+        };
     };
     if !found.this_boot {
         reverted.other_boot = true;
@@ -51,8 +55,9 @@ pub fn revert_since(
         return Ok(reverted);
     }
     let entries: Vec<Entry> = standing.changes().filter(|entry| entry.seq >= first).cloned().collect();
-    let mut others = set_by_others(&entries, settings);
-    let checked = |entry: &&Entry| entry.kind == Some(StepKind::Kept) && !others.contains(&entry.target);
+    let mut others = set_by_others(&entries, settings, &mut reverted);
+    let checked =
+        |entry: &&Entry| entry.kind.is_some_and(StepKind::remembers) && !others.contains(&entry.target);
     let ends: Vec<_> = entries.iter().filter(checked).map(|entry| (entry.seq, Phase::Done, None)).collect();
     if !ends.is_empty() {
         // From here on undoing changes them, and a call that is killed must not take that for somebody else's doing.
@@ -66,6 +71,13 @@ pub fn revert_since(
         }
     }
     reverted.heirs = heirs::give_back(&entries, &found.head, settings);
+    if standing.damaged() > 0 {
+        reverted.failed.push(format!(
+            "{} lines of {} are damaged, and what they say is not undone; look into it, then remove it",
+            standing.damaged(),
+            standing.path().display()
+        ));
+    }
     let earlier = standing.changes().any(|entry| entry.seq < first);
     if reverted.failed.is_empty() && !earlier {
         standing.end()?;
@@ -73,9 +85,23 @@ pub fn revert_since(
     Ok(reverted)
 }
 
-/// Kept files that are no longer what the changes had made of them. Asked before anything is undone, which changes them again.
-fn set_by_others(entries: &[Entry], settings: &mut dyn Settings) -> BTreeSet<String> {
+/// What is remembered and no longer what the changes had made of it. Asked before anything is undone, which changes it again.
+fn set_by_others(
+    entries: &[Entry],
+    settings: &mut dyn Settings,
+    reverted: &mut Reverted,
+) -> BTreeSet<String> {
     let mut others = BTreeSet::new();
+    for entry in entries.iter().filter(|entry| entry.kind == Some(StepKind::Affinities)) {
+        let (Some(before), Some(after)) = (&entry.old, &entry.read_back) else { continue };
+        for (target, now) in remember::foreign(before, after, settings) {
+            // What has an entry of its own is told there.
+            if !entries.iter().any(|entry| entry.target == target) {
+                reverted.left.push(format!("{target} may run on {now}, which somebody else has set"));
+            }
+            others.insert(target);
+        }
+    }
     for entry in entries.iter().filter(|entry| entry.kind == Some(StepKind::Kept)) {
         let now = settings.read(StepKind::Kept, &entry.target).ok().flatten();
         let is =
@@ -118,11 +144,11 @@ fn one(entry: &Entry, settings: &mut dyn Settings, reverted: &mut Reverted, othe
         give_back(entry, kind, old, settings, reverted);
     } else {
         others.insert(entry.target.clone());
-        reverted.left.push(format!("{} is {now}, which somebody else has set", named(entry)));
+        reverted.left.push(format!("{} is {now}, which somebody else has set; it was {old}", named(entry)));
     }
 }
 
-/// A partition that has become invalid meanwhile is still ours, and so is a task that a control group has narrowed further.
+/// A partition that has become invalid meanwhile is still ours.
 fn derived(entry: &Entry, kind: StepKind, now: &str) -> bool {
     let partition = kind == StepKind::File && entry.target.ends_with("/cpuset.cpus.partition");
     partition && now.starts_with(entry.new.as_deref().unwrap_or("isolated"))

@@ -59,6 +59,8 @@ pub struct Standing {
     file: Option<File>,
     /// Whether the file ends in the middle of a line.
     torn: bool,
+    /// Lines that are whole and wrong.
+    damaged: usize,
     _lock: File,
     boot_id: String,
     entries: Vec<Entry>,
@@ -105,7 +107,7 @@ impl Standing {
         let lock = lock(state)?;
         let path = path(state);
         let boot_id = journal::boot_id()?;
-        let entries = journal::read_open(&path)?;
+        let (entries, damaged) = journal::read(&path)?;
         let file = match OpenOptions::new().append(true).create(true).open(&path) {
             // What stands can be undone all the same.
             Err(error) if read_only(&error) && !entries.is_empty() => None,
@@ -113,12 +115,17 @@ impl Standing {
         };
         let torn = fs::read(&path).unwrap_or_default().last().is_some_and(|byte| *byte != b'\n');
         let next = entries.iter().map(|entry| entry.seq + 1).max().unwrap_or(0).max(lines(&path));
-        Ok(Self { path, file, torn, _lock: lock, boot_id, entries, next })
+        Ok(Self { path, file, torn, damaged, _lock: lock, boot_id, entries, next })
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many lines are whole and wrong: changed since they were written, or of a kind that this program does not know.
+    pub fn damaged(&self) -> usize {
+        self.damaged
     }
 
     /// What stands.
