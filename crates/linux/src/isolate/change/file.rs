@@ -20,7 +20,7 @@ pub(super) fn read(path: &str) -> Result<Option<String>, Error> {
 /// One write(2): the kernel takes each write for a whole value.
 pub(super) fn write(path: &str, text: &str) -> Result<(), Error> {
     // Writing a line end alone clears what an empty write would leave.
-    let bytes = if text.is_empty() { "\n" } else { text };
+    let bytes = if text.is_empty() { "\n" } else { value::asked(text) };
     let result = fs::OpenOptions::new()
         .write(true)
         .truncate(true)
