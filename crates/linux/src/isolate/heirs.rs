@@ -12,13 +12,16 @@ use std::collections::BTreeMap;
 /// How often new tasks are looked for at most.
 const ROUNDS: usize = 20;
 
+/// A task by number and start time: numbers are used again.
+type Task = (u32, u64);
+
 /// Gives them theirs; how many there were.
 pub(super) fn give_back(entries: &[Entry], head: &Head, settings: &mut dyn Settings) -> usize {
     let moved = moved(entries);
     let given = given(entries);
     let mut count = 0;
     for _ in 0..ROUNDS {
-        let heirs = heirs(&moved, &given, head);
+        let heirs = heirs(&Root::live(), &moved, &given, head.started_ticks);
         if heirs.is_empty() {
             break;
         }
@@ -31,12 +34,16 @@ pub(super) fn give_back(entries: &[Entry], head: &Head, settings: &mut dyn Setti
     count
 }
 
-/// Thread number → affinity before, of the tasks in the journal.
-fn moved(entries: &[Entry]) -> BTreeMap<u32, String> {
-    let tasks = entries.iter().filter(|entry| entry.kind == Some(StepKind::Task));
-    tasks
-        .filter_map(|entry| Some((entry.target.split('/').next()?.parse().ok()?, entry.old.clone()?)))
-        .collect()
+/// Task → affinity before, of the tasks in the journal; the oldest entry of each says what was before.
+fn moved(entries: &[Entry]) -> BTreeMap<Task, String> {
+    let mut moved = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| entry.kind == Some(StepKind::Task)) {
+        let mut parts = entry.target.splitn(3, '/').map_while(|part| part.parse::<u64>().ok());
+        if let (Some(tid), Some(start), Some(old)) = (parts.next(), parts.next(), &entry.old) {
+            moved.entry((tid as u32, start)).or_insert_with(|| old.clone());
+        }
+    }
+    moved
 }
 
 /// The affinities that tasks were given.
@@ -48,28 +55,36 @@ fn given(entries: &[Entry]) -> Vec<String> {
     given
 }
 
-fn heirs(moved: &BTreeMap<u32, String>, given: &[String], head: &Head) -> Vec<(String, String)> {
-    let root = Root::live();
-    let threads = user_threads(&root, &processes(&root).user);
+/// `since`: in clock ticks since boot; tasks that are older were never touched.
+fn heirs(root: &Root, moved: &BTreeMap<Task, String>, given: &[String], since: u64) -> Vec<(String, String)> {
+    let all = processes(root).user;
+    let starts: BTreeMap<u32, u64> = all.iter().map(|process| (process.pid, process.start)).collect();
+    let threads = user_threads(root, &all);
     let is_heir = |thread: &&UserThread| {
-        thread.start >= head.started_ticks
-            && !moved.contains_key(&thread.tid)
+        thread.start >= since
+            && !moved.contains_key(&(thread.tid, thread.start))
             && given.iter().any(|mask| value::same(mask, &thread.allowed.to_string()))
     };
     let found = threads.iter().filter(is_heir).filter_map(|thread| {
-        let old = inherited(&root, moved, thread.pid)?;
+        let old = inherited(root, moved, &starts, thread.pid)?;
         let wider = Cpus::parse_list(&old).is_ok_and(|old| old != thread.allowed);
         wider.then(|| (format!("{}/{}/{}", thread.tid, thread.start, thread.name), old))
     });
     found.collect()
 }
 
-/// The affinity that the nearest forebear had; the first process's where the line is broken.
-fn inherited(root: &Root, moved: &BTreeMap<u32, String>, pid: u32) -> Option<String> {
+/// The affinity that the nearest forebear had; the first process's where the line is broken. `starts`: of every process there is.
+fn inherited(
+    root: &Root,
+    moved: &BTreeMap<Task, String>,
+    starts: &BTreeMap<u32, u64>,
+    pid: u32,
+) -> Option<String> {
+    let of = |pid: u32| moved.get(&(pid, *starts.get(&pid)?)).cloned();
     let mut at = pid;
     for _ in 0..64 {
-        if let Some(old) = moved.get(&at) {
-            return Some(old.clone());
+        if let Some(old) = of(at) {
+            return Some(old);
         }
         let status = root.maybe(&format!("proc/{at}/status"))?;
         at = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
@@ -77,5 +92,69 @@ fn inherited(root: &Root, moved: &BTreeMap<u32, String>, pid: u32) -> Option<Str
             break;
         }
     }
-    moved.get(&1).cloned()
+    of(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::journal::Phase;
+    use super::*;
+    use crate::machine::tree::tree;
+
+    fn entry(target: &str, old: &str, new: &str) -> Entry {
+        Entry {
+            seq: 0,
+            boot_id: String::new(),
+            id: "user-tasks".to_owned(),
+            target: target.to_owned(),
+            old: Some(old.to_owned()),
+            new: Some(new.to_owned()),
+            kind: Some(StepKind::Task),
+            read_back: None,
+            phase: Phase::Done,
+            crc: 0,
+        }
+    }
+
+    /// Files of a process with one thread.
+    fn process(pid: u32, parent: u32, start: u64, allowed: &str) -> Vec<(String, String)> {
+        let zeros = "0 ".repeat(12);
+        let stat = format!("{pid} (x) S {parent} 0 0 0 -1 64 {zeros}{start} 0");
+        let status = format!("PPid:\t{parent}\nCpus_allowed_list:\t{allowed}\n");
+        ["", &format!("/task/{pid}")]
+            .iter()
+            .flat_map(|below| {
+                [
+                    (format!("proc/{pid}{below}/stat"), stat.clone()),
+                    (format!("proc/{pid}{below}/status"), status.clone()),
+                ]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_number_that_was_used_again_is_another_task() {
+        // 100 was moved and has ended; 100 is now a child of 50, as is 101 of the new 100. 60 was moved and goes on, with a child.
+        let entries = [
+            entry("1/3/init", "0-3", "0-1"),
+            entry("50/400/shell", "0-3", "0-1"),
+            entry("60/401/daemon", "1-2", "0-1"),
+            entry("100/500/gone", "2", "0-1"),
+        ];
+        let alive = [
+            process(1, 0, 3, "0-1"),
+            process(50, 1, 400, "0-1"),
+            process(60, 1, 401, "0-1"),
+            process(61, 60, 1001, "0-1"),
+            process(100, 50, 1002, "0-1"),
+            process(101, 100, 1003, "0-1"),
+            process(102, 100, 1004, "1"),
+        ];
+        let files: Vec<_> = alive.concat();
+        let files: Vec<_> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
+        let (_dir, root) = tree(&files);
+        let found = heirs(&root, &moved(&entries), &given(&entries), 1000);
+        let expected = [("61/1001/x", "1-2"), ("100/1002/x", "0-3"), ("101/1003/x", "0-3")];
+        assert_eq!(found, expected.map(|(task, old)| (task.to_owned(), old.to_owned())));
+    }
 }
