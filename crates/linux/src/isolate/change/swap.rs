@@ -21,7 +21,7 @@ pub(super) fn read(area: &str) -> Result<Option<String>, Error> {
 }
 
 pub(super) fn write(area: &str, value: &str) -> Result<(), Error> {
-    let path = CString::new(area).map_err(|_| Error::failed("swap", "a path with a zero byte"))?;
+    let path = CString::new(unescaped(area)).map_err(|_| Error::failed("swap", "a path with a zero byte"))?;
     let on = value.strip_prefix("on ");
     // Priorities below zero are the kernel's own choice.
     let flags = match on.and_then(|priority| priority.parse::<i32>().ok()) {
@@ -34,4 +34,32 @@ pub(super) fn write(area: &str, value: &str) -> Result<(), Error> {
     };
     let action = if on.is_some() { "switch on swap at" } else { "switch off swap at" };
     if result == 0 { Ok(()) } else { Err(Error::os(action, area, std::io::Error::last_os_error())) }
+}
+
+/// A path of `/proc/swaps`, where blanks are spelled in octal.
+fn unescaped(area: &str) -> Vec<u8> {
+    let mut path = Vec::new();
+    let mut rest = area.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let octal =
+            after.get(..3).and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        let (one, left) = match octal.filter(|_| byte == b'\\') {
+            Some(code) => (code, &after[3..]),
+            None => (byte, after),
+        };
+        path.push(one);
+        rest = left;
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_in_paths_are_spelled_in_octal() {
+        assert_eq!(unescaped("/swap\\040file\\0121"), b"/swap file\n1");
+        assert_eq!(unescaped("/dev/dm-0\\"), b"/dev/dm-0\\");
+    }
 }
