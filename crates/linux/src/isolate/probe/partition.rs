@@ -16,13 +16,13 @@ const DEPTH: usize = 2;
 struct Partition {
     group: String,
     cpus: Cpus,
-    /// `isolated`, or `isolated invalid (why)`.
+    /// `isolated` or `root`, each with ` invalid (why)` behind it where the kernel does not uphold it.
     state: String,
 }
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     let isolated = &scene.machine.topology.isolated;
-    let partitions = partitions(scene.root);
+    let partitions = isolated_partitions(scene.root);
     let valid = partitions.iter().filter(|partition| partition.state == "isolated");
     let held = valid.fold(Cpus::default(), |all, partition| all.or(&partition.cpus));
     if scene.cpus.is_subset(&held) {
@@ -66,7 +66,7 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
 /// The partitions there are, with their state.
 pub(super) fn value(scene: &Scene) -> Option<String> {
     mounted(scene.root)?;
-    let all = partitions(scene.root);
+    let all = isolated_partitions(scene.root);
     Some(all.iter().map(|p| format!("{} {} {}", p.group, p.cpus, p.state)).collect::<Vec<_>>().join("; "))
 }
 
@@ -80,10 +80,18 @@ pub(in crate::isolate) fn mounted(root: &Root) -> Option<String> {
     })
 }
 
-/// The group whose partition has all these CPUs.
+/// The group whose partition owns all these CPUs, balanced (`root`) or not: what it has and has handed to no partition below.
 pub(in crate::isolate) fn owner(root: &Root, cpus: &Cpus) -> Option<String> {
-    let own = |partition: &Partition| partition.state == "isolated" && cpus.is_subset(&partition.cpus);
+    let own = |partition: &Partition| {
+        let left = root.cpus(&format!("{}/cpuset.cpus.effective", partition.group));
+        let valid = ["isolated", "root"].contains(&partition.state.as_str());
+        valid && cpus.is_subset(left.as_ref().unwrap_or(&partition.cpus))
+    };
     partitions(root).into_iter().find(own).map(|partition| partition.group)
+}
+
+fn isolated_partitions(root: &Root) -> Vec<Partition> {
+    partitions(root).into_iter().filter(|partition| partition.state.starts_with("isolated")).collect()
 }
 
 fn partitions(root: &Root) -> Vec<Partition> {
@@ -94,7 +102,7 @@ fn partitions(root: &Root) -> Vec<Partition> {
         let state = root.maybe(&file)?;
         let group = file.strip_suffix("/cpuset.cpus.partition")?;
         let cpus = root.cpus(&format!("{group}/cpuset.cpus"))?;
-        state.starts_with("isolated").then(|| Partition {
+        (state != "member").then(|| Partition {
             group: format!("/{}", group.trim_start_matches('/')),
             cpus,
             state,
@@ -106,6 +114,8 @@ fn partitions(root: &Root) -> Vec<Partition> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{judged, with_cpus};
+    use super::*;
+    use crate::machine::tree::tree;
 
     const MOUNT: (&str, &str) = ("proc/mounts", "none /sys/fs/cgroup cgroup2 rw 0 0");
     const CONTROLLERS: (&str, &str) = ("sys/fs/cgroup/cgroup.controllers", "cpuset cpu");
@@ -118,6 +128,42 @@ mod tests {
             ("sys/fs/cgroup/a/rt/cpuset.cpus.partition", state),
         ];
         judged("cpuset-partition", &with_cpus(&files))
+    }
+
+    /// A group that owns CPUs is the one that has them in force, whichever kind of partition it is.
+    #[test]
+    fn cpus_belong_to_the_partition_that_has_not_handed_them_on() {
+        let group = |path: &str, cpus: &str, effective: &str, state: &str| {
+            ["", ".effective", ".partition"]
+                .iter()
+                .zip([cpus, effective, state])
+                .map(|(file, text)| (format!("sys/fs/cgroup/{path}/cpuset.cpus{file}"), text.to_owned()))
+                .collect::<Vec<_>>()
+        };
+        let files = [
+            vec![
+                (MOUNT.0.to_owned(), MOUNT.1.to_owned()),
+                (CONTROLLERS.0.to_owned(), CONTROLLERS.1.to_owned()),
+            ],
+            group("a", "1-3", "1", "root"),
+            group("a/rt", "2-3", "2-3", "isolated"),
+            group("b", "4-5", "4-5", "root"),
+            group("c", "6", "0", "root invalid (no reason)"),
+            group("d", "7", "7", "member"),
+        ]
+        .concat();
+        let files: Vec<_> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
+        let (_dir, root) = tree(&files);
+        for (cpus, expected) in [
+            ("1", Some("/sys/fs/cgroup/a")),
+            ("2,3", Some("/sys/fs/cgroup/a/rt")),
+            ("4,5", Some("/sys/fs/cgroup/b")),
+            ("6", None),
+            ("7", None),
+            ("1,2", None),
+        ] {
+            assert_eq!(owner(&root, &cpus.parse().unwrap()).as_deref(), expected, "{cpus}");
+        }
     }
 
     #[test]
