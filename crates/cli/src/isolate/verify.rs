@@ -10,8 +10,10 @@ use linux::isolate::verify::{Verified, verify};
 use linux::machine::Root;
 use linux::sys::signals::EndSignals;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+const SCHEMA: &str = "stillcore.isolate-verify/1";
 
 /// Arguments of `isolate verify`.
 #[derive(Debug, Args)]
@@ -42,32 +44,63 @@ pub(crate) fn run(args: &VerifyArgs, signals: &EndSignals) -> anyhow::Result<u8>
     if !found.this_boot {
         anyhow::bail!("what was isolated went with an earlier boot: apply it again");
     }
-    let mut look = Look { root: Root::open(Path::new("/"))?, catalogue: Catalogue::embedded()?, found };
-    let mut known = BTreeSet::new();
-    let begin = Instant::now();
-    let mut drifted = false;
-    loop {
-        let verified = look.once()?;
-        drifted |= !verified.drifted.is_empty();
-        tell(args, &verified, &mut known, begin.elapsed())?;
-        let over = args.duration.is_some_and(|duration| begin.elapsed() + args.interval > duration);
-        if !args.watch || over || wait(args.interval, signals) {
-            return Ok(if drifted { 2 } else { 0 });
+    let look = Look { root: Root::open(Path::new("/"))?, catalogue: Catalogue::embedded()?, state };
+    let mut told = Told::new(args);
+    let first = look.once(&found)?;
+    let mut drifted = !first.drifted.is_empty();
+    told.tell(&first)?;
+    while args.watch && !told.over() && !wait(args.interval, signals) {
+        match look.again() {
+            Next::Seen(seen) => {
+                drifted |= !seen.drifted.is_empty();
+                told.tell(&seen)?;
+            }
+            Next::Changing => {}
+            Next::Undone => {
+                told.end();
+                break;
+            }
         }
     }
+    Ok(if drifted { 2 } else { 0 })
+}
+
+/// What a later look comes to.
+enum Next {
+    Seen(Verified),
+    /// Another call is just changing what stands: it is no drift.
+    Changing,
+    Undone,
 }
 
 struct Look {
     root: Root,
     catalogue: Catalogue,
-    found: Found,
+    state: PathBuf,
 }
 
 impl Look {
-    fn once(&mut self) -> anyhow::Result<Verified> {
+    fn once(&self, found: &Found) -> anyhow::Result<Verified> {
         let mut live = Live::new(&std::env::current_exe()?);
-        Ok(verify(&self.root, &self.catalogue, &self.found, &mut live)?)
+        Ok(verify(&self.root, &self.catalogue, found, &mut live)?)
     }
+
+    /// Against what stands by now. What cannot be read now may be readable at the next look.
+    fn again(&self) -> Next {
+        let found = match standing::find(&self.state) {
+            Ok(Some(found)) if found.this_boot => found,
+            Ok(_) => return Next::Undone,
+            Err(error) => return Next::Seen(unreadable(&error.into())),
+        };
+        let seen = self.once(&found).unwrap_or_else(|error| unreadable(&error));
+        let still = standing::find(&self.state).ok().flatten();
+        if still.as_ref() == Some(&found) { Next::Seen(seen) } else { Next::Changing }
+    }
+}
+
+/// A look that showed nothing.
+fn unreadable(error: &anyhow::Error) -> Verified {
+    Verified { drifted: vec![format!("{error:#}")], ..Verified::default() }
 }
 
 /// Waits for the next look; true when asked to stop.
@@ -82,30 +115,67 @@ fn wait(interval: Duration, signals: &EndSignals) -> bool {
     false
 }
 
-fn tell(
-    args: &VerifyArgs,
-    verified: &Verified,
-    known: &mut BTreeSet<String>,
-    since: Duration,
-) -> anyhow::Result<()> {
-    if args.json {
-        let mut value = serde_json::to_value(verified)?;
-        value["schema"] = "stillcore.isolate-verify/1".into();
-        value["t_s"] = since.as_secs_f64().into();
-        println!("{value}");
-        return Ok(());
+/// Tells of each look what the one before did not show.
+struct Told<'a> {
+    args: &'a VerifyArgs,
+    begin: Instant,
+    looks: u64,
+    drifted: BTreeSet<String>,
+    vanished: BTreeSet<String>,
+}
+
+impl<'a> Told<'a> {
+    fn new(args: &'a VerifyArgs) -> Self {
+        Self { args, begin: Instant::now(), looks: 0, drifted: BTreeSet::new(), vanished: BTreeSet::new() }
     }
-    if known.is_empty() && since < args.interval {
-        println!("{} changes hold, {} are gone with their target", verified.holding, verified.gone);
+
+    /// Whether there is no time for another look.
+    fn over(&self) -> bool {
+        self.args.duration.is_some_and(|duration| self.begin.elapsed() + self.args.interval > duration)
     }
-    let now: BTreeSet<_> = verified.drifted.iter().cloned().collect();
-    let at = if args.watch { format!("{:8.1} s  ", since.as_secs_f64()) } else { String::new() };
-    for new in now.difference(known) {
-        println!("{at}{new}");
+
+    fn tell(&mut self, verified: &Verified) -> anyhow::Result<()> {
+        self.looks += 1;
+        if self.args.json {
+            let mut value = serde_json::to_value(verified)?;
+            value["schema"] = SCHEMA.into();
+            value["t_s"] = self.begin.elapsed().as_secs_f64().into();
+            println!("{value}");
+            return Ok(());
+        }
+        if self.looks == 1 {
+            println!("{} changes hold, {} are gone with their target", verified.holding, verified.gone);
+        }
+        let now: BTreeSet<_> = verified.drifted.iter().cloned().collect();
+        let vanished: BTreeSet<_> = verified.vanished.iter().cloned().collect();
+        for target in vanished.difference(&self.vanished) {
+            println!("{}{target} is gone", self.at());
+        }
+        for new in now.difference(&self.drifted) {
+            println!("{}{new}", self.at());
+        }
+        for healed in self.drifted.difference(&now) {
+            println!("{}no longer: {healed}", self.at());
+        }
+        (self.drifted, self.vanished) = (now, vanished);
+        Ok(())
     }
-    for healed in known.difference(&now) {
-        println!("{at}no longer: {healed}");
+
+    /// Somebody has undone it.
+    fn end(&self) {
+        if self.args.json {
+            let t_s = self.begin.elapsed().as_secs_f64();
+            println!("{}", serde_json::json!({ "schema": SCHEMA, "t_s": t_s, "stands": false }));
+        } else {
+            println!("{}nothing stands any more: it was undone", self.at());
+        }
     }
-    *known = now;
-    Ok(())
+
+    fn at(&self) -> String {
+        if self.args.watch {
+            format!("{:8.1} s  ", self.begin.elapsed().as_secs_f64())
+        } else {
+            String::new()
+        }
+    }
 }

@@ -9,6 +9,7 @@ use super::standing::Found;
 use super::stray::strays;
 use crate::error::Error;
 use crate::machine::{self, Root, irqs};
+use model::plan::StepKind;
 use model::{Cpus, Finding};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -20,6 +21,8 @@ pub struct Verified {
     pub holding: usize,
     /// Changes whose target is gone: a task that ended, an interrupt that was freed.
     pub gone: usize,
+    /// The files among those that are gone.
+    pub vanished: Vec<String>,
     /// One sentence for each thing that is not as it was left.
     pub drifted: Vec<String>,
 }
@@ -37,8 +40,20 @@ pub fn verify(
         if kind.remembers() {
             continue;
         }
-        match settings.read(kind, &entry.target)? {
-            None => verified.gone += 1,
+        let now = match settings.read(kind, &entry.target) {
+            Ok(now) => now,
+            Err(error) => {
+                verified.drifted.push(format!("{} {} cannot be told: {error}", entry.id, entry.target));
+                continue;
+            }
+        };
+        match now {
+            None => {
+                verified.gone += 1;
+                if kind == StepKind::File {
+                    verified.vanished.push(entry.target.clone());
+                }
+            }
             Some(now) if value::same(&now, new) || entry.read_back.as_deref() == Some(&now) => {
                 verified.holding += 1;
             }
