@@ -5,12 +5,13 @@
 
 use super::catalogue::Catalogue;
 use super::plan::{Request, plan};
+use super::smt;
 use crate::machine::Root;
-use model::machine::CpuTopology;
 use model::plan::{BootStep, Left, Placement, Plan, SCHEMA, Step, StepKind};
 use model::{Cpus, Error, Machine};
 
-const SMT: &str = "sys/devices/system/cpu/smt/control";
+const WHY: &str = "the deployment asks for it";
+const COST: &str = "What the deployment gives up: power, threads or cores.";
 
 /// A deployment: which of the four features are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,21 +74,17 @@ pub fn deploy(
         steps.push(held());
     }
     let gone = topology.online.minus(&kept);
-    let without_gone = shrunk(machine, &kept);
+    let house: Cpus = kept.iter().take(1).collect();
     let mut plan = if deployment.isolated {
-        let cpus = kept.minus(&Cpus::one(0));
+        let cpus = kept.minus(&house);
         let request = Request { cpus, allow_split: true, ..Request::default() };
-        plan(root, &without_gone, catalogue, &request)?
+        plan(root, &smt::shrunk(machine, &kept), catalogue, &request)?
     } else {
         unisolated(root, machine, &kept)
     };
     steps.append(&mut plan.steps);
-    if !gone.is_empty() {
-        // Last, so that undoing has every CPU back before a partition is dissolved: kernel threads that nobody can move get the CPUs
-        // that are online then.
-        steps.push(step("cpu-hotplug-cycle", StepKind::Affinities, "all", None, "remembered"));
-        steps.extend(offline(root, machine, deployment, &gone));
-    }
+    steps.extend(smt::steps(root, machine, &gone, WHY, COST));
+    plan.left.extend(smt::found(machine));
     plan.steps = steps;
     plan.boot.extend(boot(machine, deployment));
     let measure = plan.cpus.0.last().or(kept.0.last()).copied().unwrap_or(0);
@@ -98,13 +95,10 @@ pub fn deploy(
 fn kept(machine: &Machine, deployment: Deployment, not_applicable: &mut Vec<String>) -> Cpus {
     let topology = &machine.topology;
     if !deployment.multicore {
-        return Cpus::one(0);
+        // CPU 0, unless somebody has taken even that offline.
+        return topology.online.iter().take(1).collect();
     }
-    let first = |cpu: &&CpuTopology| {
-        cpu.siblings.and(&topology.online).0.first().is_none_or(|first| *first == cpu.cpu)
-    };
-    let firsts: Cpus = topology.cpus.iter().filter(first).map(|cpu| cpu.cpu).collect();
-    let cores = firsts.and(&topology.online);
+    let cores = smt::firsts(machine);
     if cores == topology.online {
         let reason = if deployment.smt {
             "this machine has no SMT siblings online: H cannot be told from its absence"
@@ -116,13 +110,6 @@ fn kept(machine: &Machine, deployment: Deployment, not_applicable: &mut Vec<Stri
     if deployment.smt { topology.online.clone() } else { cores }
 }
 
-/// The machine as it will be when only these CPUs are online.
-fn shrunk(machine: &Machine, kept: &Cpus) -> Machine {
-    let mut machine = machine.clone();
-    machine.topology.online = kept.clone();
-    machine
-}
-
 fn unisolated(root: &Root, machine: &Machine, kept: &Cpus) -> Plan {
     let isolated = machine.topology.isolated.and(kept);
     let mut left = Vec::new();
@@ -131,9 +118,9 @@ fn unisolated(root: &Root, machine: &Machine, kept: &Cpus) -> Plan {
             format!("the kernel was booted with {isolated} isolated, which only another boot can end");
         left.push(Left { mechanism: "isolcpus".to_owned(), reason });
     }
-    if root.maybe(SMT).is_some_and(|control| control == "forceoff") {
+    if root.maybe(smt::CONTROL).is_some_and(|control| control == "forceoff") {
         let reason = "SMT was switched off for good at boot".to_owned();
-        left.push(Left { mechanism: "smt-control".to_owned(), reason });
+        left.push(Left { mechanism: smt::ID.to_owned(), reason });
     }
     Plan {
         schema: SCHEMA.to_owned(),
@@ -168,16 +155,6 @@ fn held() -> Step {
     step("cpu_dma_latency", StepKind::Held, "/dev/cpu_dma_latency=0", Some("not held"), "held")
 }
 
-/// One switch where all siblings and only they go; else one CPU after the other.
-fn offline(root: &Root, machine: &Machine, deployment: Deployment, gone: &Cpus) -> Vec<Step> {
-    let control = root.maybe(SMT).filter(|control| control == "on");
-    if let (Some(control), true) = (control, deployment.multicore && machine.topology.online.contains(0)) {
-        return vec![step("smt-control", StepKind::File, &format!("/{SMT}"), Some(&control), "off")];
-    }
-    let file = |cpu| format!("/sys/devices/system/cpu/cpu{cpu}/online");
-    gone.iter().map(|cpu| step("smt-control", StepKind::File, &file(cpu), Some("1"), "0")).collect()
-}
-
 fn step(mechanism: &str, kind: StepKind, target: &str, old: Option<&str>, new: &str) -> Step {
     Step {
         mechanism: mechanism.to_owned(),
@@ -185,8 +162,8 @@ fn step(mechanism: &str, kind: StepKind, target: &str, old: Option<&str>, new: &
         target: target.to_owned(),
         old: old.map(str::to_owned),
         new: new.to_owned(),
-        why: "the deployment asks for it".to_owned(),
-        cost: "What the deployment gives up: power, threads or cores.".to_owned(),
+        why: WHY.to_owned(),
+        cost: COST.to_owned(),
         risky: false,
     }
 }
@@ -226,7 +203,7 @@ mod tests {
     fn files() -> Vec<(String, String)> {
         let mut files = vec![
             ("sys/devices/system/cpu/online".to_owned(), "0-7".to_owned()),
-            (SMT.to_owned(), "on".to_owned()),
+            (smt::CONTROL.to_owned(), "on".to_owned()),
             ("dev/cpu_dma_latency".to_owned(), String::new()),
         ];
         for cpu in 0..8 {
@@ -243,7 +220,26 @@ mod tests {
     }
 
     fn deployed(name: &str) -> Deployed {
-        let files = files();
+        deployed_on(&files(), name)
+    }
+
+    /// The same machine after somebody has taken CPUs offline: neither their topology nor they in that of others is left.
+    fn without(away: &Cpus) -> Vec<(String, String)> {
+        let all: Cpus = (0..8).collect();
+        let mut files = files();
+        files.retain(|(file, _)| !away.iter().any(|cpu| file.contains(&format!("cpu{cpu}/"))));
+        for (file, text) in &mut files {
+            if file.ends_with("/online") {
+                *text = all.minus(away).to_string();
+            } else if file.ends_with("siblings_list") {
+                *text = Cpus::parse_list(text).unwrap().minus(away).to_string();
+            }
+        }
+        files.push(("sys/devices/system/cpu/present".to_owned(), all.to_string()));
+        files
+    }
+
+    fn deployed_on(files: &[(String, String)], name: &str) -> Deployed {
         let files: Vec<_> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
         let (_dir, root) = tree(&files);
         let machine = machine::read(&root).unwrap();
@@ -280,10 +276,46 @@ mod tests {
 
     #[test]
     fn siblings_go_by_one_switch_and_single_keeps_cpu_0() {
-        assert_eq!(targets(&deployed("M"), "smt-control"), [format!("/{SMT} off")]);
+        assert_eq!(targets(&deployed("M"), "smt-control"), [format!("/{} off", smt::CONTROL)]);
         let single = deployed("Single");
         assert_eq!(targets(&single, "smt-control").len(), 7);
         assert_eq!((single.measure, single.plan.housekeeping.to_string()), (0, "0".to_owned()));
+    }
+
+    /// The switch would bring CPU 6 back, and take CPU 5 though its core has no other thread.
+    #[test]
+    fn what_was_offline_stays_offline_and_is_told() {
+        let files = without(&"1,6".parse().unwrap());
+        let online = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/online 0");
+        for name in ["M", "MI"] {
+            let deployed = deployed_on(&files, name);
+            assert_eq!(targets(&deployed, "smt-control"), [online(4), online(7)], "{name}");
+            assert_eq!(deployed.measure, 5, "{name}: CPU 5 is all that is left of its core");
+            let told = |left: &&Left| left.reason.starts_with("CPUs 1,6 are offline already");
+            assert_eq!(deployed.plan.left.iter().filter(told).count(), 1, "{name}");
+        }
+        assert_eq!(deployed_on(&files, "MI").plan.isolated.to_string(), "2,3,5");
+        assert!(deployed_on(&files, "HM").plan.steps.iter().all(|step| step.mechanism != "smt-control"));
+        // Siblings that are all offline are none to switch off.
+        let halved = without(&"4-7".parse().unwrap());
+        assert!(targets(&deployed_on(&halved, "M"), "smt-control").is_empty());
+        assert!(
+            deployed_on(&halved, "M")
+                .not_applicable
+                .iter()
+                .any(|reason| reason.contains("nothing to switch off"))
+        );
+    }
+
+    #[test]
+    fn another_cpu_keeps_house_where_cpu_0_is_offline() {
+        let files = without(&"0,4".parse().unwrap());
+        let deployed = deployed_on(&files, "MI");
+        assert_eq!(
+            (deployed.plan.isolated.to_string(), deployed.plan.housekeeping.to_string()),
+            ("2,3".to_owned(), "1".to_owned())
+        );
+        assert_eq!(deployed_on(&files, "Single").measure, 1);
     }
 
     #[test]

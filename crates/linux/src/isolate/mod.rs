@@ -15,6 +15,7 @@ mod plan;
 mod probe;
 mod remember;
 pub mod revert;
+mod smt;
 pub mod standing;
 mod stray;
 pub mod undo;

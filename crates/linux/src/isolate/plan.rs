@@ -6,6 +6,7 @@ use super::audit::{Judgement, judge};
 use super::catalogue::{Catalogue, Mechanism};
 use super::placement;
 use super::probe::Scene;
+use super::smt;
 use crate::machine::{self, Root};
 use model::plan::{BootStep, Left, Placement, Plan, SCHEMA, Step, StepKind};
 use model::{Cpus, Error, FindingState, Machine};
@@ -30,8 +31,35 @@ pub struct Request {
 
 /// Makes the plan. Errors: CPUs that cannot or should not be isolated, names that the catalogue does not have.
 pub fn plan(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Request) -> Result<Plan, Error> {
-    let housekeeping = check(machine, request)?;
     known(catalogue, request)?;
+    // Siblings that go offline are no part of what is planned for the rest.
+    match catalogue.get(smt::ID).filter(|_| request.with.iter().any(|id| id == smt::ID)) {
+        Some(control) if root.maybe(smt::CONTROL).as_deref() == Some("on") => {
+            without_siblings(root, machine, catalogue, request, control)
+        }
+        _ => plan_for(root, machine, catalogue, request),
+    }
+}
+
+fn without_siblings(
+    root: &Root,
+    machine: &Machine,
+    catalogue: &Catalogue,
+    request: &Request,
+    control: &Mechanism,
+) -> Result<Plan, Error> {
+    let kept = smt::firsts(machine);
+    let gone = machine.topology.online.minus(&kept);
+    let mut rest = Request { cpus: smt::staying(machine, &request.cpus)?, ..request.clone() };
+    rest.with.retain(|id| id != smt::ID);
+    let mut plan = plan_for(root, &smt::shrunk(machine, &kept), catalogue, &rest)?;
+    plan.steps.extend(smt::steps(root, machine, &gone, &control.harm, &control.cost));
+    plan.left.extend(smt::found(machine));
+    Ok(plan)
+}
+
+fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Request) -> Result<Plan, Error> {
+    let housekeeping = check(machine, request)?;
     let isolated = machine.topology.online.minus(&housekeeping).and(&cores(machine, request));
     let scene = Scene::of(root, machine, &request.cpus, isolated.clone(), housekeeping.clone());
     let chosen = placement::choose(root, machine, &isolated, request.placement)?;
