@@ -18,6 +18,9 @@ const ASTRAY: &str = "6";
 /// What most guests are put through.
 const SCRIPT: &str = "guest_isolate.sh";
 
+/// Where others are at work: this one needs a device that can be removed.
+const OTHERS: &str = "guest_others.sh";
+
 /// A kernel, its topology, its command line, the CPUs to isolate, and the mask of a task that runs there.
 struct Case {
     /// Under `tests/`.
@@ -45,6 +48,9 @@ fn try_boot(case: &Case) -> Option<(tempfile::TempDir, PathBuf)> {
     let out = place.path().join("lab");
     let mut command = stillcore(&["lab", "run", "--kernel", case.kernel, "--smp", case.smp]);
     command.args(["--append", case.append, "--packages", "busybox-static", "--timeout", "300s"]);
+    if case.script == OTHERS {
+        command.args(["--module", "zram"]);
+    }
     command.arg("--add").arg(format!("{}:/root/guest.sh", script.display())).arg("--out").arg(&out);
     command.args(["--", "/bin/busybox", "sh", "/root/guest.sh", case.cpus, case.mask, case.points]);
     command.arg(case.groups);
@@ -219,6 +225,142 @@ fn deployments_and_a_journal_without_room() {
     assert!(read("second.log").contains("CPUs 2,3 are isolated already"), "{}", read("second.log"));
     assert!(read("ran").trim().ends_with("2-3"), "{} {}", read("ran"), read("ran.err"));
     the_same(&state("before-run"), &state("after-run"), "run");
+}
+
+/// Siblings that go, CPUs that were offline before, swap, a device that is removed, groups and isolations of others, a watcher.
+#[test]
+fn others_are_at_work_too() {
+    let case = Case {
+        script: OTHERS,
+        kernel: "6.1",
+        smp: "4x2",
+        append: PLAIN,
+        cpus: "2,3",
+        mask: "4",
+        points: "0",
+        groups: "v2",
+    };
+    let (_place, root) = boot(&case);
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default().trim().to_owned();
+    let state = |name: &str| read_json(&root.join(format!("{name}.json")));
+    let online = |name: &str| model::Cpus::parse_list(&read(name)).unwrap().to_string();
+    for (name, during, after) in [
+        ("smt", "0,2,4,6", "0-7"),
+        ("M", "0,2,5,6", "0-2,5-7"),
+        ("MI", "0,2,5,6", "0-2,5-7"),
+        ("swap", "0-7", "0-7"),
+    ] {
+        let whole = after == "0-7";
+        for (step, code) in [("applied", "0"), ("verified", "0"), ("undone", if whole { "0" } else { "2" })] {
+            let told = read(&format!("{step}-{name}"));
+            assert_eq!(read(&format!("{step}-{name}.code")), code, "{name} {step}: {told}");
+        }
+        assert_eq!(
+            (online(&format!("online-{name}")).as_str(), online(&format!("online-after-{name}")).as_str()),
+            (during, after),
+            "{name}"
+        );
+        let (before, after) = (state(&format!("before-{name}")), state(&format!("after-{name}")));
+        if whole {
+            the_same(&before, &after, name);
+        } else {
+            offline_cpus_apart(before, after, name);
+            let told = read(&format!("undone-{name}"));
+            assert!(told.contains("had CPUs that are offline now"), "{name}: {told}");
+        }
+    }
+    for name in ["M", "MI"] {
+        let applied = state(&format!("applied-{name}"));
+        assert_eq!(applied["measure"], 6, "{name}");
+        assert!(applied["left"].to_string().contains("CPUs 3,4 are offline already"), "{name}: {applied}");
+    }
+    assert!(
+        read("swaps-before").lines().count() == 4 && read("swaps-before") == read("swaps-after"),
+        "{}",
+        read("swaps-after")
+    );
+    what_is_gone_can_be_given_up(&read);
+    assert_eq!(
+        (read("others-undo.code"), read("others-status")),
+        ("2".to_owned(), "nothing is isolated by stillcore".to_owned())
+    );
+    assert!(
+        read("others-undo").contains("because /sys/fs/cgroup/others.slice uses it"),
+        "{}",
+        read("others-undo")
+    );
+    assert!(read("others-controllers").contains("cpuset") && read("others-cpus") == "0-1");
+    assert!(
+        read("balanced") == "root" && read("ran").ends_with("2-3"),
+        "{} {}",
+        read("balanced"),
+        read("ran.err")
+    );
+    assert_eq!(
+        (read("second.code"), read("third.code"), read("second-left")),
+        ("1".to_owned(), "0".to_owned(), "isolation.lock".to_owned())
+    );
+    assert!(read("second.log").contains("/sys/fs/cgroup/stillcore-isolated"), "{}", read("second.log"));
+    let watched = read("watched");
+    let drifts =
+        watched.lines().filter(|line| line.contains("stat_interval is 9") && !line.contains("no longer"));
+    assert!(drifts.count() == 1 && watched.ends_with("nothing stands any more: it was undone"), "{watched}");
+    assert_eq!(read("watched.code"), "2");
+}
+
+/// Undoing fails as often as it is called, until it is told to give up.
+fn what_is_gone_can_be_given_up(read: &dyn Fn(&str) -> String) {
+    for (name, code) in [("gone-undo", "1"), ("gone-again", "1"), ("gone-forget", "2")] {
+        assert_eq!(read(&format!("{name}.code")), code, "{}", read(name));
+        assert!(read(name).contains("swap /dev/zram1: cannot switch on swap"), "{}", read(name));
+    }
+    assert!(read("gone-forget").contains("is kept as /var/lib/stillcore/isolation.forgotten-1.jsonl"));
+    assert_eq!(read("gone-left"), "isolation.forgotten-1.jsonl\nisolation.lock");
+}
+
+/// The kernel gives a thread no CPU that is offline; all else is as before.
+fn offline_cpus_apart(before: Value, after: Value, what: &str) {
+    let offline: model::Cpus = "3,4".parse().unwrap();
+    let without = |mut state: Value| {
+        for list in state["kthread_affinity"].as_object_mut().unwrap().values_mut() {
+            let cpus = model::Cpus::parse_list(list.as_str().unwrap()).unwrap();
+            *list = cpus.minus(&offline).to_string().into();
+        }
+        state
+    };
+    the_same(&without(before), &without(after), what);
+}
+
+/// A kernel that holds a partition over CPUs of `isolcpus=` invalid has refused it, whatever the write returned.
+#[test]
+fn an_invalid_partition_is_refused() {
+    let case = Case {
+        script: "guest_refused.sh",
+        kernel: "6.12-rt",
+        smp: "4",
+        append: "",
+        cpus: "2,3",
+        mask: ASTRAY,
+        points: "0",
+        groups: "v2",
+    };
+    let (_place, root) = boot(&case);
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
+    for (name, code) in [("applied", "2"), ("verified", "0"), ("undone", "0"), ("chosen", "0")] {
+        assert_eq!(read(&format!("{name}.code")).trim(), code, "{name}: {}", read(name));
+    }
+    let applied = read_json(&root.join("applied.json"));
+    assert_eq!(applied["placement"], "affinity");
+    let reason = applied["fallback"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("isolated invalid (partition config conflicts with housekeeping setup)"),
+        "{reason}"
+    );
+    assert!(
+        applied["applied"].as_array().unwrap().iter().all(|change| change["mechanism"] != "cpuset-partition")
+    );
+    assert!(read("groups").contains("No such file"), "{}", read("groups"));
+    the_same(&read_json(&root.join("before.json")), &read_json(&root.join("after.json")), "refused");
 }
 
 /// The whole matrix, by `make test-lab`: each kernel isolated at boot, without that, and with SMT.

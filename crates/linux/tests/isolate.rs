@@ -186,6 +186,10 @@ impl Settings for Killed {
         written
     }
 
+    fn user(&mut self, kind: StepKind, target: &str) -> Option<String> {
+        self.live.user(kind, target)
+    }
+
     fn occupy(&mut self, cpus: &Cpus) -> Occupied {
         self.live.occupy(cpus)
     }
@@ -272,6 +276,10 @@ impl Settings for Recomputing {
             fs::write(&self.disturbed, format!("computed {}", self.times)).unwrap();
         }
         Ok(())
+    }
+
+    fn user(&mut self, kind: StepKind, target: &str) -> Option<String> {
+        self.settings.user(kind, target)
     }
 
     fn occupy(&mut self, cpus: &Cpus) -> Occupied {

@@ -8,9 +8,10 @@ use linux::isolate::apply::{Applied, Change, Observer, apply};
 use linux::isolate::change::Live;
 use linux::isolate::revert::revert_since;
 use linux::isolate::standing::{Head, Standing};
+use linux::isolate::unknown_group;
 use linux::machine::Root;
 use linux::sys::signals::EndSignals;
-use model::plan::Plan;
+use model::plan::{Placement, Plan};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     } else {
         let _ = write!(std::io::stdout(), "{}", summary(&plan, &applied));
     }
-    Ok(exit_code(&applied))
+    Ok(exit_code(&applied, args.target.placement.is_some()))
 }
 
 /// What to carry out, and how to tell of it.
@@ -64,6 +65,15 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
     if !goes_on {
         standing.end()?;
         standing = Standing::open(&state)?;
+    }
+    if let Some(group) = unknown_group(&Root::live(), &standing) {
+        if standing.found()?.is_none() {
+            standing.end()?;
+        }
+        anyhow::bail!(
+            "the control group {group} is of an isolation that {} does not know: undo that with its own --state, or remove the group",
+            state.display()
+        );
     }
     let mut live = Live::new(&std::env::current_exe()?);
     let mut settings = Crashing::new(&mut live, order.crash_at);
@@ -143,7 +153,11 @@ pub(crate) fn summary(plan: &Plan, applied: &Applied) -> String {
     );
     for refused in &applied.fallback {
         let reason = refused.reason.as_deref().unwrap_or_default();
-        let _ = writeln!(text, "no {}: affinities alone keep tasks away ({reason})", refused.mechanism);
+        let _ = writeln!(
+            text,
+            "no {}, what was made of it is taken back, affinities keep tasks away: {reason}",
+            refused.mechanism
+        );
     }
     for left in &plan.left {
         let _ = writeln!(text, "left: {}: {}", left.mechanism, left.reason);
@@ -163,13 +177,16 @@ pub(crate) fn answer(plan: &Plan, applied: &Applied, schema: &str) -> anyhow::Re
     value["cpus"] = serde_json::to_value(&plan.cpus)?;
     value["isolated"] = serde_json::to_value(&plan.isolated)?;
     value["housekeeping"] = serde_json::to_value(&plan.housekeeping)?;
-    value["placement"] = serde_json::to_value(plan.placement)?;
+    // What was refused is not what keeps tasks away.
+    let placement = if applied.fallback.is_empty() { plan.placement } else { Placement::Affinity };
+    value["placement"] = serde_json::to_value(placement)?;
     value["boot"] = serde_json::to_value(&plan.boot)?;
     value["left"] = serde_json::to_value(&plan.left)?;
     Ok(value)
 }
 
-/// 2 where the kernel refused something or tasks stayed.
-pub(crate) fn exit_code(applied: &Applied) -> u8 {
-    if applied.refused.is_empty() && applied.stray.is_empty() { 0 } else { 2 }
+/// 2 where the kernel refused something or tasks stayed. That it refused a placement counts where this very one was asked for.
+pub(crate) fn exit_code(applied: &Applied, placement_asked: bool) -> u8 {
+    let placed = applied.fallback.is_empty() || !placement_asked;
+    if applied.refused.is_empty() && applied.stray.is_empty() && placed { 0 } else { 2 }
 }

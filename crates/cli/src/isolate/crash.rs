@@ -37,6 +37,10 @@ impl Settings for Crashing<'_> {
         written
     }
 
+    fn user(&mut self, kind: StepKind, target: &str) -> Option<String> {
+        self.inner.user(kind, target)
+    }
+
     fn occupy(&mut self, cpus: &Cpus) -> Occupied {
         self.inner.occupy(cpus)
     }

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &DeploymentArgs, signals: &EndSignals) -> anyhow::Result
     } else {
         print!("{}{}", summary(&deployed.plan, &applied), told(args, &deployed));
     }
-    Ok(exit_code(&applied))
+    Ok(exit_code(&applied, false))
 }
 
 fn show(args: &DeploymentArgs, deployed: &Deployed) -> anyhow::Result<u8> {

@@ -5,7 +5,7 @@ use super::apply::need_root;
 use super::crash::Crashing;
 use clap::Args;
 use linux::isolate::change::Live;
-use linux::isolate::revert::{Reverted, revert};
+use linux::isolate::revert::{Reverted, forget, revert};
 use linux::isolate::standing::{self, Standing};
 
 /// Arguments of `isolate undo`.
@@ -14,6 +14,9 @@ pub(crate) struct UndoArgs {
     /// Where the journal is.
     #[command(flatten)]
     pub(crate) state: State,
+    /// Give up what cannot be given back, such as the setting of a device that is gone, and keep its journal under another name.
+    #[arg(long)]
+    pub(crate) forget: bool,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -25,14 +28,16 @@ pub(crate) struct UndoArgs {
 /// Undoes.
 pub(crate) fn run(args: &UndoArgs) -> anyhow::Result<u8> {
     let state = args.state.path()?;
-    if standing::find(&state)?.is_none() && !state.join("isolation.jsonl").exists() {
+    if !standing::exists(&state) {
         return tell(args, &Reverted::default(), "nothing is isolated by stillcore: nothing to undo");
     }
     need_root()?;
     let standing = Standing::open(&state)?;
     let journal = standing.path().display().to_string();
     let mut live = Live::new(&std::env::current_exe()?);
-    let reverted = revert(standing, &mut Crashing::new(&mut live, args.crash_at))?;
+    let mut settings = Crashing::new(&mut live, args.crash_at);
+    let undo = if args.forget { forget } else { revert };
+    let reverted = undo(standing, &mut settings)?;
     if reverted.other_boot {
         let what = "the machine has been booted since, and what was changed went with the old boot";
         return tell(args, &reverted, what);
@@ -45,7 +50,7 @@ pub(crate) fn run(args: &UndoArgs) -> anyhow::Result<u8> {
     );
     if !reverted.failed.is_empty() {
         let told = reverted.failed.join("; ");
-        anyhow::bail!("{what}; not given back, and still in {journal}: {told}");
+        anyhow::bail!("{what}; not given back, and still in {journal}: {told}; undo --forget gives that up");
     }
     tell(args, &reverted, &what)
 }
@@ -60,6 +65,12 @@ fn tell(args: &UndoArgs, reverted: &Reverted, what: &str) -> anyhow::Result<u8> 
         for left in &reverted.left {
             println!("left alone: {left}");
         }
+        for abandoned in &reverted.abandoned {
+            println!("given up: {abandoned}");
+        }
+        if let Some(kept) = &reverted.kept {
+            println!("its journal is kept as {}", kept.display());
+        }
     }
-    Ok(if reverted.left.is_empty() { 0 } else { 2 })
+    Ok(if reverted.left.is_empty() && reverted.abandoned.is_empty() { 0 } else { 2 })
 }

@@ -208,9 +208,10 @@ impl Work<'_, '_> {
         self.standing.settle(&numbers.iter().map(|seq| (*seq, Phase::Done, None)).collect::<Vec<_>>())
     }
 
-    /// What has been remembered has come to this: what is so when undoing begins, nobody else has set.
+    /// What has been remembered has come to this: what is so when undoing begins, nobody else has set. What an earlier call has noted
+    /// stays: others may have set it since.
     fn note_kept(&mut self) -> Result<(), Error> {
-        let kept = |entry: &&Entry| entry.kind.is_some_and(StepKind::remembers);
+        let kept = |entry: &&Entry| entry.kind.is_some_and(StepKind::remembers) && entry.read_back.is_none();
         let entries: Vec<_> = self.standing.changes().filter(kept).cloned().collect();
         let mut ends = Vec::new();
         for entry in entries {
@@ -233,6 +234,7 @@ impl Work<'_, '_> {
         for entry in entries.iter().rev() {
             if let (Some(kind), Some(old)) = (entry.kind, &entry.old)
                 && !kind.remembers()
+                && self.settings.user(kind, &entry.target).is_none()
                 && self.settings.write(kind, &entry.target, old).is_ok()
             {
                 let _ = self.standing.settle(&[(entry.seq, Phase::Undone, None)]);

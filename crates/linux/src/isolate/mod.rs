@@ -24,4 +24,5 @@ pub mod verify;
 pub use audit::{audit, snapshot, values};
 pub use catalogue::{Catalogue, Mechanism, mechanisms_page};
 pub use enter::enter;
+pub use placement::unknown_group;
 pub use plan::{Request, plan};

@@ -5,6 +5,7 @@
 //! makes a scheduling domain, and CPUs outside it are in none.
 
 use super::probe::partition_mount;
+use super::standing::Standing;
 use crate::machine::{Root, mounts};
 use model::plan::{Placement, Step, StepKind};
 use model::{Cpus, Error, Machine};
@@ -59,6 +60,20 @@ pub(super) fn choose(
             Ok(Chosen { reason: "as asked: affinities alone".to_owned(), ..affinity })
         }
     }
+}
+
+/// A group of an isolation that stands and that this journal does not know: it was made with another state directory, or its journal
+/// was given up.
+pub fn unknown_group(root: &Root, journal: &Standing) -> Option<String> {
+    let of = |kind: &str, name: &str| {
+        let mounted = mounts(root).into_iter().filter(|mount| mount.kind == kind).map(|mount| mount.target);
+        mounted.map(|place| format!("{place}/{name}")).collect::<Vec<_>>()
+    };
+    let known = |group: &String| {
+        journal.changes().any(|entry| entry.kind == Some(StepKind::Group) && entry.target == *group)
+    };
+    let groups = [of("cgroup2", ISOLATED), of("cgroup", HOUSE)].concat();
+    groups.into_iter().find(|group| root.has(group) && !known(group))
 }
 
 /// The group that a step makes a partition.
@@ -122,5 +137,35 @@ fn step(mechanism: &str, kind: StepKind, target: String, old: &str, new: &str) -
         why: "the scheduler balances other tasks there".to_owned(),
         cost: "The CPUs get no load balancing, so several tasks on them must be placed by hand.".to_owned(),
         risky: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::tree::tree;
+
+    #[test]
+    fn a_group_of_ours_that_the_journal_does_not_know_is_found() {
+        let mount = ("proc/mounts", "none /cg cgroup2 rw 0 0\nnone /v1 cgroup rw,cpuset 0 0\n");
+        let group = "cg/stillcore-isolated/cpuset.cpus";
+        let (_dir, root) = tree(&[mount, (group, "2-3"), ("cg/stillcore-77/cpuset.cpus", "0")]);
+        let state = tempfile::tempdir().unwrap();
+        let mut journal = Standing::open(state.path()).unwrap();
+        let isolated = Some("/cg/stillcore-isolated".to_owned());
+        assert_eq!(unknown_group(&root, &journal), isolated);
+        let made = step(
+            "cpuset-partition",
+            StepKind::Group,
+            "/cg/stillcore-isolated".to_owned(),
+            "absent",
+            "present",
+        );
+        journal.intend(&[(&made, Some("absent".to_owned()))]).unwrap();
+        assert_eq!(unknown_group(&root, &journal), None);
+        let (_dir, root) = tree(&[mount, ("v1/stillcore-house/cpuset.cpus", "0-1")]);
+        assert_eq!(unknown_group(&root, &journal).as_deref(), Some("/v1/stillcore-house"));
+        let (_dir, root) = tree(&[mount, ("cg/other/cpuset.cpus", "0-1")]);
+        assert_eq!(unknown_group(&root, &journal), None);
     }
 }

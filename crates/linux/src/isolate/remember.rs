@@ -3,6 +3,7 @@
 
 use super::change::{Settings, value};
 use crate::machine::{Root, irqs, processes, user_threads};
+use model::Cpus;
 use model::plan::StepKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,16 +48,33 @@ pub(super) fn foreign(before: &str, after: &str, settings: &mut dyn Settings) ->
     foreign
 }
 
-/// Gives them back where they differ, but for those that somebody else has set meanwhile. What cannot be set is left: the kernel
-/// would not have let it be set before either.
-pub(super) fn restore(text: &str, settings: &mut dyn Settings, others: &BTreeSet<String>) {
+/// Gives them back where they differ; those that somebody else has set meanwhile get what he had set, should undoing have widened them.
+/// What cannot be set is left: the kernel would not have let it be set before either. Answers which of them lack CPUs now that are offline: the kernel sets an affinity without
+/// these, though one that was set before they went keeps them (Linux `kernel/sched`, `cpuset_cpus_allowed`).
+pub(super) fn restore(
+    text: &str,
+    settings: &mut dyn Settings,
+    others: &BTreeMap<String, String>,
+) -> BTreeSet<String> {
     let kept: Vec<Kept> = serde_json::from_str(text).unwrap_or_default();
-    for Kept(kind, target, old) in kept.into_iter().filter(|kept| !others.contains(&kept.1)) {
-        let now = settings.read(kind, &target).ok().flatten();
-        if now.is_some_and(|now| !value::same(&now, &old)) {
-            let _ = settings.write(kind, &target, &old);
+    let online = settings.read(StepKind::File, "/sys/devices/system/cpu/online").ok().flatten();
+    let online = online.and_then(|list| Cpus::parse_list(&list).ok()).unwrap_or_default();
+    let mut lacking = BTreeSet::new();
+    for Kept(kind, target, before) in kept {
+        let old = others.get(&target).unwrap_or(&before);
+        if settings.read(kind, &target).ok().flatten().is_some_and(|now| !value::same(&now, old)) {
+            let _ = settings.write(kind, &target, old);
+            let now = settings.read(kind, &target).ok().flatten();
+            let lacks = |now: &str| {
+                let away = Cpus::parse_list(old).ok()?.minus(&Cpus::parse_list(now).ok()?);
+                Some(!away.is_empty() && away.and(&online).is_empty())
+            };
+            if now.and_then(|now| lacks(&now)) == Some(true) {
+                lacking.insert(target);
+            }
         }
     }
+    lacking
 }
 
 #[cfg(test)]
@@ -64,7 +82,6 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::isolate::change::Occupied;
-    use model::Cpus;
 
     struct Fixed(BTreeMap<String, String>);
 
@@ -73,9 +90,17 @@ mod tests {
             Ok(self.0.get(target).cloned())
         }
 
-        fn write(&mut self, _: StepKind, target: &str, value: &str) -> Result<(), Error> {
-            self.0.insert(target.to_owned(), value.to_owned());
+        fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error> {
+            let mut cpus = Cpus::parse_list(value)?;
+            if let Some(online) = self.read(kind, "/sys/devices/system/cpu/online")? {
+                cpus = cpus.and(&Cpus::parse_list(&online)?);
+            }
+            self.0.insert(target.to_owned(), cpus.to_string());
             Ok(())
+        }
+
+        fn user(&mut self, _: StepKind, _: &str) -> Option<String> {
+            None
         }
 
         fn occupy(&mut self, _: &Cpus) -> Occupied {
@@ -97,7 +122,22 @@ mod tests {
         let mut settings = Fixed(now.into());
         let foreign = foreign(&before, &after, &mut settings);
         assert_eq!(foreign, BTreeMap::from([("b".to_owned(), "1".to_owned())]));
-        restore(&before, &mut settings, &foreign.into_keys().collect());
+        // Dissolving a partition has widened both since that was asked.
+        settings
+            .0
+            .extend([("a", "0-7"), ("b", "0-7")].map(|(name, cpus)| (name.to_owned(), cpus.to_owned())));
+        restore(&before, &mut settings, &foreign);
         assert_eq!((settings.0["a"].as_str(), settings.0["b"].as_str()), ("0-3", "1"));
+    }
+
+    #[test]
+    fn an_affinity_comes_back_without_cpus_that_are_offline() {
+        let kept = |name: &str, cpus: &str| Kept(StepKind::Task, name.to_owned(), cpus.to_owned());
+        let before = serde_json::to_string(&[kept("a", "0-3"), kept("b", "0-1"), kept("c", "0-3")]).unwrap();
+        let now = [("/sys/devices/system/cpu/online", "0-2"), ("a", "0"), ("b", "0"), ("c", "0-3")];
+        let mut settings = Fixed(now.map(|(name, cpus)| (name.to_owned(), cpus.to_owned())).into());
+        let lacking = restore(&before, &mut settings, &BTreeMap::new());
+        assert_eq!(lacking, BTreeSet::from(["a".to_owned()]));
+        assert_eq!(["a", "b", "c"].map(|name| settings.0[name].as_str()), ["0-2", "0,1", "0-3"]);
     }
 }

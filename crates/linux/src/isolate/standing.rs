@@ -82,6 +82,11 @@ fn path(state: &Path) -> PathBuf {
     state.join("isolation.jsonl")
 }
 
+/// Whether there is a journal, readable or not.
+pub fn exists(state: &Path) -> bool {
+    path(state).exists()
+}
+
 /// Reads what stands; `None` where nothing does.
 pub fn find(state: &Path) -> Result<Option<Found>, Error> {
     found(&path(state), &journal::boot_id()?)
@@ -182,6 +187,16 @@ impl Standing {
     /// Removes the journal.
     pub fn end(self) -> Result<(), Error> {
         journal::remove(&self.path)
+    }
+
+    /// Puts the journal aside under a name that no call looks for, and gives that.
+    pub fn forget(self) -> Result<PathBuf, Error> {
+        let name = |number: u32| self.path.with_file_name(format!("isolation.forgotten-{number}.jsonl"));
+        let free = (1..10_000).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(0));
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        let renamed = fs::rename(&self.path, &free).and_then(|()| File::open(dir)?.sync_all());
+        renamed.map_err(|source| Error::os("keep the journal as", free.display(), source))?;
+        Ok(free)
     }
 
     fn entry(

@@ -27,6 +27,9 @@ pub trait Settings {
     /// Writes a value that `read` could have given, or that a plan asks for.
     fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error>;
 
+    /// Who else has come to need the value that was set, so that it cannot be taken back.
+    fn user(&mut self, kind: StepKind, target: &str) -> Option<String>;
+
     /// Keeps CPUs busy for several ticks, and then until the answer is dropped.
     fn occupy(&mut self, cpus: &Cpus) -> Occupied;
 }
@@ -71,6 +74,10 @@ impl Settings for Live {
             StepKind::Held => held::write(&self.program, target, value),
             StepKind::Affinities => Ok(()),
         }
+    }
+
+    fn user(&mut self, kind: StepKind, target: &str) -> Option<String> {
+        (kind == StepKind::Controller).then(|| group::user(target)).flatten()
     }
 
     fn occupy(&mut self, cpus: &Cpus) -> Occupied {

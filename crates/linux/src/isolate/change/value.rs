@@ -133,9 +133,9 @@ mod tests {
     /// A list as single numbers, in any order.
     fn singles(cpus: &Cpus, order: &[usize]) -> String {
         let mut names: Vec<_> = cpus.iter().map(|cpu| cpu.to_string()).collect();
-        for at in 0..names.len() {
-            let to = order[at] % names.len();
-            names.swap(at, to);
+        let all = names.len();
+        for (at, to) in order.iter().enumerate().take(all) {
+            names.swap(at, to % all);
         }
         names.join(",")
     }
