@@ -157,17 +157,20 @@ const UNTOUCHED: [(&str, &str); 4] = [
 fn a_partition_that_reads_back_invalid_is_refused() {
     let state = tempfile::tempdir().unwrap();
     let mut kernel = Kernel { refuses_partitions: true, ..Kernel::of(&UNTOUCHED) };
-    let done = applied(state.path(), &plan_of(&PARTITION), &mut kernel);
+    let plan = Plan { placement: Placement::Partition, ..plan_of(&PARTITION) };
+    let done = applied(state.path(), &plan, &mut kernel);
     assert_eq!((done.applied.len(), done.fallback.len()), (0, 1), "{done:?}");
     let reason = done.fallback[0].reason.as_deref().unwrap();
     assert!(reason.contains("isolated invalid (housekeeping conflict)"), "{reason}");
     assert_eq!(kernel.values, Kernel::of(&UNTOUCHED).values);
+    assert_eq!(find(state.path()).unwrap().unwrap().placement(), Placement::Affinity);
     // One that is invalidated later is still undone.
     let mut kernel = Kernel::of(&UNTOUCHED);
-    applied(state.path(), &plan_of(&PARTITION), &mut kernel);
+    applied(state.path(), &plan, &mut kernel);
     let partition = "/cg/ours/cpuset.cpus.partition";
     kernel.values.insert(partition.to_owned(), "isolated invalid (overlap)".to_owned());
     let found = find(state.path()).unwrap().unwrap();
+    assert_eq!(found.placement(), Placement::Partition);
     let root = Root::live();
     let seen = verify(&root, &Catalogue::embedded().unwrap(), &found, &mut kernel).unwrap();
     assert!(

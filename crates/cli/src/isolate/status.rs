@@ -61,6 +61,7 @@ fn answer(found: Option<&Found>) -> anyhow::Result<serde_json::Value> {
     if let Some(found) = found {
         value = serde_json::to_value(&found.head)?;
         value["schema"] = "stillcore.isolate-status/1".into();
+        value["placement"] = serde_json::to_value(found.placement())?;
         value["this_boot"] = found.this_boot.into();
         value["changes"] = serde_json::to_value(counts(found))?;
     }

@@ -4,6 +4,7 @@
 //! directory, before the first of its writes; every write to the machine thus comes after its own intent.
 
 use super::journal::{self, Entry, Phase};
+use super::placement;
 use crate::error::Error;
 use model::Cpus;
 use model::plan::{Placement, Plan, Step, StepKind};
@@ -28,7 +29,7 @@ pub struct Head {
     pub isolated: Cpus,
     /// Those for everything else.
     pub housekeeping: Cpus,
-    /// How the scheduler is kept off.
+    /// How the scheduler was to be kept off; [`Found::placement`] says how it is.
     pub placement: Placement,
     /// The name of the deployment, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,6 +77,20 @@ pub struct Found {
     pub open: Vec<Entry>,
     /// Whether they were made in this boot; those of another went with it.
     pub this_boot: bool,
+}
+
+impl Found {
+    /// How the scheduler is kept off: as was asked, or by affinities where the kernel has refused that.
+    pub fn placement(&self) -> Placement {
+        let made = |entry: &Entry| {
+            let changes = entry.kind.is_some_and(|kind| !kind.remembers());
+            changes && placement::IDS.contains(&entry.id.as_str())
+        };
+        match self.head.placement {
+            Placement::Partition | Placement::Cpuset if !self.open.iter().any(made) => Placement::Affinity,
+            asked => asked,
+        }
+    }
 }
 
 fn path(state: &Path) -> PathBuf {
