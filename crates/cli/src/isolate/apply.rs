@@ -71,7 +71,7 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
             standing.end()?;
         }
         anyhow::bail!(
-            "the control group {group} is of an isolation that {} does not know: undo that with its own --state, or remove the group",
+            "the control group {group} belongs to an isolation that the state directory {} does not know: undo it with its own --state, or remove the group",
             state.display()
         );
     }
