@@ -7,7 +7,8 @@ mod support;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use support::{read_json, stillcore, text};
+use support::guest::{self, the_same};
+use support::read_json;
 
 /// The kernel's own isolation switched off, so that all of it is done at run time.
 const PLAIN: &str = "isolcpus= nohz_full= rcu_nocbs= irqaffinity=";
@@ -36,57 +37,15 @@ struct Case {
     groups: &'static str,
 }
 
-/// Boots and puts the guest through `guest_isolate.sh`. Emulated CPUs of a crowded host hang now and then: such a guest is booted
-/// again.
 fn boot(case: &Case) -> (tempfile::TempDir, PathBuf) {
-    (0..3).find_map(|_| try_boot(case)).expect("three guests in a row did not end in time")
-}
-
-fn try_boot(case: &Case) -> Option<(tempfile::TempDir, PathBuf)> {
-    let place = tempfile::tempdir().unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(case.script);
-    let out = place.path().join("lab");
-    let mut command = stillcore(&["lab", "run", "--kernel", case.kernel, "--smp", case.smp]);
-    command.args(["--append", case.append, "--packages", "busybox-static", "--timeout", "300s"]);
-    if case.script == OTHERS {
-        command.args(["--module", "zram"]);
-    }
-    command.arg("--add").arg(format!("{}:/root/guest.sh", script.display())).arg("--out").arg(&out);
-    command.args(["--", "/bin/busybox", "sh", "/root/guest.sh", case.cpus, case.mask, case.points]);
-    command.arg(case.groups);
-    let output = command.output().unwrap();
-    let told = text(&output.stderr);
-    if told.contains("did not finish within") || told.contains("because its time was over") {
-        println!("{}: the guest did not end in time\n{told}", case.kernel);
-        return None;
-    }
-    assert_eq!(output.status.code(), Some(0), "{told}");
-    let root = out.join("root");
-    Some((place, root))
-}
-
-/// What differs between two states of a machine, for messages.
-fn differences(before: &Value, after: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    for (table, before) in before.as_object().unwrap() {
-        let (Some(was), Some(is)) = (before.as_object(), after[table].as_object()) else {
-            if *before != after[table] {
-                found.push(format!("{table}: {before} then {}", after[table]));
-            }
-            continue;
-        };
-        for key in was.keys().chain(is.keys()).collect::<std::collections::BTreeSet<_>>() {
-            if was.get(key) != is.get(key) {
-                found.push(format!("{table} {key}: {:?} then {:?}", was.get(key), is.get(key)));
-            }
-        }
-    }
-    found
-}
-
-fn the_same(before: &Value, after: &Value, what: &str) {
-    let found = differences(before, after);
-    assert!(found.is_empty(), "{what}: {found:?}");
+    guest::boot(&guest::Boot {
+        kernel: case.kernel,
+        smp: case.smp,
+        append: case.append,
+        script: case.script,
+        arguments: &[case.cpus, case.mask, case.points, case.groups],
+        more: if case.script == OTHERS { &["--module", "zram"] } else { &[] },
+    })
 }
 
 /// All that must hold; returns what was seen, for the log.

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod guest;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

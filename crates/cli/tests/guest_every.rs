@@ -1,0 +1,199 @@
+//! Every mechanism that a running machine can change: first set to what isolation does not want, then applied, judged by the audit,
+//! verified, undone, and the machine as before.
+#![cfg(feature = "guest-tests")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use linux::isolate::catalogue::{Catalogue, Change, Mechanism, Probe, Want};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use support::guest::{Boot, boot, the_same};
+use support::read_json;
+
+/// The kernel's own isolation switched off, so that all of it is done at run time.
+const PLAIN: &str = "isolcpus= nohz_full= rcu_nocbs= irqaffinity=";
+
+/// Four cores of two threads; the last two cores are isolated.
+const CPUS: &str = "4-7";
+const EVERY_MASK: &str = "ff";
+const EVERY_LIST: &str = "0-7";
+
+/// Whether a running machine can be changed by it.
+fn at_run_time(mechanism: &Mechanism) -> bool {
+    let elsewhere = |change: &Change| {
+        matches!(change, Change::Option { .. } | Change::Parameter { .. } | Change::Advice { .. })
+    };
+    mechanism.change.iter().any(|change| !elsewhere(change))
+}
+
+/// A value that isolation does not want; none where it is not a value that is written, or a risk that nobody has taken anyway.
+fn unwanted(mechanism: &Mechanism) -> Option<String> {
+    if mechanism.risky {
+        return None;
+    }
+    let value = match &mechanism.want {
+        Want::Literal { value } => match value.as_str() {
+            "0" => "1",
+            "1" => "0",
+            "never" => "always",
+            "n/a" => "100",
+            _ => return None,
+        },
+        Want::OneOf { values } if values.iter().any(|value| value == "never") => "always",
+        Want::AtLeast { .. } => "1",
+        Want::AtMost { .. } => "60",
+        Want::Avoids {} if matches!(mechanism.probe, Probe::CpulistFile { .. }) => EVERY_LIST,
+        Want::Avoids {} => EVERY_MASK,
+        _ => return None,
+    };
+    Some(value.to_owned())
+}
+
+/// The files of a mechanism that `write` changes, as patterns of the guest's shell.
+fn files(mechanism: &Mechanism) -> Vec<String> {
+    let written = mechanism.change.iter().find_map(|change| match change {
+        Change::Write { path, .. } => Some(path.clone()),
+        _ => None,
+    });
+    let paths = match (written, &mechanism.probe) {
+        (Some(Some(path)), _) => vec![path],
+        (
+            Some(None),
+            Probe::FileWord { paths }
+            | Probe::FileBracketedWord { paths }
+            | Probe::FileInteger { paths }
+            | Probe::CpulistFile { paths }
+            | Probe::HexmaskFile { paths },
+        ) => paths.clone(),
+        _ => Vec::new(),
+    };
+    let cpus: model::Cpus = CPUS.parse().unwrap();
+    let expand = |path: &String| -> Vec<String> {
+        let path = format!("/{path}").replace("/{debugfs}", "/sys/kernel/debug");
+        if path.contains("{cpu}") {
+            cpus.iter().map(|cpu| path.replace("{cpu}", &cpu.to_string())).collect()
+        } else {
+            vec![path]
+        }
+    };
+    paths.iter().flat_map(expand).collect()
+}
+
+/// What the guest's script reads: `mechanism file value`, and the daemons to pretend.
+fn orders(catalogue: &Catalogue) -> (String, String) {
+    let mut spoil = String::new();
+    let mut daemons = String::new();
+    for mechanism in catalogue.mechanisms.iter().filter(|one| at_run_time(one)) {
+        for file in files(mechanism) {
+            if let Some(value) = unwanted(mechanism) {
+                writeln!(spoil, "{} {file} {value}", mechanism.id).unwrap();
+            }
+        }
+        if let Probe::Daemon { process, .. } = &mechanism.probe {
+            writeln!(daemons, "{process}").unwrap();
+        }
+    }
+    (spoil, daemons)
+}
+
+fn states(audit: &Value) -> BTreeMap<String, (String, String)> {
+    let word = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+    let findings = audit["findings"].as_array().unwrap();
+    findings.iter().map(|one| (word(one, "id"), (word(one, "state"), word(one, "reason")))).collect()
+}
+
+/// One round of the script: judged; returns the mechanisms that were changed.
+fn judge(root: &Path, round: &str, every: &[&Mechanism], kernel: &str) -> BTreeSet<String> {
+    let read = |name: &str| fs::read_to_string(root.join(format!("{round}-{name}"))).unwrap_or_default();
+    let json = |name: &str| read_json(&root.join(format!("{round}-{name}.json")));
+    for step in ["applied", "verified", "undone"] {
+        let told = format!(
+            "{kernel} {round} {step}: {} {}",
+            read(&format!("{step}.err")),
+            read(&format!("{step}.json"))
+        );
+        assert_eq!(read(&format!("{step}.code")).trim(), "0", "{told}");
+    }
+    the_same(&json("before"), &json("after"), &format!("{kernel} {round}"));
+    let (before, during) = (states(&json("audit-before")), states(&json("audit-during")));
+    let status = json("status");
+    let changed: BTreeSet<String> = status["changes"].as_object().unwrap().keys().cloned().collect();
+    for mechanism in every {
+        let id = mechanism.id.as_str();
+        let wanted_change = before[id].0 == "fixable";
+        assert!(
+            !wanted_change || changed.contains(id) || during[id].0 != "fixable",
+            "{kernel} {round} {id}: {:?}",
+            during[id]
+        );
+        assert!(
+            !changed.contains(id) || during[id].0 != "fixable",
+            "{kernel} {round} {id}: {:?}",
+            during[id]
+        );
+    }
+    for id in fs::read_to_string(root.join("spoiled")).unwrap().lines() {
+        assert!(
+            changed.contains(id) || during[id].0 == "not-applicable",
+            "{kernel} {round} {id}: {:?}",
+            during[id]
+        );
+    }
+    changed
+}
+
+/// All that a kernel has; returns what was seen, for the log.
+fn every_mechanism(kernel: &str) -> String {
+    let catalogue = Catalogue::embedded().unwrap();
+    let every: Vec<_> = catalogue.mechanisms.iter().filter(|one| at_run_time(one)).collect();
+    let choices: Vec<_> =
+        every.iter().filter(|one| one.optional || one.risky).map(|one| one.id.as_str()).collect();
+    let (spoil, daemons) = orders(&catalogue);
+    let place = tempfile::tempdir().unwrap();
+    let add = |name: &str, text: &str| {
+        let path = place.path().join(name);
+        fs::write(&path, text).unwrap();
+        format!("{}:/root/{name}", path.display())
+    };
+    let (spoil, daemons) = (add("spoil", &spoil), add("daemons", &daemons));
+    let (_guest, root) = boot(&Boot {
+        kernel,
+        smp: "4x2",
+        append: PLAIN,
+        script: "guest_every.sh",
+        arguments: &[CPUS, &choices.join(",")],
+        more: &["--module", "zram", "--add", &spoil, "--add", &daemons],
+    });
+    let mut changed = judge(&root, "best", &every, kernel);
+    changed.extend(judge(&root, "affinity", &every, kernel));
+    let absent: Vec<_> =
+        every.iter().map(|one| one.id.as_str()).filter(|id| !changed.contains(*id)).collect();
+    assert!(changed.len() > 30, "{kernel}: only {changed:?}");
+    let (names, absent) = (changed.iter().cloned().collect::<Vec<_>>().join(", "), absent.join(", "));
+    format!(
+        "{} mechanisms changed, verified, undone ({names}); not on this machine, or as wanted already: {absent}",
+        changed.len()
+    )
+}
+
+#[test]
+fn every_mechanism_of_6_12() {
+    println!("6.12: {}", every_mechanism("6.12"));
+}
+
+/// By `make test-lab`: the other kernels.
+#[cfg(feature = "guest-matrix")]
+mod matrix {
+    use super::every_mechanism;
+
+    #[test]
+    fn matrix_every_mechanism() {
+        for kernel in ["5.10", "5.10-rt", "6.1", "6.1-rt", "6.12", "6.12-rt"] {
+            println!("{kernel}: {}", every_mechanism(kernel));
+        }
+    }
+}
