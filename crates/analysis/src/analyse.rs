@@ -1,6 +1,7 @@
 //! A run directory → [`Analysis`]: reads the samples, streams the trace once, and puts the sections together.
 
 use crate::Error;
+use crate::attribute::coverage::coverage;
 use crate::compare::{EventTrust, WindowData, compare};
 use crate::distribution::distribution;
 use crate::events::{self, window_events};
@@ -8,9 +9,9 @@ use crate::losses::{self, disagreements, trace_whole};
 use crate::missed::{self, Charged};
 use crate::overlap::Intervals;
 use crate::resample;
-use crate::shape::{self, Analysis, CountNs, Distribution};
+use crate::shape::{self, Analysis, Attribution, CountNs, Distribution};
 use crate::tally::Tally;
-use crate::trace_pass::read_trace;
+use crate::trace_pass::{Traced, read_trace};
 use model::events::EventCatalogue;
 use model::run::{ProbeRecord, Run, Window};
 use model::sample::{ProbeKind, Sample, SampleMeta};
@@ -31,6 +32,7 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
     let mut section = losses::losses(&run, traced.as_ref().map(|traced| &traced.reading), remarks);
     let mut events = Vec::new();
     let mut overlaps = Vec::new();
+    let (mut attribution, mut covered) = (Vec::new(), Vec::new());
     if let Some(traced) = &traced {
         let context = events::Context {
             catalogue: &catalogue,
@@ -39,11 +41,15 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
             labels: traced.decoder.labels(),
             observable: &traced.observable,
         };
+        let sender = run.trace.as_ref().and_then(|trace| trace.sender.as_ref());
+        let sent = sender.map_or(&[][..], |sender| &sender.events);
+        covered = coverage(&traced.observable, &traced.recorded, sent);
         for one in &mut measured {
             let (Some(window), Some(tally)) = (one.window, &one.tally) else { continue };
             let record = one.record;
             let whole = trace_whole(&section, record.cpu);
             events.push(window_events(&context, record, window, tally, whole));
+            attribution.push(attributed(record, tally, traced));
             let touched = tally.intervals.overlaps(&record.phase, record.probe, record.cpu);
             overlaps.extend(touched.into_iter().filter(|overlap| whole || overlap.samples > 0));
             if let Some(stolen) = &mut one.distribution.stolen {
@@ -76,7 +82,23 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         events,
         overlaps,
         comparisons,
+        attribution,
+        coverage: covered,
     })
+}
+
+fn attributed(record: &ProbeRecord, tally: &Tally, traced: &Traced) -> Attribution {
+    let [exact, by_order, unknown] = tally.sources.known();
+    Attribution {
+        phase: record.phase.clone(),
+        probe: record.probe,
+        cpu: record.cpu,
+        exact,
+        by_order,
+        unknown,
+        more_senders: tally.sources.more_senders,
+        rows: tally.sources.told(traced.decoder.labels(), &|pid| traced.comms.get(&pid).cloned()),
+    }
 }
 
 /// Whether the samples of a file are of one kind; those of the others are told apart by [`crate::ipi`] and [`crate::overheads`].

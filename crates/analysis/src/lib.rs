@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analyse;
+pub mod attribute;
 pub mod bounds;
 pub mod compare;
 pub mod decode;

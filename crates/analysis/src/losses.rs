@@ -57,11 +57,12 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
 fn accounts(run: &Run, reading: Option<&TraceReading>) -> Vec<TraceAccount> {
     let Some(trace) = &run.trace else { return Vec::new() };
     let decoded = |cpu: u32| reading.and_then(|reading| reading.decoded.get(&cpu)).copied().unwrap_or(0);
-    let account = |kernel: &TraceCpu| {
+    let account = |kernel: &TraceCpu, sender: bool| {
         let decoded = decoded(kernel.cpu);
-        TraceAccount { kernel: *kernel, decoded, balanced: decoded == kernel.read }
+        TraceAccount { kernel: *kernel, decoded, balanced: decoded == kernel.read, sender }
     };
-    trace.cpus.iter().map(account).collect()
+    let senders = trace.sender.iter().flat_map(|sender| &sender.cpus).map(|kernel| account(kernel, true));
+    trace.cpus.iter().map(|kernel| account(kernel, false)).chain(senders).collect()
 }
 
 /// Events that the kernel wrote, or wanted to write, and that no one has read.
@@ -70,7 +71,10 @@ fn lost(kernel: &TraceCpu) -> u64 {
 }
 
 fn account_statements(account: &TraceAccount) -> Vec<String> {
-    let TraceAccount { kernel, decoded, balanced } = account;
+    let TraceAccount { kernel, decoded, balanced, sender } = account;
+    if *sender {
+        return sender_statement(account).into_iter().collect();
+    }
     let mut statements = Vec::new();
     if !balanced {
         statements.push(format!(
@@ -92,6 +96,19 @@ fn account_statements(account: &TraceAccount) -> Vec<String> {
         ));
     }
     statements
+}
+
+/// What is missing of a CPU that may be a source.
+fn sender_statement(account: &TraceAccount) -> Option<String> {
+    let TraceAccount { kernel, decoded, balanced, .. } = account;
+    (!balanced || lost(kernel) > 0).then(|| {
+        format!(
+            "CPU {}, as a source: {} trace events are lost and {decoded} of {} read ones decoded, so sources there may be missing",
+            kernel.cpu,
+            lost(kernel),
+            kernel.read
+        )
+    })
 }
 
 /// What is not claimed of the measured CPUs whose trace is not whole.

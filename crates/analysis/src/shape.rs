@@ -1,5 +1,6 @@
 //! What an analysis says: one section a question, plain data, written as `analysis.json`.
 
+use crate::attribute::Confidence;
 use model::EventClass;
 use model::run::{Losses, TraceCpu};
 use model::sample::{Policy, ProbeKind};
@@ -26,6 +27,82 @@ pub struct Analysis {
     pub overlaps: Vec<Overlap>,
     /// Disturbed against the idle controls.
     pub comparisons: Vec<Comparison>,
+    /// Who caused the events, a window and CPU each.
+    #[serde(default)]
+    pub attribution: Vec<Attribution>,
+    /// What this kernel shows of events and of their sources; empty without a trace.
+    #[serde(default)]
+    pub coverage: Vec<Coverage>,
+}
+
+/// The sources of one window's events on one CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attribution {
+    /// Phase of the window.
+    pub phase: String,
+    /// Probe of the window.
+    pub probe: ProbeKind,
+    /// The CPU.
+    pub cpu: u32,
+    /// Events whose source is known exactly; events of the probe itself and ticks are not among these three.
+    pub exact: u64,
+    /// Events whose source is known by order in time.
+    pub by_order: u64,
+    /// Events whose source is not known.
+    pub unknown: u64,
+    /// Senders that served the same event as others and are on no row.
+    pub more_senders: u64,
+    /// Most time first; at most 100.
+    pub rows: Vec<AttributedRow>,
+}
+
+/// What one source has caused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttributedRow {
+    /// The class.
+    pub class: EventClass,
+    /// What ran.
+    pub label: String,
+    /// Who caused it; absent where that is not known.
+    pub source: Option<SourceText>,
+    /// How the source is known.
+    pub confidence: Option<Confidence>,
+    /// Events that it took part in.
+    pub count: u64,
+    /// Its share of their time, nested events excluded.
+    pub net_ns: u64,
+    /// Median of one event's share.
+    pub p50_ns: u64,
+    /// Its 99th percentile.
+    pub p99_ns: u64,
+    /// The longest observed.
+    pub max_ns: u64,
+}
+
+/// A source in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceText {
+    /// Where it acted.
+    pub cpu: u32,
+    /// A task's name, `idle`, or the interrupt, timer or device.
+    pub who: String,
+    /// The task's number.
+    pub pid: Option<i32>,
+    /// The kernel function that asked.
+    pub site: Option<String>,
+}
+
+/// What is known of a class on this kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// The class.
+    pub class: EventClass,
+    /// Whether its events are recorded.
+    pub seen: bool,
+    /// How well their sources can be known at best; absent where not at all.
+    pub sources: Option<Confidence>,
+    /// By what.
+    pub how: String,
 }
 
 /// What got lost, and whether the accounts agree.
@@ -50,6 +127,9 @@ pub struct TraceAccount {
     pub decoded: u64,
     /// Whether `decoded` equals the kernel's `read`.
     pub balanced: bool,
+    /// Whether it is of a CPU that is not measured, of which only what it aims at measured ones is recorded.
+    #[serde(default)]
+    pub sender: bool,
 }
 
 /// The distribution of one probe's samples in one window on one CPU.

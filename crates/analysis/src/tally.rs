@@ -4,6 +4,7 @@
 //! probe's own span, and for noise only the stretches in which its loop ran, because interference during the loop's own pauses
 //! is not interference with it. Raw counts over the whole window are kept beside, for the kernel's counters.
 
+use crate::attribute::table::Table;
 use crate::decode::SOFTIRQS;
 use crate::hash::FastMap;
 use crate::labels::LabelId;
@@ -51,6 +52,8 @@ pub struct Tally {
     pub nmis: u64,
     /// The samples, and what touched them.
     pub intervals: Intervals,
+    /// Who caused it.
+    pub sources: Table,
     counted: Stretches,
     t0_ns: i64,
     block_ns: i64,
@@ -83,6 +86,7 @@ impl Tally {
             softirqs: [0; SOFTIRQS.len()],
             nmis: 0,
             intervals,
+            sources: Table::default(),
             counted,
             t0_ns: record.t0_ns,
             block_ns,
@@ -134,6 +138,7 @@ impl Tally {
             return;
         }
         let net_ns = span.net_ns.min(shared);
+        self.sources.add(span, net_ns);
         let sum = &mut self.classes[span.class as usize];
         sum.total.ns += net_ns;
         sum.max_ns = sum.max_ns.max(net_ns);
@@ -153,10 +158,12 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::Causes;
     use crate::testing::record;
 
     fn span(class: EventClass, t0_ns: i64, t1_ns: i64) -> Span {
-        Span { cpu: 1, class, t0_ns, t1_ns, net_ns: (t1_ns - t0_ns) as u64, label: 0, counts: true }
+        let net_ns = (t1_ns - t0_ns) as u64;
+        Span { cpu: 1, class, t0_ns, t1_ns, net_ns, label: 0, counts: true, causes: Causes::default() }
     }
 
     fn tally() -> Tally {

@@ -3,6 +3,8 @@
 use crate::Error;
 use crate::analyse::Measured;
 use crate::decode::Decoder;
+use crate::hash::FastMap;
+use crate::labels::CpuSets;
 use crate::losses::TraceReading;
 use crate::overlap::Intervals;
 use crate::spans::{KnownLabels, MeasuredCpu, Span, SpanBuilder};
@@ -22,6 +24,8 @@ pub(crate) struct Traced {
     pub(crate) decoder: Decoder,
     pub(crate) recorded: Vec<String>,
     pub(crate) observable: BTreeSet<EventClass>,
+    /// Names of tasks when the trace was saved.
+    pub(crate) comms: FastMap<i32, String>,
 }
 
 /// Streams the trace into the tallies. `None` where there is none that can be placed in the windows.
@@ -67,7 +71,8 @@ fn stream_trace<'r>(
         let intervals = std::mem::take(&mut one.intervals);
         one.tally = Some(Tally::new(one.record, intervals, decoder.names().len()));
     }
-    let mut stream = file.stream()?;
+    let sender = trace.sender.as_ref().map(|sender| sender.buffer.as_str());
+    let mut stream = file.stream_buffers(&[Some(""), sender].into_iter().flatten().collect::<Vec<_>>())?;
     let mut windows = Windows::new(run, measured, &decoder);
     let mut unknown = 0u64;
     while let Some(item) = stream.next()? {
@@ -75,7 +80,7 @@ fn stream_trace<'r>(
             Item::Event(event) => {
                 *reading.decoded.entry(event.cpu).or_default() += 1;
                 match decoder.decode(&event) {
-                    Some(event) => windows.event(&event),
+                    Some(event) => windows.event(&event, decoder.sets()),
                     None => unknown += 1,
                 }
             }
@@ -85,7 +90,8 @@ fn stream_trace<'r>(
     windows.finish();
     reading.remarks = remarks(&decoder, &stream, unknown);
     let observable = decoder.observable(catalogue, &trace.events);
-    Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable })
+    let comms = file.comms().map(|(pid, comm)| (pid, comm.to_owned())).collect();
+    Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, comms })
 }
 
 fn remarks(decoder: &Decoder, stream: &ftrace::EventStream, unknown: u64) -> Vec<String> {
@@ -130,7 +136,7 @@ impl<'a, 'r> Windows<'a, 'r> {
         Self { run, order, at: 0, builder: None, places: Vec::new(), measured, known: decoder.known() }
     }
 
-    fn event(&mut self, event: &KernelEvent) {
+    fn event(&mut self, event: &KernelEvent, sets: &CpuSets) {
         loop {
             let Some(&window) = self.order.get(self.at) else { return };
             let window = &self.run.windows[window];
@@ -154,7 +160,7 @@ impl<'a, 'r> Windows<'a, 'r> {
             tally.event(event);
         }
         if let Some(builder) = builder {
-            builder.event(event, &mut sink(places, measured));
+            builder.event(event, sets, &mut sink(places, measured));
         }
     }
 

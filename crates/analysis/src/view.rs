@@ -31,6 +31,15 @@ pub enum Context {
     Preemptible,
 }
 
+/// Whom an IPI is sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// One CPU.
+    One(u32),
+    /// All of a set, [`crate::labels::CpuSets`].
+    Set(u32),
+}
+
 /// What a [`KernelEvent`] says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
@@ -80,12 +89,44 @@ pub enum What {
         pid: i32,
         /// Where it will run.
         target: u32,
+        /// Whether it has been: by then the CPU may be another than the one that asked.
+        done: bool,
     },
-    /// A high-resolution timer was armed.
+    /// A timer was armed.
     Armed {
         /// Its address.
         timer: u64,
     },
+    /// A softirq was raised on this CPU.
+    Raised {
+        /// Its number.
+        vector: u64,
+    },
+    /// A work item was queued.
+    Queued {
+        /// Its address.
+        work: u64,
+    },
+    /// A function was queued for another CPU to call.
+    CallQueued {
+        /// Address of the request.
+        csd: u64,
+        /// Who shall call it.
+        target: u32,
+        /// Where in the kernel that was asked for.
+        site: LabelId,
+    },
+    /// An IPI was sent.
+    Sent {
+        /// To whom.
+        target: Target,
+        /// What it will be counted as there.
+        class: EventClass,
+        /// Where in the kernel that was asked for.
+        site: LabelId,
+    },
+    /// Other CPUs are asked to flush their TLBs.
+    Shootdown,
     /// A task moved between CPUs.
     Migrate {
         /// Who.
@@ -101,6 +142,8 @@ pub enum What {
     Called {
         /// The function.
         label: LabelId,
+        /// Address of the request.
+        csd: u64,
     },
     /// Nothing that spans are made of.
     Other,

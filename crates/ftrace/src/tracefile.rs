@@ -136,6 +136,11 @@ impl TraceFile {
         }
     }
 
+    /// All names of tasks that were saved.
+    pub fn comms(&self) -> impl Iterator<Item = (i32, &str)> {
+        self.meta.comms.iter().map(|(pid, comm)| (*pid, comm.as_str()))
+    }
+
     /// Clock of the top buffer's timestamps, as "mono".
     pub fn clock(&self) -> Option<&str> {
         let top = self.meta.buffers.first().and_then(|b| b.clock.as_deref());
@@ -201,12 +206,28 @@ impl TraceFile {
 
     /// A pass over the events of one of [`TraceFile::buffers`].
     pub fn stream_buffer(&self, buffer: &Buffer) -> Result<EventStream, Error> {
+        let regions = self.regions(buffer)?;
+        Ok(EventStream::new(&self.meta.formats, regions, self.meta.options.tsc))
+    }
+
+    /// A pass over the events of several buffers, merged by time; names that the file does not have are left out. Buffers of
+    /// different clocks have no common order, and each CPU should be in one of them only.
+    pub fn stream_buffers(&self, names: &[&str]) -> Result<EventStream, Error> {
+        let mut regions = Vec::new();
+        for buffer in self.meta.buffers.iter().filter(|buffer| names.contains(&buffer.name.as_str())) {
+            regions.extend(self.regions(buffer)?);
+        }
+        regions.sort_by_key(|(cpu, _)| *cpu);
+        Ok(EventStream::new(&self.meta.formats, regions, self.meta.options.tsc))
+    }
+
+    /// The data of a buffer's CPUs.
+    fn regions(&self, buffer: &Buffer) -> Result<Vec<(u32, Region)>, Error> {
         check_buffer(buffer, &self.input)?;
         let with_data: Vec<_> = buffer.cpus.iter().filter(|c| c.size > 0).collect();
         let endian = self.meta.formats.endian();
         let chunks = buffer.compressed.then(|| Chunks::new(buffer.codec, endian, with_data.len()));
-        let regions = with_data.into_iter().map(|c| (c.cpu, self.region(buffer, c, chunks))).collect();
-        Ok(EventStream::new(&self.meta.formats, regions, self.meta.options.tsc))
+        Ok(with_data.into_iter().map(|c| (c.cpu, self.region(buffer, c, chunks))).collect())
     }
 
     fn region(&self, buffer: &Buffer, cpu: &CpuData, chunks: Option<Chunks>) -> Region {

@@ -25,6 +25,20 @@ pub enum Role {
     Link,
 }
 
+/// The CPUs on which an event is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The measured ones, which suffer.
+    Victim,
+    /// All others, which may be the cause.
+    Sender,
+}
+
+fn on_measured() -> Vec<Side> {
+    vec![Side::Victim]
+}
+
 /// One tracepoint.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,6 +59,15 @@ pub struct EventSpec {
     pub length_ns: Option<String>,
     /// In-kernel filter.
     pub filter: Option<String>,
+    /// On which CPUs it is recorded.
+    #[serde(default = "on_measured")]
+    pub on: Vec<Side>,
+    /// Field that holds the CPU it is aimed at: beside the measured CPUs only those aimed at them are recorded.
+    pub aims: Option<String>,
+    /// The value of that field which stands for any CPU.
+    pub aims_any: Option<u64>,
+    /// Field that holds the set of CPUs it is aimed at.
+    pub aims_set: Option<String>,
     /// Row of `/proc/interrupts` that counts the same, or `softirqs`.
     pub row: Option<String>,
     /// Other classes by label value.
@@ -139,9 +162,15 @@ impl EventCatalogue {
                 return bad("exit does not go with the role".into(), "an exit on enter, and only there");
             }
             if let Some(exit) = &event.exit
-                && self.get(exit).is_none_or(|exit| exit.role != Role::Exit)
+                && self.get(exit).is_none_or(|exit| exit.role != Role::Exit || exit.on != event.on)
             {
-                return bad(format!("exit {exit:?}"), "the name of an event with role exit");
+                return bad(
+                    format!("exit {exit:?}"),
+                    "the name of an event with role exit, recorded on the same CPUs",
+                );
+            }
+            if event.on.is_empty() {
+                return bad("on no CPUs".into(), "victim, sender or both");
             }
         }
         for (class, remedy) in &self.classes {

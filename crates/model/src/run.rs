@@ -209,6 +209,26 @@ pub struct TraceRecord {
     pub absent: Vec<String>,
     /// The kernel's own account of each CPU's buffer.
     pub cpus: Vec<TraceCpu>,
+    /// What the other CPUs aimed at the measured ones; absent where nothing of that was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender: Option<SenderRecord>,
+}
+
+/// The second buffer of a trace: what CPUs that are not measured did to those that are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SenderRecord {
+    /// Its name in the file.
+    pub buffer: String,
+    /// Name of the private instance.
+    pub instance: String,
+    /// Buffer size per CPU, KiB.
+    pub buffer_kib: u64,
+    /// Events that were recorded, `system:name`.
+    pub events: Vec<String>,
+    /// Catalogue events that this kernel does not have.
+    pub absent: Vec<String>,
+    /// The kernel's own account of each CPU's buffer.
+    pub cpus: Vec<TraceCpu>,
 }
 
 /// The kernel's account of one CPU's buffer (`per_cpu/cpuN/stats`), after recording ended and the buffer was drained.

@@ -170,7 +170,17 @@ fn noises(random: &mut ChaCha8Rng, seconds: i64, burst: u32, per_s: [f64; 3]) ->
             let class = if number % 3 == 0 { EventClass::Softirq } else { EventClass::Irq };
             let (t0_ns, net_ns) = (sample.t_ns, sample.value_ns as u64);
             let t1_ns = t0_ns + sample.value_ns;
-            tally.span(&crate::spans::Span { cpu: 1, class, t0_ns, t1_ns, net_ns, label: 0, counts: true });
+            let causes = crate::attribute::Causes::default();
+            tally.span(&crate::spans::Span {
+                cpu: 1,
+                class,
+                t0_ns,
+                t1_ns,
+                net_ns,
+                label: 0,
+                counts: true,
+                causes,
+            });
         }
         Some(tally)
     });
@@ -314,6 +324,7 @@ fn a_trace_with_holes_withholds_events_and_nothing_else() {
                 net_ns: 100,
                 label: 0,
                 counts: true,
+                causes: crate::attribute::Causes::default(),
             });
             (record, Intervals::new(&samples, 0), tally)
         })

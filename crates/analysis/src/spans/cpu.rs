@@ -3,7 +3,8 @@
 //! Every moment belongs to the innermost frame, so the net times of a CPU's spans never add up to more than the window.
 
 use super::frame::{Expired, Frame, Kind};
-use super::{Span, Timers};
+use super::{Joins, Span};
+use crate::attribute::{Cause, Causes};
 use crate::labels::LabelId;
 use crate::view::Context;
 use model::EventClass;
@@ -39,6 +40,17 @@ pub(super) struct Start {
     pub(super) class: EventClass,
     pub(super) context: Context,
     pub(super) label: LabelId,
+    /// Who asked for it.
+    pub(super) causes: Causes,
+}
+
+/// What an instant tells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    pub(super) class: EventClass,
+    pub(super) label: LabelId,
+    pub(super) length_ns: u64,
+    pub(super) causes: Causes,
 }
 
 impl Cpu {
@@ -63,27 +75,28 @@ impl Cpu {
             self.current = Some(pid);
             if pid != 0 && pid != self.probe {
                 let since = self.running_since_ns.unwrap_or(ts_ns);
-                self.push_run(since, unnamed, false);
+                self.push_run(since, unnamed, false, Causes::default());
             }
         }
         self.last_ns = self.last_ns.max(ts_ns);
     }
 
-    fn push_run(&mut self, t0_ns: i64, label: LabelId, counts: bool) {
+    fn push_run(&mut self, t0_ns: i64, label: LabelId, counts: bool, causes: Causes) {
         let start = Start {
             event: u16::MAX,
             key: 0,
             class: EventClass::Switch,
             context: Context::Preemptible,
             label,
+            causes,
         };
         self.stack.push(Frame { kind: Kind::Run, counts, ..open(start, t0_ns) });
     }
 
-    pub(super) fn enter(&mut self, ts_ns: i64, start: Start, timers: &Timers, sink: &mut impl FnMut(Span)) {
+    pub(super) fn enter(&mut self, ts_ns: i64, start: Start, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
         self.edge = None;
         if let Some(stale) = self.stale(&start) {
-            self.cut(stale, timers, sink);
+            self.cut(stale, joins, sink);
         }
         let mut frame = open(start, ts_ns);
         let around = self.stack.iter().rposition(|frame| !frame.absorbed).map(|at| &mut self.stack[at]);
@@ -95,12 +108,13 @@ impl Cpu {
                 // arm64 delivers IPIs as interrupts: `irq_handler_entry name=IPI`, and inside it `ipi_entry`.
                 (Kind::Plain, Kind::Ipi | Kind::TimerInterrupt) if around.class == EventClass::Irq => {
                     (around.class, around.label, around.kind) = (frame.class, frame.label, frame.kind);
+                    around.causes = frame.causes;
                     frame.absorbed = true;
                 }
                 (Kind::Plain, _)
                     if around.class == EventClass::Irq && start.class == EventClass::IpiIrqwork =>
                 {
-                    (around.class, around.label) = (frame.class, frame.label);
+                    (around.class, around.label, around.causes) = (frame.class, frame.label, frame.causes);
                     frame.absorbed = true;
                 }
                 _ => {}
@@ -125,31 +139,33 @@ impl Cpu {
         }
     }
 
-    pub(super) fn exit(&mut self, ts_ns: i64, start: Start, timers: &Timers, sink: &mut impl FnMut(Span)) {
+    pub(super) fn exit(&mut self, ts_ns: i64, start: Start, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
         let found = self.stack.iter().rposition(|frame| {
             frame.event == start.event && frame.key == start.key && frame.kind != Kind::Run
         });
         if let Some(at) = found {
-            self.cut(at + 1, timers, sink);
-            self.pop(ts_ns, timers, sink);
+            self.cut(at + 1, joins, sink);
+            self.pop(ts_ns, joins, sink);
         } else if let Some((edge, nested_ns)) = self.edge {
             // It ran when recording began: its time counts from there, its number does not.
             let Start { class, label, .. } = start;
             let net_ns = (ts_ns.saturating_sub(edge).max(0) as u64).saturating_sub(nested_ns);
-            sink(Span { cpu: self.number, class, label, t0_ns: edge, t1_ns: ts_ns, net_ns, counts: false });
+            let (cpu, t0_ns, t1_ns, causes) = (self.number, edge, ts_ns, Causes::default());
+            sink(Span { cpu, class, label, t0_ns, t1_ns, net_ns, counts: false, causes });
             self.nest(net_ns);
             self.edge = Some((ts_ns, 0));
         }
     }
 
     /// Ends the innermost frame.
-    fn pop(&mut self, ts_ns: i64, timers: &Timers, sink: &mut impl FnMut(Span)) {
+    fn pop(&mut self, ts_ns: i64, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
         let Some(frame) = self.stack.pop() else { return };
-        let verdict = frame.verdict(timers.is_own(frame.key, frame.label, self.probe));
+        let verdict = frame.verdict(joins.timers.is_own(frame.key, frame.label, self.probe));
         if frame.absorbed {
             self.absorb(&frame, verdict);
             return;
         }
+        let causes = self.causes(&frame, joins);
         let length = ts_ns.saturating_sub(frame.t0_ns).max(0) as u64;
         self.nest(length);
         let (class, label) = verdict;
@@ -161,6 +177,7 @@ impl Cpu {
             net_ns: length.saturating_sub(frame.nested_ns),
             label,
             counts: frame.counts,
+            causes,
         };
         // The wake-up of a sleeping probe by a remote CPU shows nothing inside the IPI where the waker itself has done the work.
         let silent = class == EventClass::IpiResched && !frame.woke_probe && !frame.woke_other;
@@ -172,13 +189,22 @@ impl Cpu {
         }
     }
 
+    /// What is known of a frame's causes at its end.
+    fn causes(&self, frame: &Frame, joins: &mut Joins) -> Causes {
+        if frame.class != EventClass::IpiCall {
+            return frame.causes;
+        }
+        let sent = joins.links.of_ipi_call(self.number);
+        if frame.causes.is_empty() { sent } else { frame.causes }
+    }
+
     fn absorb(&mut self, frame: &Frame, verdict: (EventClass, LabelId)) {
         self.nest(frame.nested_ns);
         let around = self.stack.iter_mut().rev().find(|frame| !frame.absorbed);
         if let Some(around) = around
             && frame.kind == Kind::Expiry
         {
-            around.note_expiry(verdict);
+            around.note_expiry(verdict, &frame.causes);
         }
     }
 
@@ -189,15 +215,16 @@ impl Cpu {
     }
 
     /// Ends frames from `at` upwards whose end was not recorded: they are counted, but how long they took is not known.
-    fn cut(&mut self, at: usize, timers: &Timers, sink: &mut impl FnMut(Span)) {
+    fn cut(&mut self, at: usize, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
         while self.stack.len() > at {
             let Some(frame) = self.stack.pop() else { return };
-            let verdict = frame.verdict(timers.is_own(frame.key, frame.label, self.probe));
+            let verdict = frame.verdict(joins.timers.is_own(frame.key, frame.label, self.probe));
             if frame.absorbed {
                 self.absorb(&frame, verdict);
                 continue;
             }
             self.nest(frame.nested_ns);
+            let causes = self.causes(&frame, joins);
             let ((class, label), t0_ns) = (verdict, frame.t0_ns);
             sink(Span {
                 cpu: self.number,
@@ -207,6 +234,7 @@ impl Cpu {
                 net_ns: 0,
                 label,
                 counts: frame.counts,
+                causes,
             });
         }
     }
@@ -218,20 +246,21 @@ impl Cpu {
         next: i32,
         label: LabelId,
         resumed: Vec<Frame>,
-        timers: &Timers,
+        joins: &mut Joins,
         sink: &mut impl FnMut(Span),
     ) -> Vec<Frame> {
         self.edge = None;
         self.settle(next == self.probe && !self.other_woken, sink);
         self.other_woken = false;
         if let Some(hard) = self.stack.iter().position(|frame| frame.context == Context::Hard) {
-            self.cut(hard, timers, sink);
+            self.cut(hard, joins, sink);
         }
         let parked: Vec<Frame> = self.stack.iter().filter(|frame| frame.kind != Kind::Run).copied().collect();
         while !self.stack.is_empty() {
-            self.pop(ts_ns, timers, sink);
+            self.pop(ts_ns, joins, sink);
         }
         self.current = Some(next);
+        let causes = joins.links.of_switch(next);
         if next == 0 || next == self.probe {
             let class = EventClass::SelfCaused;
             sink(Span {
@@ -242,9 +271,10 @@ impl Cpu {
                 net_ns: 0,
                 label,
                 counts: true,
+                causes,
             });
         } else {
-            self.push_run(ts_ns, label, true);
+            self.push_run(ts_ns, label, true, causes);
         }
         let goes_on =
             |frame: Frame| Frame { t0_ns: ts_ns, nested_ns: 0, counts: false, absorbed: false, ..frame };
@@ -284,27 +314,41 @@ impl Cpu {
         }
     }
 
-    /// The function that an IPI brought names it.
-    pub(super) fn called(&mut self, label: LabelId) {
-        let ipi = self
-            .stack
-            .iter_mut()
-            .rev()
-            .find(|frame| frame.kind == Kind::Ipi && !frame.absorbed && !frame.named);
-        if let Some(ipi) = ipi {
-            (ipi.label, ipi.named) = (label, true);
+    /// The IPI that is going on.
+    fn ipi(&mut self) -> Option<&mut Frame> {
+        self.stack.iter_mut().rev().find(|frame| frame.kind == Kind::Ipi && !frame.absorbed)
+    }
+
+    /// The first function that an IPI brought names it; whoever asked for any of them has caused it.
+    pub(super) fn called(&mut self, label: LabelId, cause: Option<Cause>) {
+        if let Some(ipi) = self.ipi() {
+            if !ipi.named {
+                (ipi.label, ipi.named) = (label, true);
+            }
+            cause.into_iter().for_each(|cause| ipi.causes.add(cause));
         }
     }
 
-    pub(super) fn instant(
-        &mut self,
-        before_ns: i64,
-        ts_ns: i64,
-        class: EventClass,
-        label: LabelId,
-        length_ns: u64,
-        sink: &mut impl FnMut(Span),
-    ) {
+    /// An IPI completes a wake-up that another CPU asked for.
+    pub(super) fn woken_from_afar(&mut self, cause: Cause) {
+        if let Some(ipi) = self.ipi() {
+            ipi.causes.add(cause);
+        }
+    }
+
+    /// Who asked for a TLB flush: whoever sent the IPI that brought it, else the last who asked for one.
+    pub(super) fn flushed(&mut self, last: Option<Cause>) -> Causes {
+        let last = last.map_or_else(Causes::default, Causes::one);
+        let Some(ipi) = self.ipi() else { return last };
+        if ipi.causes.is_empty() {
+            ipi.causes = last;
+        }
+        ipi.causes
+    }
+
+    /// Something without an end of its own, told at `ts_ns`; the event before it was at `before_ns`.
+    pub(super) fn instant(&mut self, before_ns: i64, ts_ns: i64, told: Told, sink: &mut impl FnMut(Span)) {
+        let Told { class, label, length_ns, causes } = told;
         let counts = class != EventClass::Nmi || self.first_handler(label);
         let began = ts_ns.saturating_sub_unsigned(length_ns);
         // Its own length may be read from another clock: it cannot have begun before what was recorded before it.
@@ -314,7 +358,7 @@ impl Cpu {
         if let Some((_, nested_ns)) = &mut self.edge {
             *nested_ns += net_ns;
         }
-        sink(Span { cpu: self.number, class, t0_ns, t1_ns: ts_ns, net_ns, label, counts });
+        sink(Span { cpu: self.number, class, t0_ns, t1_ns: ts_ns, net_ns, label, counts, causes });
     }
 
     /// Whether a handler is the first of its NMI. Handlers are asked in a fixed order: one that comes again belongs to the next.
@@ -331,12 +375,12 @@ impl Cpu {
     }
 
     /// Events are missing here: nothing that was open can be relied on.
-    pub(super) fn lost(&mut self, timers: &Timers, sink: &mut impl FnMut(Span)) {
+    pub(super) fn lost(&mut self, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
         self.settle(false, sink);
         let run = usize::from(self.stack.first().is_some_and(|frame| frame.kind == Kind::Run));
-        self.cut(run, timers, sink);
+        self.cut(run, joins, sink);
         // The task did run until the last event before the hole.
-        self.pop(self.last_ns, timers, sink);
+        self.pop(self.last_ns, joins, sink);
         self.current = None;
         self.running_since_ns = None;
         self.edge = None;
@@ -345,9 +389,9 @@ impl Cpu {
     }
 
     /// The window ends: what is open is clipped to it.
-    pub(super) fn finish(&mut self, t1_ns: i64, timers: &Timers, sink: &mut impl FnMut(Span)) {
+    pub(super) fn finish(&mut self, t1_ns: i64, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
         while !self.stack.is_empty() {
-            self.pop(t1_ns, timers, sink);
+            self.pop(t1_ns, joins, sink);
         }
         self.settle(false, sink);
     }
@@ -369,5 +413,6 @@ fn open(start: Start, t0_ns: i64) -> Frame {
         woke_probe: false,
         woke_other: false,
         expired: Expired::default(),
+        causes: start.causes,
     }
 }

@@ -1,5 +1,6 @@
 //! One thing that is running on a CPU, between its two ends, and what its class turns out to be.
 
+use crate::attribute::Causes;
 use crate::labels::LabelId;
 use crate::view::Context;
 use model::EventClass;
@@ -59,6 +60,8 @@ pub(super) struct Frame {
     pub(super) woke_probe: bool,
     pub(super) woke_other: bool,
     pub(super) expired: Expired,
+    /// Who asked for it.
+    pub(super) causes: Causes,
 }
 
 impl Frame {
@@ -91,13 +94,23 @@ impl Frame {
         }
     }
 
-    /// Takes note of a timer that expired inside.
-    pub(super) fn note_expiry(&mut self, (class, label): (EventClass, LabelId)) {
+    /// Takes note of a timer that expired inside, and of who armed it if that decides what this is.
+    pub(super) fn note_expiry(&mut self, (class, label): (EventClass, LabelId), causes: &Causes) {
+        let decides = match class {
+            EventClass::TimerTick => true,
+            EventClass::SelfCaused => self.expired.tick.is_none() && self.expired.other.is_none(),
+            _ => self.expired.tick.is_none(),
+        };
         let place = match class {
             EventClass::TimerTick => &mut self.expired.tick,
             EventClass::SelfCaused => &mut self.expired.own,
             _ => &mut self.expired.other,
         };
+        if decides && place.is_none() {
+            self.causes = *causes;
+        } else if decides {
+            self.causes.join(causes);
+        }
         place.get_or_insert(label);
     }
 }

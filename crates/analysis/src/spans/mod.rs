@@ -17,10 +17,12 @@
 mod cpu;
 mod frame;
 
+use crate::attribute::Causes;
+use crate::attribute::links::Links;
 use crate::hash::FastMap;
-use crate::labels::LabelId;
+use crate::labels::{CpuSets, LabelId};
 use crate::view::{KernelEvent, What};
-use cpu::{Cpu, Start};
+use cpu::{Cpu, Start, Told};
 use frame::Frame;
 use model::EventClass;
 use model::cpus::MAX_CPU;
@@ -42,6 +44,8 @@ pub struct Span {
     pub label: LabelId,
     /// Whether it is an event; false where it only goes on, after an interruption or from before the window.
     pub counts: bool,
+    /// Who asked for it, as far as that is known.
+    pub causes: Causes,
 }
 
 /// A CPU that is measured, and the thread that measures it.
@@ -76,6 +80,13 @@ impl Timers {
     }
 }
 
+/// What joins events with what came before them.
+#[derive(Debug)]
+struct Joins {
+    timers: Timers,
+    links: Links,
+}
+
 /// Builds the spans of one window.
 #[derive(Debug)]
 pub struct SpanBuilder {
@@ -85,7 +96,7 @@ pub struct SpanBuilder {
     places: Vec<Option<usize>>,
     /// Frames of tasks that are off their CPU, by pid.
     parked: FastMap<i32, Vec<Frame>>,
-    timers: Timers,
+    joins: Joins,
     unnamed: LabelId,
 }
 
@@ -100,7 +111,8 @@ impl SpanBuilder {
             places[cpu.number as usize] = Some(place);
         }
         let timers = Timers { armed: FastMap::default(), sleeper: known.sleeper };
-        Self { t1_ns, cpus, places, parked: FastMap::default(), timers, unnamed: known.unnamed }
+        let joins = Joins { timers, links: Links::new(size.saturating_sub(1) as u32) };
+        Self { t1_ns, cpus, places, parked: FastMap::default(), joins, unnamed: known.unnamed }
     }
 
     fn place(&self, cpu: u32) -> Option<usize> {
@@ -108,46 +120,66 @@ impl SpanBuilder {
     }
 
     /// Takes the next event of the merged stream; those of CPUs that are not measured matter as causes. Spans come out when they
-    /// end, so nearly in order of their ends.
-    pub fn event(&mut self, event: &KernelEvent, sink: &mut impl FnMut(Span)) {
-        let KernelEvent { ts_ns, cpu, pid, .. } = *event;
+    /// end, so nearly in order of their ends. `sets`: what the stream's sets of CPUs hold.
+    pub fn event(&mut self, event: &KernelEvent, sets: &CpuSets, sink: &mut impl FnMut(Span)) {
         match event.what {
-            What::Wake { pid: woken, target } => self.wake(event, woken, target, sink),
+            What::Wake { pid: woken, target, .. } => self.wake(event, woken, target, sink),
             What::Armed { timer } => self.armed(event, timer),
             What::Migrate { pid: moved, from, to, label } => {
-                self.migrate(ts_ns, moved, [from, to], label, sink);
+                self.migrate(event, moved, [from, to], label, sink);
             }
             _ => {}
         }
-        let Some(place) = self.place(cpu) else { return };
-        let Self { cpus, timers, parked, unnamed, .. } = self;
+        if let Some(place) = self.place(event.cpu) {
+            self.on_measured(event, place, sink);
+        }
+        self.joins.links.note(event, sets);
+    }
+
+    fn on_measured(&mut self, event: &KernelEvent, place: usize, sink: &mut impl FnMut(Span)) {
+        let KernelEvent { ts_ns, cpu, pid, .. } = *event;
+        let Self { cpus, joins, parked, unnamed, .. } = self;
         let state = &mut cpus[place];
         let before_ns = state.last_ns();
         let who = if let What::Switch { prev, .. } = event.what { prev } else { pid };
         state.arrive(ts_ns, who, *unnamed);
         match event.what {
             What::Enter { class, context, key, label } => {
-                state.enter(ts_ns, Start { event: event.event, key, class, context, label }, timers, sink);
+                let causes = joins.links.of_entry(cpu, class, key, label);
+                let start = Start { event: event.event, key, class, context, label, causes };
+                state.enter(ts_ns, start, joins, sink);
             }
             What::Exit { of, key, class, label } => {
-                let context = crate::view::Context::Hard;
-                state.exit(ts_ns, Start { event: of, key, class, context, label }, timers, sink);
+                let (context, causes) = (crate::view::Context::Hard, Causes::default());
+                state.exit(ts_ns, Start { event: of, key, class, context, label, causes }, joins, sink);
             }
             // The faults of any other task, or of idle, are that task's own: what it costs the probe is its switch.
             What::Instant { class: EventClass::Exception, .. } if pid != state.probe => {}
             What::Instant { class, label, length_ns } => {
-                state.instant(before_ns, ts_ns, class, label, length_ns, sink);
+                let causes = match class {
+                    EventClass::Tlb => state.flushed(joins.links.of_flush(cpu)),
+                    EventClass::Exception => Causes::one(joins.links.doer(event)),
+                    _ => Causes::default(),
+                };
+                state.instant(before_ns, ts_ns, Told { class, label, length_ns, causes }, sink);
             }
             What::Switch { prev, next, label } => {
                 let resumed = parked.remove(&next).unwrap_or_default();
-                let left = state.switch(ts_ns, next, label, resumed, timers, sink);
+                let left = state.switch(ts_ns, next, label, resumed, joins, sink);
                 // Idle is a different task on every CPU, all with the same number.
                 if prev != 0 && !left.is_empty() {
                     parked.insert(prev, left);
                 }
             }
-            What::Called { label } => state.called(label),
-            What::Wake { .. } | What::Armed { .. } | What::Migrate { .. } | What::Other => {}
+            What::Called { label, csd } => state.called(label, joins.links.of_call(csd)),
+            What::Wake { pid: woken, done: true, .. } => {
+                joins
+                    .links
+                    .of_remote_wake(cpu, woken)
+                    .into_iter()
+                    .for_each(|cause| state.woken_from_afar(cause));
+            }
+            _ => {}
         }
     }
 
@@ -163,34 +195,46 @@ impl SpanBuilder {
     fn armed(&mut self, event: &KernelEvent, timer: u64) {
         // In an interrupt, the current task is only who happened to be there.
         if event.in_task && self.cpus.iter().any(|cpu| cpu.probe == event.pid) {
-            self.timers.armed.insert(timer, event.pid);
+            self.joins.timers.armed.insert(timer, event.pid);
         } else {
-            self.timers.armed.remove(&timer);
+            self.joins.timers.armed.remove(&timer);
         }
     }
 
-    fn migrate(&self, ts_ns: i64, moved: i32, ends: [u32; 2], label: LabelId, sink: &mut impl FnMut(Span)) {
+    fn migrate(
+        &self,
+        event: &KernelEvent,
+        moved: i32,
+        ends: [u32; 2],
+        label: LabelId,
+        sink: &mut impl FnMut(Span),
+    ) {
+        let (t0_ns, causes) = (event.ts_ns, Causes::one(self.joins.links.doer(event)));
         let touched = self.cpus.iter().filter(|cpu| ends[0] != ends[1] && ends.contains(&cpu.number));
         for cpu in touched {
             let class = if moved == cpu.probe { EventClass::SelfCaused } else { EventClass::Migrate };
-            sink(Span { cpu: cpu.number, class, t0_ns: ts_ns, t1_ns: ts_ns, net_ns: 0, label, counts: true });
+            let (cpu, t1_ns) = (cpu.number, t0_ns);
+            sink(Span { cpu, class, t0_ns, t1_ns, net_ns: 0, label, counts: true, causes });
         }
     }
 
-    /// Events of this CPU are missing here.
+    /// Events of this CPU are missing here: its own spans are cut, and no cause that was seen before can be relied on.
     pub fn lost(&mut self, cpu: u32, sink: &mut impl FnMut(Span)) {
         if let Some(place) = self.place(cpu) {
-            self.cpus[place].lost(&self.timers, sink);
+            self.cpus[place].lost(&mut self.joins, sink);
         }
+        self.joins.links.lost(cpu);
     }
 
     /// Ends the window.
     pub fn finish(mut self, sink: &mut impl FnMut(Span)) {
         for cpu in &mut self.cpus {
-            cpu.finish(self.t1_ns, &self.timers, sink);
+            cpu.finish(self.t1_ns, &mut self.joins, sink);
         }
     }
 }
 
+#[cfg(test)]
+mod causes_tests;
 #[cfg(test)]
 mod tests;

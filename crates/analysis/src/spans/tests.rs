@@ -1,4 +1,6 @@
 //! Every rule on events made by hand. CPU 2 is measured by thread 77 unless a test says otherwise.
+//!
+//! Long because: one test a rule, and all share one way of making streams.
 
 use super::*;
 use crate::view::Context;
@@ -59,7 +61,7 @@ impl Stream {
 
     fn wake(self, ts_ns: i64, pid: i32) -> Self {
         let target = self.cpu;
-        self.push(ts_ns, 50, What::Wake { pid, target })
+        self.push(ts_ns, 50, What::Wake { pid, target, done: false })
     }
 
     fn switch(mut self, ts_ns: i64, next: i32) -> Self {
@@ -91,18 +93,24 @@ fn builder(measured: &[MeasuredCpu]) -> SpanBuilder {
     SpanBuilder::new(0, 10_000, measured, KnownLabels { sleeper: Some(SLEEPER), unnamed: UNNAMED })
 }
 
+/// Without causes: those have tests of their own.
 fn spans(events: &[KernelEvent], measured: &[MeasuredCpu]) -> Vec<Span> {
+    let caused = caused(events, measured).into_iter();
+    caused.map(|span| Span { causes: Causes::default(), ..span }).collect()
+}
+
+fn caused(events: &[KernelEvent], measured: &[MeasuredCpu]) -> Vec<Span> {
     let mut out = Vec::new();
     let mut builder = builder(measured);
     for event in events {
-        builder.event(event, &mut |span| out.push(span));
+        builder.event(event, &CpuSets::default(), &mut |span| out.push(span));
     }
     builder.finish(&mut |span| out.push(span));
     out
 }
 
 fn span(class: EventClass, t0_ns: i64, t1_ns: i64, net_ns: u64, label: LabelId) -> Span {
-    Span { cpu: 2, class, t0_ns, t1_ns, net_ns, label, counts: true }
+    Span { cpu: 2, class, t0_ns, t1_ns, net_ns, label, counts: true, causes: Causes::default() }
 }
 
 use EventClass::{
@@ -326,7 +334,7 @@ fn a_silent_reschedule_is_self_if_the_probe_comes_next_for_no_other_reason() {
 fn a_wakeup_on_another_cpu_for_this_one_counts_as_a_reason() {
     let mut stream = Stream::new(0);
     stream.cpu = 0;
-    let mut stream = stream.push(50, 50, What::Wake { pid: KTHREAD, target: 2 });
+    let mut stream = stream.push(50, 50, What::Wake { pid: KTHREAD, target: 2, done: false });
     stream.cpu = 2;
     let stream = stream.enter(100, RESCHED, IpiResched, PLAIN).exit(110, RESCHED).switch(120, PROBE);
     assert_eq!(stream.classes(), [IpiResched, SelfCaused]);
@@ -336,8 +344,8 @@ fn a_wakeup_on_another_cpu_for_this_one_counts_as_a_reason() {
 fn the_function_an_ipi_brings_names_it() {
     let stream = Stream::new(PROBE)
         .enter(100, CALL, IpiCall, PLAIN)
-        .push(105, 53, What::Called { label: 42 })
-        .push(107, 53, What::Called { label: 43 })
+        .push(105, 53, What::Called { label: 42, csd: 0 })
+        .push(107, 53, What::Called { label: 43, csd: 0 })
         .exit(120, CALL);
     assert_eq!(stream.spans(), [span(IpiCall, 100, 120, 20, 42)]);
 }
@@ -413,9 +421,15 @@ fn behind_a_hole_nothing_is_assumed() {
     let mut builder = builder(&[MeasuredCpu { cpu: 2, tid: PROBE }]);
     let before = Stream::new(PROBE).switch(100, KTHREAD).enter(200, IRQ, Irq, PLAIN);
     let after = Stream::new(KTHREAD).exit(900, IRQ).switch(1000, PROBE);
-    before.events.iter().for_each(|event| builder.event(event, &mut |span| out.push(span)));
+    before
+        .events
+        .iter()
+        .for_each(|event| builder.event(event, &CpuSets::default(), &mut |span| out.push(span)));
     builder.lost(2, &mut |span| out.push(span));
-    after.events.iter().for_each(|event| builder.event(event, &mut |span| out.push(span)));
+    after
+        .events
+        .iter()
+        .for_each(|event| builder.event(event, &CpuSets::default(), &mut |span| out.push(span)));
     builder.finish(&mut |span| out.push(span));
     let told: Vec<_> = out.iter().map(|span| (span.class, span.t0_ns, span.t1_ns, span.counts)).collect();
     let expected = [
@@ -455,7 +469,8 @@ fn any_what() -> impl Strategy<Value = (u16, What)> {
     let instant = (0u64..500).prop_map(|length_ns| (60, What::Instant { class: Nmi, label: 1, length_ns }));
     let switch = (0i32..4, 0i32..4)
         .prop_map(|(prev, next)| (51, What::Switch { prev, next: next * 77 / 3, label: 1 }));
-    let wake = (0i32..4, 0u32..4).prop_map(|(pid, target)| (50, What::Wake { pid: pid * 77 / 3, target }));
+    let wake = (0i32..4, 0u32..4)
+        .prop_map(|(pid, target)| (50, What::Wake { pid: pid * 77 / 3, target, done: target > 1 }));
     let armed = (0u64..3).prop_map(|timer| (52, What::Armed { timer }));
     prop_oneof![4 => enter, 4 => exit, 1 => instant, 2 => switch, 1 => wake, 1 => armed]
 }
@@ -475,7 +490,7 @@ proptest! {
                 builder.lost(cpu, &mut |span| out.push(span));
             }
             let event = KernelEvent { ts_ns: now, cpu, pid: pid * 77 / 3, in_task: true, event, what };
-            builder.event(&event, &mut |span| out.push(span));
+            builder.event(&event, &CpuSets::default(), &mut |span| out.push(span));
         }
         builder.finish(&mut |span| out.push(span));
         for cpu in [2, 3] {

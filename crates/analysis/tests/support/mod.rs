@@ -307,6 +307,7 @@ pub(crate) fn run(length_ns: i64, trace: Option<u64>) -> Run {
             events: EVENTS.iter().map(|event| event.0.to_owned()).collect(),
             absent: Vec::new(),
             cpus: vec![TraceCpu { cpu: CPU, read, ..TraceCpu::default() }],
+            sender: None,
         }),
         losses: Losses::default(),
         observer: ObserverCost::default(),

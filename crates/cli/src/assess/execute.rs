@@ -13,7 +13,7 @@ use crate::run::progress::Teller;
 use linux::isolate::undo::Transient;
 use linux::record::cost;
 use linux::record::instance::Instance;
-use linux::record::recorder::Recorder;
+use linux::record::recorder::{self, Recorder};
 use linux::session::Session;
 use linux::sys::clock;
 use linux::sys::signals::EndSignals;
@@ -130,8 +130,10 @@ fn prepare_recorder(
     output.run.observer.trace_event_ns = event_ns;
     let scratch = output.dir.join(TRACE_PAGES);
     std::fs::create_dir(&scratch).map_err(|source| linux::Error::os("create", scratch.display(), source))?;
-    Recorder::prepare(session, &plan.events, &name, &plan.place.measured, &scratch)
-        .inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
+    let others = plan.place.machine.topology.online.minus(&plan.place.measured);
+    let place =
+        recorder::Place { name: &name, measured: &plan.place.measured, others: &others, scratch: &scratch };
+    Recorder::prepare(session, &plan.events, &place).inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
 }
 
 /// What stays the same over all windows.

@@ -19,7 +19,7 @@ pub fn event_ns(path: PathBuf, cpus: &Cpus) -> Result<Option<f64>, Error> {
 
 fn measure(instance: &Instance) -> Result<Option<f64>, Error> {
     let plain = system_call_ns();
-    if !instance.enable("raw_syscalls:sys_enter", None)? {
+    if !instance.enable("raw_syscalls:sys_enter", &[None])? {
         return Ok(None);
     }
     instance.record(true)?;

@@ -34,15 +34,21 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Enables an event, `system:name`, with an in-kernel filter. `false` where this kernel does not have it.
-    pub fn enable(&self, event: &str, filter: Option<&str>) -> Result<bool, Error> {
+    /// Enables an event, `system:name`, with the first of the in-kernel filters that this kernel takes. `false` where it does not have
+    /// the event.
+    pub fn enable(&self, event: &str, filters: &[Option<String>]) -> Result<bool, Error> {
         let dir = self.path.join("events").join(event.replace(':', "/"));
         if !dir.is_dir() {
             return Ok(false);
         }
-        if let Some(filter) = filter {
-            tracefs::write(&dir.join("filter"), filter)?;
+        let mut taken = Ok(());
+        for filter in filters {
+            taken = filter.as_ref().map_or(Ok(()), |text| tracefs::write(&dir.join("filter"), text));
+            if taken.is_ok() {
+                break;
+            }
         }
+        taken?;
         tracefs::write(&dir.join("enable"), "1")?;
         Ok(true)
     }

@@ -1,10 +1,13 @@
-//! Recording: the kernel's own events on the measured CPUs, in a tracing instance that is stillcore's alone.
+//! Recording: the kernel's own events on the measured CPUs, and what the others aim at them, in tracing instances that are
+//! stillcore's alone.
 //!
 //! Never the top-level buffer, never a function-filter file: a machine may be locked down, and somebody else may be tracing. Everything
 //! is enabled and settled before the first window, because enabling a tracepoint sends IPIs itself; windows only toggle `tracing_on`.
 //! See `Documentation/trace/ftrace.rst`, "Instances".
 
+pub mod buffer;
 pub mod cost;
+pub mod filter;
 pub mod instance;
 pub mod reader;
 pub mod recorder;

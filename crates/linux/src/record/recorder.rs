@@ -1,151 +1,168 @@
-//! The recorder of a run: set up before the first window, switched around each window, turned into `trace.dat` at the end.
+//! The recorder of a run: two private instances set up before the first window, switched around each window, turned into one
+//! `trace.dat` at the end.
+//!
+//! The *victim* instance is the top buffer of the file: what runs on the measured CPUs. The *sender* instance, a buffer named
+//! `sender`, holds what other CPUs aim at them, kept small by in-kernel filters. Two buffers, so that a storm on one side loses
+//! nothing of the other.
 
-use super::instance::Instance;
-use super::reader::Reader;
+use super::buffer::{Buffer, Drained, Order};
 use super::{symbols, tracefs};
 use crate::error::Error;
-use crate::isolate::undo::Transient;
 use crate::session::Session;
 use crate::sys::clock;
-use ftrace::{Endian, Formats, TraceInput};
-use model::events::{EventCatalogue, EventSpec};
-use model::run::{TraceCpu, TraceRecord};
+use ftrace::{BufferInput, Endian, Formats, TraceInput};
+use model::events::{EventCatalogue, EventSpec, Side};
+use model::run::{SenderRecord, TraceRecord};
 use model::{Cpus, store};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Buffer per measured CPU. At 200 ms between polls it holds some 500,000 events a second.
-const BUFFER_KIB: u64 = 8192;
+const VICTIM_KIB: u64 = 8192;
+/// Buffer per other CPU.
+const SENDER_KIB: u64 = 4096;
 /// Time for the IPIs and RCU work that enabling causes to be over before the first window.
 const SETTLE_NS: i64 = 300_000_000;
 
-/// A private instance that is recording, or ready to.
+/// Private instances that are recording, or ready to.
 pub struct Recorder {
     tracefs: PathBuf,
-    instance: Instance,
-    target: String,
-    cpus: Vec<u32>,
-    events: Vec<EventSpec>,
-    absent: Vec<String>,
+    victim: Buffer,
+    /// None where every CPU is measured.
+    sender: Option<Buffer>,
     scratch: PathBuf,
-    reader: Option<Reader>,
     formats: Formats,
 }
 
+/// Where a recorder records.
+pub struct Place<'a> {
+    /// Name of the victim instance; the sender's has `-sender` behind it.
+    pub name: &'a str,
+    /// The measured CPUs.
+    pub measured: &'a Cpus,
+    /// The other CPUs that are online.
+    pub others: &'a Cpus,
+    /// An empty directory for raw pages.
+    pub scratch: &'a Path,
+}
+
 impl Recorder {
-    /// Makes the instance `name`, enables every event of the catalogue that this kernel has, and waits until that has settled. Raw
-    /// pages go to `scratch`, which must exist.
+    /// Makes the instances, enables every event of the catalogue that this kernel has, and waits until that has settled.
     pub fn prepare(
         session: &mut Session,
         catalogue: &EventCatalogue,
-        name: &str,
-        cpus: &Cpus,
-        scratch: &Path,
+        place: &Place<'_>,
     ) -> Result<Self, Error> {
         let tracefs = session.tracefs()?;
-        let path = Instance::path_of(&tracefs, name);
-        let target = path.display().to_string();
-        let instance = session.change(Transient::TraceInstance, &target, || {
-            Instance::create(path.clone(), cpus, BUFFER_KIB).inspect_err(|_| {
-                let _ = super::instance::remove(&path);
-            })
-        })?;
-        let (events, absent) = enable(&instance, catalogue)?;
-        let formats = formats(&tracefs, &events)?;
-        let cpus: Vec<u32> = cpus.iter().collect();
-        let reader = Reader::start(&instance.path, &cpus, formats.page().page_size(), scratch)?;
+        let (name, measured) = (place.name, place.measured);
+        let order = Order { name, side: Side::Victim, cpus: measured, measured, buffer_kib: VICTIM_KIB };
+        let mut victim = Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("victim"))?;
+        let mut sender = None;
+        if !place.others.is_empty() {
+            let (name, cpus) = (format!("{name}-sender"), place.others);
+            let order = Order { name: &name, side: Side::Sender, cpus, measured, buffer_kib: SENDER_KIB };
+            sender =
+                Some(Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("sender"))?);
+        }
+        let formats = formats(&tracefs, &all_events(&victim, sender.as_ref()))?;
+        let page_bytes = formats.page().page_size();
+        victim.start_reader(page_bytes)?;
+        sender.iter_mut().try_for_each(|sender| sender.start_reader(page_bytes))?;
         clock::sleep_until(clock::now_ns() + SETTLE_NS);
-        let scratch = scratch.to_owned();
-        Ok(Self { tracefs, instance, target, cpus, events, absent, scratch, reader: Some(reader), formats })
+        Ok(Self { tracefs, victim, sender, scratch: place.scratch.to_owned(), formats })
     }
 
-    /// Starts or stops recording: the only change inside a window.
+    /// Starts or stops recording: the only change inside a window. Senders are recorded for as long as victims and a little longer, so
+    /// that causes at the edges are there.
     pub fn record(&self, on: bool) -> Result<(), Error> {
-        self.instance.record(on)
+        if on {
+            self.sender.iter().try_for_each(|sender| sender.record(true))?;
+        }
+        self.victim.record(on)?;
+        if !on {
+            self.sender.iter().try_for_each(|sender| sender.record(false))?;
+        }
+        Ok(())
     }
 
-    /// Whether the reader has died, so that going on is pointless.
+    /// Whether a reader has died, so that going on is pointless.
     pub fn failed(&self) -> bool {
-        self.reader.as_ref().is_some_and(Reader::failed)
+        self.victim.failed() || self.sender.as_ref().is_some_and(Buffer::failed)
     }
 
-    /// Drains the buffers, takes the kernel's accounts, writes `trace.dat` into the run and removes the instance.
+    /// Drains the buffers, takes the kernel's accounts, writes `trace.dat` into the run and removes the instances.
     pub fn finish(mut self, session: &mut Session, run: &Path) -> Result<TraceRecord, Error> {
         self.record(false)?;
-        let lanes = match self.reader.take() {
-            Some(reader) => reader.finish()?,
-            None => Vec::new(),
-        };
-        let accounts = lanes.iter().map(|lane| {
-            self.instance.account(lane.cpu).map(|account| TraceCpu { pages: lane.pages, ..account })
-        });
-        let accounts: Vec<TraceCpu> = accounts.collect::<Result<_, _>>()?;
-        let files: Vec<(u32, PathBuf)> = lanes.into_iter().map(|lane| (lane.cpu, lane.path)).collect();
-        let input = self.input(&files)?;
+        let victim = self.victim.drain()?;
+        let sender = self.sender.as_mut().map(Buffer::drain).transpose()?;
+        let input = self.input(&victim, sender.as_ref())?;
         ftrace::write_v6(&run.join(store::TRACE), &input)?;
-        for (_, path) in &files {
-            fs::remove_file(path).map_err(|source| Error::os("remove", path.display(), source))?;
-        }
-        fs::remove_dir(&self.scratch)
-            .map_err(|source| Error::os("remove", self.scratch.display(), source))?;
-        self.instance.disable_events()?;
-        session.take_back(Transient::TraceInstance, &self.target)?;
-        Ok(TraceRecord {
+        let names = |buffer: &Buffer| buffer.events.iter().map(|event| event.name.clone()).collect();
+        let record = TraceRecord {
             file: store::TRACE.to_owned(),
             clock: "mono".to_owned(),
-            instance: self.target,
-            buffer_kib: BUFFER_KIB,
-            events: self.events.iter().map(|event| event.name.clone()).collect(),
-            absent: self.absent,
-            cpus: accounts,
-        })
+            instance: self.victim.target.clone(),
+            buffer_kib: VICTIM_KIB,
+            events: names(&self.victim),
+            absent: self.victim.absent.clone(),
+            cpus: victim.accounts,
+            sender: self.sender.as_ref().zip(sender).map(|(buffer, drained)| SenderRecord {
+                buffer: SENDER.to_owned(),
+                instance: buffer.target.clone(),
+                buffer_kib: SENDER_KIB,
+                events: names(buffer),
+                absent: buffer.absent.clone(),
+                cpus: drained.accounts,
+            }),
+        };
+        self.victim.remove(session)?;
+        self.sender.into_iter().try_for_each(|sender| sender.remove(session))?;
+        fs::remove_dir(&self.scratch)
+            .map_err(|source| Error::os("remove", self.scratch.display(), source))?;
+        Ok(record)
     }
 
-    fn input(&self, files: &[(u32, PathBuf)]) -> Result<TraceInput, Error> {
+    fn input(&self, victim: &Drained, sender: Option<&Drained>) -> Result<TraceInput, Error> {
         let read = |name: &str| tracefs::read_bytes(&self.tracefs.join(name));
         let kallsyms = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-        let stats = self.cpus.iter().map(|cpu| {
-            let path = self.instance.path.join(format!("per_cpu/cpu{cpu}/stats"));
-            tracefs::read(&path).map(|text| (*cpu, text))
-        });
+        let files: Vec<_> =
+            victim.files.iter().chain(sender.iter().flat_map(|one| &one.files)).cloned().collect();
+        let mut buffers = Vec::new();
+        if let Some((buffer, drained)) = self.sender.as_ref().zip(sender) {
+            let (cpus, stats) = (drained.files.clone(), buffer.stats()?);
+            buffers.push(BufferInput { name: SENDER.to_owned(), cpus, stats });
+        }
         Ok(TraceInput {
             endian: native_endian(),
             header_page: read("events/header_page")?,
             header_event: read("events/header_event")?,
-            formats: self
-                .events
+            formats: all_events(&self.victim, self.sender.as_ref())
                 .iter()
                 .map(|event| Ok((system(event).to_owned(), read(&format_file(event))?)))
                 .collect::<Result<_, Error>>()?,
             ftrace_formats: ftrace_formats(&self.tracefs),
-            kallsyms: symbols::referenced(&kallsyms, &self.formats, files)?.into_bytes(),
+            kallsyms: symbols::referenced(&kallsyms, &self.formats, &files)?.into_bytes(),
             printk: read("printk_formats").unwrap_or_default(),
             cmdlines: read("saved_cmdlines").unwrap_or_default(),
             clock: "mono".to_owned(),
             uname: uname(),
             page_size: 0,
-            cpus: files.to_vec(),
-            stats: stats.collect::<Result<_, _>>()?,
-            buffers: Vec::new(),
+            cpus: victim.files.clone(),
+            stats: self.victim.stats()?,
+            buffers,
         })
     }
 }
 
-/// Enables what the kernel has; tells both what it has and what it lacks.
-fn enable(instance: &Instance, catalogue: &EventCatalogue) -> Result<(Vec<EventSpec>, Vec<String>), Error> {
-    let (mut events, mut absent) = (Vec::new(), Vec::new());
-    let here = catalogue
-        .events
-        .iter()
-        .filter(|event| event.arch.as_deref().is_none_or(|arch| arch == std::env::consts::ARCH));
-    for event in here {
-        if instance.enable(&event.name, event.filter.as_deref())? {
-            events.push(event.clone());
-        } else {
-            absent.push(event.name.clone());
-        }
-    }
-    Ok((events, absent))
+/// Name of the second buffer in the file.
+const SENDER: &str = "sender";
+
+/// The events of both instances, each once.
+fn all_events(victim: &Buffer, sender: Option<&Buffer>) -> Vec<EventSpec> {
+    let mut all = victim.events.clone();
+    let others = sender.into_iter().flat_map(|sender| &sender.events);
+    all.extend(others.filter(|event| !event.on.contains(&Side::Victim)).cloned());
+    all
 }
 
 fn formats(tracefs: &Path, events: &[EventSpec]) -> Result<Formats, Error> {

@@ -1,0 +1,131 @@
+//! Who caused an interference event: CPU, task or interrupt, call site; and how that is known.
+
+use crate::labels::LabelId;
+use serde::{Deserialize, Serialize};
+
+/// Who acted, on the CPU where it acted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Who {
+    /// A task, by its number; idle is 0.
+    Task(i32),
+    /// An interrupt, softirq or timer, by what ran in it.
+    Interrupt(LabelId),
+    /// Some interrupt whose entry was not recorded.
+    SomeInterrupt,
+    /// A device, by the name of its handler.
+    Device(LabelId),
+}
+
+/// The source of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Source {
+    /// Where it acted.
+    pub cpu: u32,
+    /// Who.
+    pub who: Who,
+    /// The function of the kernel that asked, where the event tells.
+    pub site: Option<LabelId>,
+}
+
+/// How a source is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// Both ends name the same object: a request, a timer, a work item, a task.
+    Exact,
+    /// The order in time fits, and nothing else was seen that does.
+    Order,
+}
+
+/// A source, and how it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cause {
+    /// Who.
+    pub source: Source,
+    /// How that is known.
+    pub confidence: Confidence,
+}
+
+impl Cause {
+    /// Known by what both ends name.
+    pub fn exact(source: Source) -> Self {
+        Self { source, confidence: Confidence::Exact }
+    }
+
+    /// Known by order in time.
+    pub fn order(source: Source) -> Self {
+        Self { source, confidence: Confidence::Order }
+    }
+}
+
+/// The most causes kept of one event.
+const MOST: usize = 3;
+
+/// The causes of one event: an IPI may serve several senders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Causes {
+    kept: [Option<Cause>; MOST],
+    /// Further ones that found no room.
+    pub more: u32,
+}
+
+impl Causes {
+    /// One cause.
+    pub fn one(cause: Cause) -> Self {
+        let mut causes = Self::default();
+        causes.add(cause);
+        causes
+    }
+
+    /// Adds a cause; the same source counts once, by the better of its confidences.
+    pub fn add(&mut self, cause: Cause) {
+        for place in &mut self.kept {
+            match place {
+                Some(known) if known.source == cause.source => {
+                    known.confidence = known.confidence.min(cause.confidence);
+                    return;
+                }
+                Some(_) => {}
+                None => {
+                    *place = Some(cause);
+                    return;
+                }
+            }
+        }
+        self.more = self.more.saturating_add(1);
+    }
+
+    /// Adds all of another's.
+    pub fn join(&mut self, other: &Self) {
+        other.iter().for_each(|cause| self.add(cause));
+        self.more = self.more.saturating_add(other.more);
+    }
+
+    /// Those that are kept.
+    pub fn iter(&self) -> impl Iterator<Item = Cause> + '_ {
+        self.kept.iter().flatten().copied()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.kept[0].is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(cpu: u32) -> Source {
+        Source { cpu, who: Who::Task(7), site: None }
+    }
+
+    #[test]
+    fn the_same_source_counts_once_and_the_better_word_stays() {
+        let mut causes = Causes::one(Cause::order(source(0)));
+        causes.add(Cause::exact(source(0)));
+        assert_eq!(causes.iter().collect::<Vec<_>>(), [Cause::exact(source(0))]);
+        (1..5).for_each(|cpu| causes.add(Cause::order(source(cpu))));
+        assert_eq!((causes.iter().count(), causes.more), (3, 2));
+    }
+}

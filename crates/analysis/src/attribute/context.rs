@@ -1,0 +1,84 @@
+//! Who acts on a CPU at a moment: the current task, unless an interrupt is going on; then what runs in that.
+//!
+//! The task that an event in an interrupt names is only who happened to be there. What runs in the interrupt is told by the
+//! innermost entry without its exit; where no entry was recorded it is said to be some interrupt.
+
+use super::cause::Who;
+use crate::hash::FastMap;
+use crate::labels::LabelId;
+use crate::view::{KernelEvent, What};
+use model::EventClass;
+
+/// Deepest nesting that is followed: hard interrupt, softirq, timer, and some room for entries whose exit was lost.
+const DEEPEST: usize = 8;
+
+/// What runs on each CPU.
+#[derive(Debug, Default)]
+pub(crate) struct Contexts {
+    /// By CPU number: what was entered and not yet left, as number of the event and label.
+    open: Vec<Vec<(u16, LabelId)>>,
+    /// By CPU number: address and function of the timer that expired last.
+    expired: FastMap<u32, (u64, LabelId)>,
+}
+
+impl Contexts {
+    /// Takes note of entries and exits.
+    pub(crate) fn event(&mut self, event: &KernelEvent) {
+        match event.what {
+            What::Enter { label, key, class, .. } => {
+                let timer = matches!(
+                    class,
+                    EventClass::TimerTick | EventClass::TimerHrtimer | EventClass::TimerWheel
+                );
+                if timer && key != 0 {
+                    self.expired.insert(event.cpu, (key, label));
+                }
+                let open = self.of(event.cpu);
+                if open.len() == DEEPEST {
+                    open.remove(0);
+                }
+                open.push((event.event, label));
+            }
+            What::Exit { of, .. } => {
+                let open = self.of(event.cpu);
+                if let Some(at) = open.iter().rposition(|(entered, _)| *entered == of) {
+                    open.truncate(at);
+                }
+            }
+            // No interrupt lasts beyond a switch.
+            What::Switch { .. } => self.of(event.cpu).clear(),
+            _ => {}
+        }
+    }
+
+    fn of(&mut self, cpu: u32) -> &mut Vec<(u16, LabelId)> {
+        let at = cpu as usize;
+        if self.open.len() <= at {
+            self.open.resize_with(at + 1, Vec::new);
+        }
+        &mut self.open[at]
+    }
+
+    /// Who does what this event tells of.
+    pub(crate) fn who(&self, event: &KernelEvent) -> Who {
+        if event.in_task {
+            return Who::Task(event.pid);
+        }
+        let innermost = self.open.get(event.cpu as usize).and_then(|open| open.last());
+        innermost.map_or(Who::SomeInterrupt, |(_, label)| Who::Interrupt(*label))
+    }
+
+    /// Who arms a timer: a periodic one is armed anew behind its own expiry, by what it ran.
+    pub(crate) fn who_arms(&self, event: &KernelEvent, timer: u64) -> Who {
+        match self.expired.get(&event.cpu) {
+            Some((expired, label)) if *expired == timer && !event.in_task => Who::Interrupt(*label),
+            _ => self.who(event),
+        }
+    }
+
+    /// Events of this CPU are missing.
+    pub(crate) fn lost(&mut self, cpu: u32) {
+        self.of(cpu).clear();
+        self.expired.remove(&cpu);
+    }
+}

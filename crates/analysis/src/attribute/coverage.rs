@@ -1,0 +1,159 @@
+//! What this kernel lets us see: for each class whether its events are recorded, and how their sources can be known.
+//!
+//! Told from the events that were recorded, never from a version. Where a class has several ways, the best is told; single events
+//! may still lack it (a timer armed before recording began).
+
+use super::cause::Confidence;
+use crate::shape::Coverage;
+use model::EventClass;
+use std::collections::BTreeSet;
+
+/// How the source of a class is found: the event that tells, and how sure that is.
+struct Way {
+    class: EventClass,
+    /// Recorded on the measured CPUs.
+    victim: &'static [&'static str],
+    /// Recorded on the others.
+    sender: &'static [&'static str],
+    confidence: Confidence,
+    how: &'static str,
+}
+
+const fn way(
+    class: EventClass,
+    victim: &'static [&'static str],
+    sender: &'static [&'static str],
+    confidence: Confidence,
+    how: &'static str,
+) -> Way {
+    Way { class, victim, sender, confidence, how }
+}
+
+use Confidence::{Exact, Order};
+
+/// Best first.
+const WAYS: &[Way] = &[
+    way(
+        EventClass::IpiCall,
+        &["csd:csd_function_entry"],
+        &["csd:csd_queue_cpu"],
+        Exact,
+        "by the request that both ends name",
+    ),
+    way(EventClass::IpiCall, &[], &["ipi:ipi_send_cpu"], Order, "by the last sends to the CPU"),
+    way(EventClass::IpiCall, &[], &["ipi:ipi_raise"], Order, "by the last sends to the CPU"),
+    way(
+        EventClass::IpiCall,
+        &["sched:sched_wakeup"],
+        &["sched:sched_waking", "tlb:tlb_flush"],
+        Order,
+        "only wake-ups (by task) and TLB shootdowns (by order); code patching and membarrier have no event of the sender",
+    ),
+    way(EventClass::IpiResched, &[], &["ipi:ipi_send_cpu"], Order, "by the last sends to the CPU"),
+    way(EventClass::IpiResched, &[], &["ipi:ipi_raise"], Order, "by the last sends to the CPU"),
+    way(EventClass::IpiResched, &[], &["sched:sched_waking"], Order, "by the last wake-up aimed at the CPU"),
+    way(
+        EventClass::IpiIrqwork,
+        &["ipi:ipi_send_cpu"],
+        &[],
+        Order,
+        "by the last irq_work that the CPU sent itself",
+    ),
+    way(EventClass::IpiIrqwork, &[], &["ipi:ipi_raise"], Order, "by the last sends to the CPU"),
+    way(
+        EventClass::Tlb,
+        &["csd:csd_function_entry"],
+        &["csd:csd_queue_cpu"],
+        Exact,
+        "by the request of the IPI that brings it",
+    ),
+    way(EventClass::Tlb, &[], &["tlb:tlb_flush"], Order, "by the last shootdown"),
+    way(EventClass::TimerHrtimer, &["timer:hrtimer_start"], &[], Exact, "by the timer's address"),
+    way(EventClass::TimerWheel, &["timer:timer_start"], &[], Exact, "by the timer's address"),
+    way(EventClass::Softirq, &["irq:softirq_raise"], &[], Exact, "by the raise on the same CPU"),
+    way(
+        EventClass::Work,
+        &["workqueue:workqueue_queue_work"],
+        &["workqueue:workqueue_queue_work"],
+        Exact,
+        "by the work item's address",
+    ),
+    way(
+        EventClass::Switch,
+        &["sched:sched_waking"],
+        &["sched:sched_waking"],
+        Exact,
+        "by the task that was woken",
+    ),
+    way(
+        EventClass::Migrate,
+        &["sched:sched_migrate_task"],
+        &["sched:sched_migrate_task"],
+        Exact,
+        "by who recorded the move",
+    ),
+    way(EventClass::Irq, &["irq:irq_handler_entry"], &[], Exact, "the device names itself"),
+    way(EventClass::Exception, &["exceptions:page_fault_user"], &[], Exact, "the task's own"),
+];
+
+/// One line a class. `victim`, `sender`: the events recorded on either side.
+pub fn coverage(observable: &BTreeSet<EventClass>, victim: &[String], sender: &[String]) -> Vec<Coverage> {
+    let has = |all: &[String], wanted: &[&str]| wanted.iter().all(|name| all.iter().any(|one| one == name));
+    let classes = EventClass::ALL.iter().copied();
+    let told = classes.filter(|class| {
+        !matches!(class, EventClass::Unexplained | EventClass::SelfCaused | EventClass::Throttle)
+    });
+    told.map(|class| {
+        let way = WAYS
+            .iter()
+            .filter(|way| way.class == class)
+            .find(|way| has(victim, way.victim) && has(sender, way.sender));
+        let seen = observable.contains(&class);
+        let how = match (class, way) {
+            (EventClass::TimerTick, _) => "the CPU's own tick",
+            (EventClass::Nmi, _) => "the handler tells what it was for, not who asked",
+            (_, Some(way)) => way.how,
+            (_, None) => "this kernel has no event that tells",
+        };
+        Coverage { class, seen, sources: way.filter(|_| seen).map(|way| way.confidence), how: how.to_owned() }
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::events::{EventCatalogue, Side};
+
+    fn names(side: Side, without: &[&str]) -> Vec<String> {
+        let catalogue = EventCatalogue::embedded().unwrap();
+        let here = catalogue.events.iter().filter(|event| event.on.contains(&side));
+        let names = here.map(|event| event.name.clone());
+        names.filter(|name| !without.iter().any(|lacking| name.starts_with(lacking))).collect()
+    }
+
+    fn of(class: EventClass, without: &[&str]) -> Option<Confidence> {
+        let all = EventClass::ALL.iter().copied().collect();
+        let lines = coverage(&all, &names(Side::Victim, without), &names(Side::Sender, without));
+        lines.iter().find(|line| line.class == class).unwrap().sources
+    }
+
+    #[test]
+    fn every_event_named_is_in_the_catalogue() {
+        let catalogue = EventCatalogue::embedded().unwrap();
+        for way in WAYS {
+            let on = |side: Side, names: &[&str]| {
+                names.iter().all(|name| catalogue.get(name).is_some_and(|event| event.on.contains(&side)))
+            };
+            assert!(on(Side::Victim, way.victim) && on(Side::Sender, way.sender), "{}", way.how);
+        }
+    }
+
+    #[test]
+    fn kernels_without_send_events_know_senders_by_order_only() {
+        assert_eq!(of(EventClass::IpiCall, &[]), Some(Exact));
+        assert_eq!(of(EventClass::IpiCall, &["csd:", "ipi:ipi_send"]), Some(Order));
+        assert_eq!(of(EventClass::IpiIrqwork, &["csd:", "ipi:"]), None);
+        assert_eq!(of(EventClass::Tlb, &["csd:", "ipi:"]), Some(Order));
+    }
+}

@@ -1,0 +1,222 @@
+//! From effects back to causes: join tables by what both ends name, and queues by order in time.
+//!
+//! *Exact* joins: a cross-CPU call by its request (`csd`), a work item and a timer by their addresses, a task that is switched to by
+//! the wake-up that named it, a softirq by the raise on the same CPU (its bit is cleared when it runs). *By order*: a reschedule IPI by
+//! the sends to the same CPU since the last one, else by remote wake-ups; a TLB flush by the last shootdown. An IPI takes the whole
+//! queue of its CPU at once (`flush_smp_call_function_queue`), so one IPI may serve many senders.
+//!
+//! Sources: Linux kernel/smp.c, kernel/irq_work.c, kernel/sched/core.c (`ttwu_queue_wakelist`), arch/x86/mm/tlb.c.
+
+use super::cause::{Cause, Causes, Source};
+use super::context::Contexts;
+use crate::hash::FastMap;
+use crate::labels::{CpuSets, LabelId};
+use crate::view::{KernelEvent, Target, What};
+use model::EventClass;
+
+/// The most addresses remembered of a kind. A kernel has fewer alive; more are leftovers, and are forgotten together.
+const MOST: usize = 1 << 16;
+/// The most sends kept for one CPU.
+const MOST_PENDING: usize = 64;
+
+/// A wake-up that somebody asked for.
+#[derive(Debug, Clone, Copy)]
+struct Waking {
+    source: Source,
+    /// Whether its task has run since.
+    served: bool,
+}
+
+/// Something sent to a CPU that has not arrived.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    class: EventClass,
+    source: Source,
+}
+
+/// What was asked for and has not had its effect.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    contexts: Contexts,
+    calls: FastMap<u64, Source>,
+    works: FastMap<u64, Source>,
+    timers: FastMap<u64, Source>,
+    wakings: FastMap<i32, Waking>,
+    raised: FastMap<(u32, u64), Source>,
+    shootdown: Option<Source>,
+    /// By CPU number.
+    pending: Vec<Vec<Pending>>,
+    /// Remote wake-ups for a CPU since its last reschedule IPI, by CPU number.
+    remote: Vec<Option<Source>>,
+}
+
+impl Links {
+    /// For measured CPUs up to this number.
+    pub(crate) fn new(highest: u32) -> Self {
+        let size = highest as usize + 1;
+        Self { pending: vec![Vec::new(); size], remote: vec![None; size], ..Self::default() }
+    }
+
+    /// Takes note of what an event asks for. To be called after its effects were looked up.
+    pub(crate) fn note(&mut self, event: &KernelEvent, sets: &CpuSets) {
+        self.contexts.event(event);
+        match event.what {
+            What::Wake { pid, target, done } => self.wake(event, pid, target, done),
+            What::Armed { timer } => {
+                let who = self.contexts.who_arms(event, timer);
+                keep(&mut self.timers, timer, Source { cpu: event.cpu, who, site: None });
+            }
+            What::Queued { work } => {
+                let source = self.source(event, None);
+                keep(&mut self.works, work, source);
+            }
+            What::CallQueued { csd, site, .. } => {
+                let source = self.source(event, Some(site));
+                keep(&mut self.calls, csd, source);
+            }
+            What::Sent { target, class, site } => {
+                let source = self.source(event, Some(site));
+                match target {
+                    Target::One(cpu) => self.send(cpu, class, source),
+                    Target::Set(set) => {
+                        let there = (0..self.pending.len() as u32).filter(|cpu| sets.has(set, *cpu));
+                        there.for_each(|cpu| self.send(cpu, class, source));
+                    }
+                }
+            }
+            What::Raised { vector } => {
+                // The first raise is the cause: later ones find the bit set.
+                let source = self.source(event, None);
+                self.raised.entry((event.cpu, vector)).or_insert(source);
+            }
+            What::Shootdown => self.shootdown = Some(self.source(event, None)),
+            _ => {}
+        }
+    }
+
+    fn source(&self, event: &KernelEvent, site: Option<LabelId>) -> Source {
+        Source { cpu: event.cpu, who: self.contexts.who(event), site }
+    }
+
+    fn wake(&mut self, event: &KernelEvent, pid: i32, target: u32, done: bool) {
+        let source = self.source(event, None);
+        if !done {
+            if self.wakings.len() >= MOST {
+                self.wakings.clear();
+            }
+            self.wakings.insert(pid, Waking { source, served: false });
+        }
+        if event.cpu != target
+            && let Some(remote) = self.remote.get_mut(target as usize)
+        {
+            *remote = Some(source);
+        }
+    }
+
+    fn send(&mut self, cpu: u32, class: EventClass, source: Source) {
+        if let Some(pending) = self.pending.get_mut(cpu as usize) {
+            if pending.len() == MOST_PENDING {
+                pending.remove(0);
+            }
+            pending.push(Pending { class, source });
+        }
+    }
+
+    /// Who asked for something that begins here.
+    pub(crate) fn of_entry(&mut self, cpu: u32, class: EventClass, key: u64, label: LabelId) -> Causes {
+        match class {
+            EventClass::Work => exact(self.works.remove(&key)),
+            // The tick arms itself.
+            EventClass::TimerHrtimer | EventClass::TimerWheel if key != 0 => {
+                exact(self.timers.get(&key).copied())
+            }
+            EventClass::Softirq => exact(self.raised.remove(&(cpu, key))),
+            EventClass::Irq => exact(Some(Source { cpu, who: super::Who::Device(label), site: None })),
+            EventClass::IpiResched => self.resched(cpu),
+            EventClass::IpiIrqwork => self.take(cpu, EventClass::IpiIrqwork),
+            _ => Causes::default(),
+        }
+    }
+
+    fn resched(&mut self, cpu: u32) -> Causes {
+        let mut causes = self.take(cpu, EventClass::IpiResched);
+        let remote = self.remote.get_mut(cpu as usize).and_then(Option::take);
+        if let (true, Some(source)) = (causes.is_empty(), remote) {
+            causes.add(Cause::order(source));
+        }
+        causes
+    }
+
+    fn take(&mut self, cpu: u32, class: EventClass) -> Causes {
+        let mut causes = Causes::default();
+        if let Some(pending) = self.pending.get_mut(cpu as usize) {
+            pending.retain(|one| {
+                let mine = one.class == class;
+                if mine {
+                    causes.add(Cause::order(one.source));
+                }
+                !mine
+            });
+        }
+        causes
+    }
+
+    /// Who asked for the function that an IPI has brought.
+    pub(crate) fn of_call(&mut self, csd: u64) -> Option<Cause> {
+        self.calls.remove(&csd).map(Cause::exact)
+    }
+
+    /// Who asked for the wake-up of a task that is completed on `cpu`; `None` if that was asked for there.
+    pub(crate) fn of_remote_wake(&self, cpu: u32, pid: i32) -> Option<Cause> {
+        let waking = self.wakings.get(&pid)?;
+        (waking.source.cpu != cpu && !waking.served).then_some(Cause::exact(waking.source))
+    }
+
+    /// Ends a call-function IPI: what was sent before it has been served. Its senders where nothing better is known.
+    pub(crate) fn of_ipi_call(&mut self, cpu: u32) -> Causes {
+        self.take(cpu, EventClass::IpiCall)
+    }
+
+    /// Who asked for a TLB flush that came by IPI.
+    pub(crate) fn of_flush(&self, cpu: u32) -> Option<Cause> {
+        self.shootdown.filter(|source| source.cpu != cpu).map(Cause::order)
+    }
+
+    /// Who woke the task that gets the CPU. Known exactly the first time; later it is only going on.
+    pub(crate) fn of_switch(&mut self, next: i32) -> Causes {
+        let Some(waking) = self.wakings.get_mut(&next) else { return Causes::default() };
+        let first = !waking.served;
+        waking.served = true;
+        let source = waking.source;
+        Causes::one(if first { Cause::exact(source) } else { Cause::order(source) })
+    }
+
+    /// Who does what an event tells of.
+    pub(crate) fn doer(&self, event: &KernelEvent) -> Cause {
+        Cause::exact(self.source(event, None))
+    }
+
+    /// Events of this CPU are missing: what it asked for meanwhile is not known, and what was known may be out of date.
+    pub(crate) fn lost(&mut self, cpu: u32) {
+        self.contexts.lost(cpu);
+        self.calls.clear();
+        self.works.clear();
+        self.timers.clear();
+        self.wakings.clear();
+        self.raised.retain(|(of, _), _| *of != cpu);
+        self.shootdown = None;
+        self.pending.iter_mut().for_each(Vec::clear);
+        self.remote.fill(None);
+    }
+}
+
+fn exact(source: Option<Source>) -> Causes {
+    source.map_or_else(Causes::default, |source| Causes::one(Cause::exact(source)))
+}
+
+fn keep(table: &mut FastMap<u64, Source>, address: u64, source: Source) {
+    if table.len() >= MOST {
+        table.clear();
+    }
+    table.insert(address, source);
+}

@@ -1,0 +1,166 @@
+//! Class × what ran × source × call site, summed for one window on one CPU.
+//!
+//! An event that serves several senders is one event of each of them, and its time is shared evenly: times add up to the class's
+//! time, counts to at least its count.
+
+use super::cause::{Cause, Confidence, Source, Who};
+use crate::hash::FastMap;
+use crate::labels::{LabelId, Labels};
+use crate::shape::{AttributedRow, SourceText};
+use crate::spans::Span;
+use hdrhistogram::Histogram;
+use model::EventClass;
+
+/// The most rows; what comes later is summed in one row a class.
+const MOST_ROWS: usize = 1024;
+/// The most rows given for a window.
+const MOST_TOLD: usize = 100;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Key {
+    class: u32,
+    /// None where rows have run out.
+    label: Option<LabelId>,
+    cause: Option<Cause>,
+}
+
+/// One row.
+#[derive(Debug, Clone)]
+struct Row {
+    count: u64,
+    ns: u64,
+    lengths: Histogram<u32>,
+}
+
+/// The rows of one window on one CPU.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    rows: FastMap<Key, Row>,
+    /// Senders that found no room beside others of the same event.
+    pub more_senders: u64,
+}
+
+impl Table {
+    /// Adds a span of which `net_ns` lie in the counted time.
+    pub fn add(&mut self, span: &Span, net_ns: u64) {
+        self.more_senders += u64::from(span.causes.more);
+        let senders = span.causes.iter().count() as u64;
+        if senders == 0 {
+            return self.add_one(span, None, net_ns);
+        }
+        let share = net_ns / senders;
+        for (at, cause) in span.causes.iter().enumerate() {
+            let rest = if at == 0 { net_ns % senders } else { 0 };
+            self.add_one(span, Some(cause), share + rest);
+        }
+    }
+
+    fn add_one(&mut self, span: &Span, cause: Option<Cause>, ns: u64) {
+        let class = span.class as u32;
+        let mut key = Key { class, label: Some(span.label), cause };
+        if self.rows.len() >= MOST_ROWS && !self.rows.contains_key(&key) {
+            key = Key { class, label: None, cause: None };
+        }
+        let row = self.rows.entry(key).or_insert_with(Row::new);
+        row.ns += ns;
+        if span.counts {
+            row.count += 1;
+            row.lengths.saturating_record(ns);
+        }
+    }
+
+    /// The rows, most time first, with texts for numbers; `comm` names a task.
+    pub fn told(&self, labels: &Labels, comm: &dyn Fn(i32) -> Option<String>) -> Vec<AttributedRow> {
+        let mut rows: Vec<_> = self.rows.iter().collect();
+        rows.sort_by_key(|(key, row)| (std::cmp::Reverse((row.ns, row.count)), **key));
+        let told = rows.into_iter().take(MOST_TOLD).map(|(key, row)| AttributedRow {
+            class: EventClass::ALL[key.class as usize],
+            label: key.label.map_or_else(|| "(others)".to_owned(), |label| labels.text(label).to_owned()),
+            source: key.cause.map(|cause| source_text(&cause.source, labels, comm)),
+            confidence: key.cause.map(|cause| cause.confidence),
+            count: row.count,
+            net_ns: row.ns,
+            p50_ns: row.lengths.value_at_quantile(0.5),
+            p99_ns: row.lengths.value_at_quantile(0.99),
+            max_ns: row.lengths.max(),
+        });
+        told.collect()
+    }
+
+    /// Events with a source that is known exactly, by order, and not at all, classes `self` and tick aside: those have none to look for.
+    pub fn known(&self) -> [u64; 3] {
+        let mut known = [0; 3];
+        let none = [EventClass::SelfCaused as u32, EventClass::TimerTick as u32];
+        for (key, row) in self.rows.iter().filter(|(key, _)| !none.contains(&key.class)) {
+            let at = match key.cause.map(|cause| cause.confidence) {
+                Some(Confidence::Exact) => 0,
+                Some(Confidence::Order) => 1,
+                None => 2,
+            };
+            known[at] += row.count;
+        }
+        known
+    }
+}
+
+impl Row {
+    fn new() -> Self {
+        let lengths = Histogram::new(2).expect("two significant digits are allowed");
+        Self { count: 0, ns: 0, lengths }
+    }
+}
+
+/// A source in words.
+pub fn source_text(source: &Source, labels: &Labels, comm: &dyn Fn(i32) -> Option<String>) -> SourceText {
+    let (who, pid) = match source.who {
+        Who::Task(0) => ("idle".to_owned(), Some(0)),
+        Who::Task(pid) => (comm(pid).unwrap_or_else(|| "a task".to_owned()), Some(pid)),
+        Who::Interrupt(label) => (format!("interrupt: {}", labels.text(label)), None),
+        Who::SomeInterrupt => ("an interrupt".to_owned(), None),
+        Who::Device(label) => (format!("device: {}", labels.text(label)), None),
+    };
+    SourceText { cpu: source.cpu, who, pid, site: source.site.map(|site| labels.text(site).to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribute::Causes;
+    use proptest::prelude::*;
+
+    fn span(class: EventClass, label: LabelId, senders: &[u32]) -> Span {
+        let mut causes = Causes::default();
+        for cpu in senders {
+            causes.add(Cause::exact(Source { cpu: *cpu, who: Who::Task(5), site: None }));
+        }
+        Span { cpu: 2, class, t0_ns: 0, t1_ns: 10, net_ns: 10, label, counts: true, causes }
+    }
+
+    #[test]
+    fn an_event_of_two_senders_counts_for_both_and_its_time_is_shared() {
+        let mut labels = Labels::default();
+        let label = labels.id("call");
+        let mut table = Table::default();
+        table.add(&span(EventClass::IpiCall, label, &[0, 1]), 11);
+        let told = table.told(&labels, &|_| Some("bash".to_owned()));
+        let seen: Vec<_> = told.iter().map(|row| (row.count, row.net_ns)).collect();
+        assert_eq!(seen, [(1, 6), (1, 5)]);
+        assert_eq!(told[0].source.as_ref().map(|source| source.who.as_str()), Some("bash"));
+        assert_eq!(table.known(), [2, 0, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_time_is_lost_whatever_the_rows(
+            spans in proptest::collection::vec((0u32..3000, 0u64..1000, proptest::collection::vec(0u32..5, 0..5)), 0..1500),
+        ) {
+            let mut table = Table::default();
+            for (label, ns, senders) in &spans {
+                table.add(&span(EventClass::Work, *label, senders), *ns);
+            }
+            let total: u64 = table.rows.values().map(|row| row.ns).sum();
+            prop_assert_eq!(total, spans.iter().map(|(_, ns, _)| ns).sum::<u64>());
+            prop_assert!(table.rows.len() <= MOST_ROWS + 1);
+        }
+    }
+}

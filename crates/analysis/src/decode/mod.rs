@@ -1,0 +1,237 @@
+//! The one place where the bytes of a trace become [`KernelEvent`]s: fields by name, functions by symbol, classes by catalogue.
+//!
+//! Names, order and types of fields differ between kernels, so each event gets a plan once, when the trace is opened. An event
+//! whose fields cannot be found is counted, said to be unreadable, and its class is not taken for observed.
+//! `TRACE_FLAG_*`: Linux include/linux/trace_events.h. Softirq numbers: include/linux/interrupt.h.
+
+mod namer;
+mod plan;
+
+use crate::hash::FastMap;
+use crate::labels::{CpuSets, LabelId, Labels};
+use crate::spans::KnownLabels;
+use crate::view::{KernelEvent, What};
+use ftrace::{Constants, Endian, Event, Formats, Symbols};
+use model::EventClass;
+use model::events::EventCatalogue;
+use namer::Namer;
+use plan::{Naming, Pick, Plan};
+use std::collections::BTreeSet;
+
+/// `TRACE_FLAG_HARDIRQ | TRACE_FLAG_SOFTIRQ | TRACE_FLAG_NMI`.
+const IN_INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
+
+/// The softirqs by number, as `/proc/softirqs` names them.
+pub const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+/// The function of timers that end a sleep (kernel/time/hrtimer.c).
+const SLEEPER: &str = "hrtimer_wakeup";
+
+/// Turns the events of one trace into [`KernelEvent`]s.
+pub struct Decoder {
+    endian: Endian,
+    /// By event number of the traced kernel.
+    plans: Vec<Option<Plan>>,
+    names: Vec<String>,
+    symbols: Symbols,
+    /// Functions already named, and constant texts.
+    functions: FastMap<u64, LabelId>,
+    has_constants: bool,
+    labels: Labels,
+    sets: CpuSets,
+    known: KnownLabels,
+    unreadable: Vec<String>,
+}
+
+impl Decoder {
+    /// A plan for every event of the trace. Events that the catalogue lacks are counted under their own names.
+    pub fn new(
+        catalogue: &EventCatalogue,
+        formats: &Formats,
+        symbols: Symbols,
+        constants: &Constants,
+    ) -> Self {
+        let mut labels = Labels::default();
+        // Addresses of functions and of texts do not meet, so one table names both.
+        let functions = constants.iter().map(|(address, text)| (address, labels.id(text))).collect();
+        let known = KnownLabels {
+            sleeper: (!symbols.is_empty()).then(|| labels.id(SLEEPER)),
+            unnamed: labels.id("(running when recording began)"),
+        };
+        let names = catalogue.events.iter().map(|spec| spec.name.clone()).collect();
+        let (plans, unreadable, has_constants) = (Vec::new(), Vec::new(), !constants.is_empty());
+        let endian = formats.endian();
+        let sets = CpuSets::default();
+        let mut decoder =
+            Self { endian, plans, names, symbols, functions, has_constants, labels, sets, known, unreadable };
+        for format in formats.iter() {
+            decoder.plan(catalogue, formats, format);
+        }
+        decoder
+    }
+
+    /// What an event says. `None` for a number that no format of the trace has.
+    #[inline]
+    pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
+        let Self { plans, symbols, functions, labels, sets, endian, .. } = self;
+        let plan = plans.get(usize::from(event.id))?.as_ref()?;
+        let mut namer =
+            Namer { symbols, functions, labels, sets, endian: *endian, data: event.data, cpu: event.cpu };
+        let matters = plan.only.as_ref().is_none_or(|(field, value)| namer.number(field) == *value);
+        Some(KernelEvent {
+            ts_ns: event.ts_ns.min(i64::MAX as u64) as i64,
+            cpu: event.cpu,
+            pid: event.pid,
+            in_task: event.flags & IN_INTERRUPT == 0,
+            event: plan.event,
+            what: if matters { namer.what(&plan.pick) } else { What::Other },
+        })
+    }
+
+    /// Names of the events by [`KernelEvent::event`].
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The texts of the labels.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// The sets of CPUs that were sent to.
+    pub fn sets(&self) -> &CpuSets {
+        &self.sets
+    }
+
+    /// What the span rules need.
+    pub fn known(&self) -> KnownLabels {
+        self.known
+    }
+
+    /// Whether functions can be named.
+    pub fn has_symbols(&self) -> bool {
+        !self.symbols.is_empty()
+    }
+
+    /// Events that this kernel writes in a form the analysis cannot use, one sentence each.
+    pub fn unreadable(&self) -> &[String] {
+        &self.unreadable
+    }
+
+    /// The classes of which something was recorded, so that zero means zero.
+    pub fn observable(&self, catalogue: &EventCatalogue, recorded: &[String]) -> BTreeSet<EventClass> {
+        let mut classes = BTreeSet::new();
+        for (index, spec) in
+            catalogue.events.iter().enumerate().filter(|(_, spec)| recorded.contains(&spec.name))
+        {
+            let plan = self.plans.iter().flatten().find(|plan| usize::from(plan.event) == index);
+            match plan.map(|plan| &plan.pick) {
+                None | Some(Pick::Other) => {}
+                Some(Pick::Switch { .. }) => classes.extend([EventClass::Switch, EventClass::SelfCaused]),
+                Some(Pick::Enter { class, label, when, .. }) => {
+                    classes.insert(*class);
+                    // A class that is told by what an address means is not seen where it means nothing.
+                    let told = match label {
+                        Naming::Function(_) => self.has_symbols(),
+                        Naming::Constant(_) => self.has_constants,
+                        _ => true,
+                    };
+                    if told {
+                        classes.extend(when.values());
+                    }
+                }
+                Some(_) => classes.extend(spec.class),
+            }
+        }
+        classes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+                          \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+                          \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
+
+    /// A decoder for one event with the given fields, and the names under which it was recorded.
+    fn decoder(name: &str, fields: &str) -> (Decoder, EventCatalogue) {
+        let catalogue = EventCatalogue::embedded().unwrap();
+        let mut formats = Formats::new(Endian::Little, "", 8).unwrap();
+        let (system, event) = name.split_once(':').unwrap();
+        formats.add(system, &format!("name: {event}\nID: 7\nformat:\n{COMMON}{fields}")).unwrap();
+        (
+            Decoder::new(
+                &catalogue,
+                &formats,
+                Symbols::parse("ffffffff81000000 t tick_nohz_handler.llvm.9\n"),
+                &Constants::parse("0xffff800009c50b70 : \"Rescheduling interrupts\"\n"),
+            ),
+            catalogue,
+        )
+    }
+
+    fn decode(decoder: &mut Decoder, flags: u8, data: &[u8]) -> KernelEvent {
+        decoder.decode(&Event { ts_ns: 5, cpu: 2, id: 7, flags, pid: 9, data }).unwrap()
+    }
+
+    #[test]
+    fn the_filter_holds_for_traces_recorded_without_it() {
+        let (mut tlb, _) = decoder("tlb:tlb_flush", "\tfield:int reason;\toffset:8;\tsize:4;\tsigned:1;\n");
+        let mut what = |reason: u8| decode(&mut tlb, 0, &[7, 0, 0, 0, 9, 0, 0, 0, reason, 0, 0, 0]).what;
+        assert!(matches!(what(1), What::Instant { class: EventClass::Tlb, .. }));
+        assert_eq!(what(0), What::Other);
+    }
+
+    #[test]
+    fn a_function_is_named_without_its_clone_and_decides_the_class() {
+        let fields = "\tfield:void * hrtimer;\toffset:8;\tsize:8;\tsigned:0;\n\
+                      \tfield:void * function;\toffset:16;\tsize:8;\tsigned:0;\n";
+        let (mut expire, _) = decoder("timer:hrtimer_expire_entry", fields);
+        let mut data = vec![0u8; 24];
+        data[16..].copy_from_slice(&0xffff_ffff_8100_0000u64.to_le_bytes());
+        let What::Enter { class, label, .. } = decode(&mut expire, 8, &data).what else { panic!() };
+        assert_eq!((class, expire.labels().text(label)), (EventClass::TimerTick, "tick_nohz_handler"));
+        data[16] = 1;
+        let What::Enter { class, label, .. } = decode(&mut expire, 8, &data).what else { panic!() };
+        assert_eq!((class, expire.labels().text(label)), (EventClass::TimerHrtimer, "0xffffffff81000001"));
+    }
+
+    #[test]
+    fn an_arm64_ipi_is_told_by_the_text_its_reason_points_to() {
+        let fields = "\tfield:const char * reason;\toffset:8;\tsize:8;\tsigned:0;\n";
+        let (mut ipi, catalogue) = decoder("ipi:ipi_entry", fields);
+        let mut data = vec![0u8; 16];
+        data[8..].copy_from_slice(&0xffff_8000_09c5_0b70u64.to_le_bytes());
+        let What::Enter { class, label, .. } = decode(&mut ipi, 8, &data).what else { panic!() };
+        assert_eq!((class, ipi.labels().text(label)), (EventClass::IpiResched, "Rescheduling interrupts"));
+        let seen = ipi.observable(&catalogue, &["ipi:ipi_entry".to_owned()]);
+        assert!(seen.contains(&EventClass::IpiResched) && seen.contains(&EventClass::IpiIrqwork));
+    }
+
+    #[test]
+    fn an_event_without_its_fields_is_said_to_be_unreadable_and_not_observed() {
+        let (decoder, catalogue) =
+            decoder("sched:sched_switch", "\tfield:pid_t prev_pid;\toffset:8;\tsize:4;\tsigned:1;\n");
+        assert_eq!(decoder.unreadable(), ["sched:sched_switch has no field next_pid"]);
+        assert!(decoder.observable(&catalogue, &["sched:sched_switch".to_owned()]).is_empty());
+    }
+
+    #[test]
+    fn only_what_was_recorded_is_observed() {
+        let (decoder, catalogue) = decoder("irq_vectors:reschedule_entry", "");
+        let recorded = ["irq_vectors:reschedule_entry".to_owned()];
+        assert_eq!(decoder.observable(&catalogue, &recorded), BTreeSet::from([EventClass::IpiResched]));
+        assert!(decoder.observable(&catalogue, &[]).is_empty());
+    }
+
+    #[test]
+    fn interrupts_do_not_speak_for_the_task_they_interrupt() {
+        let (mut plain, _) = decoder("irq_vectors:reschedule_entry", "");
+        for (flags, in_task) in [(0x00, true), (0x05, true), (0x08, false), (0x10, false), (0x40, false)] {
+            assert_eq!(decode(&mut plain, flags, &[0; 8]).in_task, in_task, "{flags:#x}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! One record read by its plan.
+
+use super::plan::{Naming, Pick, SentKind};
+use crate::hash::FastMap;
+use crate::labels::{CpuSets, LabelId, Labels};
+use crate::view::{Target, What};
+use ftrace::{Endian, Field, Symbols};
+use model::EventClass;
+
+/// `enum tlb_flush_reason` (include/linux/mm_types.h): the receiving end of a shootdown.
+const TLB_REMOTE_SHOOTDOWN: u64 = 1;
+/// The sending end.
+const TLB_REMOTE_SEND_IPI: u64 = 4;
+
+/// Reads the fields of one record.
+pub(super) struct Namer<'a> {
+    pub(super) symbols: &'a Symbols,
+    pub(super) functions: &'a mut FastMap<u64, LabelId>,
+    pub(super) labels: &'a mut Labels,
+    pub(super) sets: &'a mut CpuSets,
+    pub(super) endian: Endian,
+    pub(super) data: &'a [u8],
+    /// Where it was recorded.
+    pub(super) cpu: u32,
+}
+
+impl Namer<'_> {
+    pub(super) fn number(&self, field: &Field) -> u64 {
+        field.uint(self.data, self.endian).unwrap_or(0)
+    }
+
+    fn key(&self, field: Option<&Field>) -> u64 {
+        field.map_or(0, |field| self.number(field))
+    }
+
+    fn pid(&self, field: &Field) -> i32 {
+        self.number(field) as u32 as i32
+    }
+
+    fn text(&mut self, field: &Field) -> LabelId {
+        let bytes = field.bytes(self.data, self.endian).unwrap_or(b"?");
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        self.labels.id_of_bytes(&bytes[..end])
+    }
+
+    fn function(&mut self, field: &Field) -> LabelId {
+        let address = self.number(field);
+        if let Some(&id) = self.functions.get(&address) {
+            return id;
+        }
+        let id = match self.symbols.resolve(address) {
+            // Clones by the compiler (`.isra.0`, `.llvm.1`) are the same function.
+            Some((name, 0)) => self.labels.id(name.split('.').next().unwrap_or(name)),
+            _ => self.labels.id(&format!("{address:#x}")),
+        };
+        self.functions.insert(address, id);
+        id
+    }
+
+    fn name(&mut self, naming: &Naming) -> LabelId {
+        match naming {
+            Naming::Always(id) => *id,
+            Naming::Text(field) => self.text(field),
+            Naming::Function(field) | Naming::Constant(field) => self.function(field),
+            Naming::Softirq(field) => {
+                let vector = self.number(field) as usize;
+                self.labels.id(super::SOFTIRQS.get(vector).copied().unwrap_or("?"))
+            }
+            Naming::Number(field) => {
+                let number = self.number(field).to_string();
+                self.labels.id(&number)
+            }
+        }
+    }
+
+    /// The function that a return address lies in.
+    fn site(&mut self, field: &Field) -> LabelId {
+        let address = self.number(field);
+        if let Some(&id) = self.functions.get(&address) {
+            return id;
+        }
+        let id = match self.symbols.resolve(address) {
+            Some((name, _)) => self.labels.id(name.split('.').next().unwrap_or(name)),
+            None => self.labels.id(&format!("{address:#x}")),
+        };
+        self.functions.insert(address, id);
+        id
+    }
+
+    fn sent(&mut self, target: &Field, many: bool, site: &Field, kind: &SentKind) -> What {
+        let target = if many {
+            let mask = target.bytes(self.data, self.endian).unwrap_or_default();
+            Target::Set(self.sets.id(mask))
+        } else {
+            Target::One(self.number(target) as u32)
+        };
+        let (class, site) = match kind {
+            SentKind::Callback(callback) => {
+                let class = if self.number(callback) == 0 {
+                    EventClass::IpiResched
+                } else if target == Target::One(self.cpu) {
+                    EventClass::IpiIrqwork
+                } else {
+                    EventClass::IpiCall
+                };
+                (class, self.site(site))
+            }
+            SentKind::Reason(kinds) => {
+                let reason = self.function(site);
+                (kinds.get(&reason).copied().unwrap_or(EventClass::IpiCall), reason)
+            }
+        };
+        What::Sent { target, class, site }
+    }
+
+    pub(super) fn what(&mut self, pick: &Pick) -> What {
+        match pick {
+            Pick::Enter { class, context, key, label, when } => {
+                let label = self.name(label);
+                let class = when.get(&label).copied().unwrap_or(*class);
+                What::Enter { class, context: *context, key: self.key(key.as_ref()), label }
+            }
+            Pick::Exit { of, class, key, label } => {
+                What::Exit { of: *of, key: self.key(key.as_ref()), class: *class, label: *label }
+            }
+            Pick::Instant { class, label, length } => {
+                let length = length.as_ref().and_then(|field| field.int(self.data, self.endian)).unwrap_or(0);
+                What::Instant { class: *class, label: self.name(label), length_ns: length.max(0) as u64 }
+            }
+            Pick::Switch { prev, next, comm } => {
+                What::Switch { prev: self.pid(prev), next: self.pid(next), label: self.text(comm) }
+            }
+            Pick::Wake { pid, target, done } => {
+                What::Wake { pid: self.pid(pid), target: self.number(target) as u32, done: *done }
+            }
+            Pick::Armed { timer } => What::Armed { timer: self.number(timer) },
+            Pick::Raised { vector } => What::Raised { vector: self.number(vector) },
+            Pick::Queued { work } => What::Queued { work: self.number(work) },
+            Pick::CallQueued { csd, target, site } => What::CallQueued {
+                csd: self.number(csd),
+                target: self.number(target) as u32,
+                site: self.site(site),
+            },
+            Pick::Sent { target, many, site, kind } => self.sent(target, *many, site, kind),
+            Pick::Shootdown { reason, class, label } => match self.number(reason) {
+                TLB_REMOTE_SHOOTDOWN => What::Instant { class: *class, label: *label, length_ns: 0 },
+                TLB_REMOTE_SEND_IPI => What::Shootdown,
+                _ => What::Other,
+            },
+            Pick::Migrate { pid, from, to, comm } => What::Migrate {
+                pid: self.pid(pid),
+                from: self.number(from) as u32,
+                to: self.number(to) as u32,
+                label: self.text(comm),
+            },
+            Pick::Called { function, csd } => {
+                What::Called { label: self.function(function), csd: self.key(csd.as_ref()) }
+            }
+            Pick::Other => What::Other,
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What to read of each event: made once from the trace's own formats and the catalogue.
+
+use super::Decoder;
+use crate::hash::FastMap;
+use crate::labels::LabelId;
+use crate::view::Context;
+use ftrace::{EventFormat, Field, Formats};
+use model::EventClass;
+use model::events::{EventCatalogue, EventSpec, Role};
+
+/// What to do with one event of the traced kernel.
+pub(super) struct Plan {
+    pub(super) event: u16,
+    /// Field that must hold a value for the event to matter: the in-kernel filter, for traces recorded without it.
+    pub(super) only: Option<(Field, u64)>,
+    pub(super) pick: Pick,
+}
+
+/// Which fields tell what it says.
+pub(super) enum Pick {
+    Enter {
+        class: EventClass,
+        context: Context,
+        key: Option<Field>,
+        label: Naming,
+        when: FastMap<LabelId, EventClass>,
+    },
+    Exit {
+        of: u16,
+        class: EventClass,
+        key: Option<Field>,
+        label: LabelId,
+    },
+    Instant {
+        class: EventClass,
+        label: Naming,
+        length: Option<Field>,
+    },
+    Switch {
+        prev: Field,
+        next: Field,
+        comm: Field,
+    },
+    Wake {
+        pid: Field,
+        target: Field,
+        done: bool,
+    },
+    Armed {
+        timer: Field,
+    },
+    Raised {
+        vector: Field,
+    },
+    Queued {
+        work: Field,
+    },
+    CallQueued {
+        csd: Field,
+        target: Field,
+        site: Field,
+    },
+    Sent {
+        target: Field,
+        many: bool,
+        site: Field,
+        kind: SentKind,
+    },
+    Shootdown {
+        reason: Field,
+        class: EventClass,
+        label: LabelId,
+    },
+    Migrate {
+        pid: Field,
+        from: Field,
+        to: Field,
+        comm: Field,
+    },
+    Called {
+        function: Field,
+        csd: Option<Field>,
+    },
+    Other,
+}
+
+/// How the class of an IPI is told where it is sent.
+pub(super) enum SentKind {
+    /// By the function it is to bring: none for a reschedule IPI. A CPU sends itself nothing but irq_work.
+    Callback(Field),
+    /// By the text of its reason (arm64).
+    Reason(FastMap<LabelId, EventClass>),
+}
+
+/// How what ran is named.
+pub(super) enum Naming {
+    Always(LabelId),
+    Text(Field),
+    Function(Field),
+    /// The address of a constant text.
+    Constant(Field),
+    Softirq(Field),
+    Number(Field),
+}
+
+impl Decoder {
+    pub(super) fn plan(&mut self, catalogue: &EventCatalogue, formats: &Formats, format: &EventFormat) {
+        let name = format.full_name();
+        let found = catalogue.events.iter().position(|spec| spec.name == name);
+        let plan = if let Some(event) = found {
+            let spec = &catalogue.events[event];
+            let pick = self.pick(catalogue, formats, format, spec).unwrap_or_else(|field| {
+                self.unreadable.push(format!("{name} has no field {field}"));
+                Pick::Other
+            });
+            Plan { event: event as u16, only: only(spec, format), pick }
+        } else {
+            self.names.push(name);
+            Plan { event: (self.names.len() - 1) as u16, only: None, pick: Pick::Other }
+        };
+        let id = usize::from(format.id);
+        if self.plans.len() <= id {
+            self.plans.resize_with(id + 1, || None);
+        }
+        self.plans[id] = Some(plan);
+    }
+
+    /// Err: the field that is missing.
+    fn pick(
+        &mut self,
+        catalogue: &EventCatalogue,
+        formats: &Formats,
+        format: &EventFormat,
+        spec: &EventSpec,
+    ) -> Result<Pick, String> {
+        let field = |name: &str| format.field(name).cloned().ok_or_else(|| name.to_owned());
+        Ok(match (spec.role, spec.name.as_str(), spec.class) {
+            (Role::Enter, _, Some(class)) => {
+                let when = spec.when.iter().map(|(text, class)| (self.labels.id(text), *class)).collect();
+                let context = if spec.preemptible { Context::Preemptible } else { Context::Hard };
+                let key = key(spec, formats).and_then(|key| format.field(key)).cloned();
+                Pick::Enter { class, context, key, label: self.naming(spec, format)?, when }
+            }
+            (Role::Exit, name, _) => {
+                let entry = catalogue.events.iter().position(|entry| entry.exit.as_deref() == Some(name));
+                let Some(of) = entry else { return Ok(Pick::Other) };
+                let entry = &catalogue.events[of];
+                let key = key(entry, formats).and_then(|key| format.field(key)).cloned();
+                let class = entry.class.unwrap_or(EventClass::Irq);
+                Pick::Exit { of: of as u16, class, key, label: self.labels.id(short(&entry.name)) }
+            }
+            (Role::Instant, "sched:sched_migrate_task", _) => Pick::Migrate {
+                pid: field("pid")?,
+                from: field("orig_cpu")?,
+                to: field("dest_cpu")?,
+                comm: field("comm")?,
+            },
+            (Role::Instant, "tlb:tlb_flush", Some(class)) => {
+                Pick::Shootdown { reason: field("reason")?, class, label: self.labels.id(short(&spec.name)) }
+            }
+            (Role::Instant, _, Some(class)) => {
+                let length = spec.length_ns.as_deref().map(field).transpose()?;
+                Pick::Instant { class, label: self.naming(spec, format)?, length }
+            }
+            (Role::Switch, _, _) => {
+                Pick::Switch { prev: field("prev_pid")?, next: field("next_pid")?, comm: field("next_comm")? }
+            }
+            (Role::Link, _, _) => self.link(catalogue, format, spec)?,
+            _ => Pick::Other,
+        })
+    }
+
+    /// What tells of causes. Err: the field that is missing.
+    fn link(
+        &mut self,
+        catalogue: &EventCatalogue,
+        format: &EventFormat,
+        spec: &EventSpec,
+    ) -> Result<Pick, String> {
+        let field = |name: &str| format.field(name).cloned().ok_or_else(|| name.to_owned());
+        Ok(match spec.name.as_str() {
+            // A new task is woken by who made it, and nobody has asked for that before.
+            name @ ("sched:sched_waking" | "sched:sched_wakeup" | "sched:sched_wakeup_new") => Pick::Wake {
+                pid: field("pid")?,
+                target: field("target_cpu")?,
+                done: name == "sched:sched_wakeup",
+            },
+            "timer:hrtimer_start" => Pick::Armed { timer: field("hrtimer")? },
+            "timer:timer_start" => Pick::Armed { timer: field("timer")? },
+            "irq:softirq_raise" => Pick::Raised { vector: field("vec")? },
+            "workqueue:workqueue_queue_work" => Pick::Queued { work: field("work")? },
+            "csd:csd_queue_cpu" => {
+                Pick::CallQueued { csd: field("csd")?, target: field("cpu")?, site: field("callsite")? }
+            }
+            "csd:csd_function_entry" => {
+                Pick::Called { function: field("func")?, csd: format.field("csd").cloned() }
+            }
+            "ipi:ipi_send_cpu" => Pick::Sent {
+                target: field("cpu")?,
+                many: false,
+                site: field("callsite")?,
+                kind: SentKind::Callback(field("callback")?),
+            },
+            "ipi:ipi_send_cpumask" => Pick::Sent {
+                target: field("cpumask")?,
+                many: true,
+                site: field("callsite")?,
+                kind: SentKind::Callback(field("callback")?),
+            },
+            "ipi:ipi_raise" => {
+                let received = catalogue.get("ipi:ipi_entry").into_iter().flat_map(|entry| &entry.when);
+                let kinds = received.map(|(text, class)| (self.labels.id(text), *class)).collect();
+                let kind = SentKind::Reason(kinds);
+                Pick::Sent { target: field("target_cpus")?, many: true, site: field("reason")?, kind }
+            }
+            _ => Pick::Other,
+        })
+    }
+
+    fn naming(&mut self, spec: &EventSpec, format: &EventFormat) -> Result<Naming, String> {
+        let Some(name) = &spec.label else { return Ok(Naming::Always(self.labels.id(short(&spec.name)))) };
+        let field = format.field(name).cloned().ok_or_else(|| name.clone())?;
+        Ok(if spec.row.as_deref() == Some("softirqs") {
+            Naming::Softirq(field)
+        } else if field.type_name.ends_with('*') && field.kind == ftrace::FieldKind::Scalar {
+            if is_text_pointer(&field) { Naming::Constant(field) } else { Naming::Function(field) }
+        } else if field.kind == ftrace::FieldKind::Scalar && !is_text_pointer(&field) {
+            Naming::Number(field)
+        } else {
+            Naming::Text(field)
+        })
+    }
+}
+
+/// The field that pairs both ends, if both have it.
+fn key<'a>(entry: &'a EventSpec, formats: &Formats) -> Option<&'a str> {
+    let key = entry.key.as_deref()?;
+    let has = |name: &str| formats.by_name(name).is_some_and(|format| format.field(key).is_some());
+    (has(&entry.name) && entry.exit.as_deref().is_some_and(has)).then_some(key)
+}
+
+/// A filter of the form `field == number`.
+fn only(spec: &EventSpec, format: &EventFormat) -> Option<(Field, u64)> {
+    let (name, value) = spec.filter.as_deref()?.split_once("==")?;
+    Some((format.field(name.trim())?.clone(), value.trim().parse().ok()?))
+}
+
+/// `irq_vectors:reschedule_entry` → `reschedule`.
+fn short(name: &str) -> &str {
+    let name = name.split_once(':').map_or(name, |(_, name)| name);
+    name.strip_suffix("_entry").unwrap_or(name)
+}
+
+/// A `const char *` holds the address of a constant text of the kernel.
+fn is_text_pointer(field: &Field) -> bool {
+    field.type_name.contains("char")
+}

@@ -1,0 +1,190 @@
+//! Who is named as the cause, on events made by hand. CPU 2 is measured by thread 77; causes sit on CPUs 0 and 1.
+
+use super::*;
+use crate::attribute::{Cause, Confidence, Source, Who};
+use crate::view::{Context, Target};
+
+const PROBE: i32 = 77;
+const RESCHED: u16 = 2;
+const CALL: u16 = 3;
+const WORK: u16 = 6;
+const SOFTIRQ: u16 = 5;
+const EXPIRE: u16 = 1;
+const SITE: LabelId = 40;
+const TIMER: LabelId = 41;
+
+#[derive(Default)]
+struct Trace {
+    events: Vec<KernelEvent>,
+    sets: CpuSets,
+}
+
+impl Trace {
+    fn on(mut self, cpu: u32, pid: i32, ts_ns: i64, event: u16, what: What) -> Self {
+        self.events.push(KernelEvent { ts_ns, cpu, pid, in_task: true, event, what });
+        self
+    }
+
+    /// The last event happened in an interrupt.
+    fn in_interrupt(mut self) -> Self {
+        self.events.last_mut().unwrap().in_task = false;
+        self
+    }
+
+    fn enter(self, cpu: u32, ts_ns: i64, event: u16, class: EventClass, key: u64) -> Self {
+        let context =
+            if matches!(event, EXPIRE | SOFTIRQ | WORK) { Context::Preemptible } else { Context::Hard };
+        self.on(cpu, PROBE, ts_ns, event, What::Enter { class, context, key, label: TIMER })
+    }
+
+    fn exit(self, cpu: u32, ts_ns: i64, of: u16, key: u64) -> Self {
+        self.on(cpu, PROBE, ts_ns, 100 + of, What::Exit { of, key, class: EventClass::Irq, label: 0 })
+    }
+
+    fn sent(self, cpu: u32, pid: i32, ts_ns: i64, target: Target, class: EventClass) -> Self {
+        self.on(cpu, pid, ts_ns, 60, What::Sent { target, class, site: SITE })
+    }
+
+    fn causes(&self, class: EventClass) -> Vec<Vec<Cause>> {
+        let measured = [MeasuredCpu { cpu: 2, tid: PROBE }];
+        let mut builder = SpanBuilder::new(0, 10_000, &measured, KnownLabels { sleeper: None, unnamed: 99 });
+        let mut spans = Vec::new();
+        for event in &self.events {
+            builder.event(event, &self.sets, &mut |span| spans.push(span));
+        }
+        builder.finish(&mut |span| spans.push(span));
+        let of_class = spans.iter().filter(|span| span.class == class);
+        of_class.map(|span| span.causes.iter().collect()).collect()
+    }
+}
+
+fn task(cpu: u32, pid: i32, site: Option<LabelId>) -> Source {
+    Source { cpu, who: Who::Task(pid), site }
+}
+
+#[test]
+fn a_call_is_joined_by_its_request_also_where_one_ipi_serves_two() {
+    let trace = Trace::default()
+        .on(0, 5, 10, 61, What::CallQueued { csd: 0xa, target: 2, site: SITE })
+        .on(1, 6, 11, 61, What::CallQueued { csd: 0xb, target: 2, site: SITE })
+        .sent(0, 5, 12, Target::One(2), EventClass::IpiCall)
+        .enter(2, 20, CALL, EventClass::IpiCall, 0)
+        .on(2, PROBE, 21, 62, What::Called { label: 7, csd: 0xa })
+        .on(2, PROBE, 22, 62, What::Called { label: 8, csd: 0xb })
+        .exit(2, 30, CALL, 0);
+    let both = vec![Cause::exact(task(0, 5, Some(SITE))), Cause::exact(task(1, 6, Some(SITE)))];
+    assert_eq!(trace.causes(EventClass::IpiCall), [both]);
+}
+
+#[test]
+fn an_ipi_without_a_request_is_joined_by_order_and_only_once() {
+    let mut trace = Trace::default();
+    let set = trace.sets.id(&[0b0110]);
+    let trace = trace
+        .sent(0, 5, 10, Target::Set(set), EventClass::IpiCall)
+        .enter(2, 20, CALL, EventClass::IpiCall, 0)
+        .exit(2, 30, CALL, 0)
+        .enter(2, 40, CALL, EventClass::IpiCall, 0)
+        .exit(2, 50, CALL, 0);
+    assert_eq!(trace.causes(EventClass::IpiCall), [vec![Cause::order(task(0, 5, Some(SITE)))], vec![]]);
+}
+
+#[test]
+fn a_wake_up_completed_in_an_ipi_names_who_asked_for_it() {
+    let trace = Trace::default()
+        .on(1, 6, 10, 50, What::Wake { pid: 30, target: 2, done: false })
+        .enter(2, 20, CALL, EventClass::IpiCall, 0)
+        .on(2, PROBE, 21, 51, What::Wake { pid: 30, target: 2, done: true })
+        .exit(2, 30, CALL, 0)
+        .on(2, PROBE, 40, 52, What::Switch { prev: PROBE, next: 30, label: 9 })
+        .on(2, 30, 50, 52, What::Switch { prev: 30, next: PROBE, label: 1 })
+        .on(2, PROBE, 60, 52, What::Switch { prev: PROBE, next: 30, label: 9 });
+    let waker = task(1, 6, None);
+    assert_eq!(trace.causes(EventClass::IpiCall), [vec![Cause::exact(waker)]]);
+    // The second time it only goes on.
+    assert_eq!(trace.causes(EventClass::Switch), [vec![Cause::exact(waker)], vec![Cause::order(waker)]]);
+}
+
+#[test]
+fn a_reschedule_ipi_has_its_sends_and_else_the_wake_up_before_it() {
+    let wake = |trace: Trace, at| trace.on(1, 6, at, 50, What::Wake { pid: 30, target: 2, done: true });
+    let trace = wake(Trace::default(), 5)
+        .sent(0, 5, 10, Target::One(2), EventClass::IpiResched)
+        .enter(2, 20, RESCHED, EventClass::IpiResched, 0)
+        .exit(2, 30, RESCHED, 0);
+    let trace = wake(trace, 35).enter(2, 40, RESCHED, EventClass::IpiResched, 0).exit(2, 50, RESCHED, 0);
+    let expected = [vec![Cause::order(task(0, 5, Some(SITE)))], vec![Cause::order(task(1, 6, None))]];
+    assert_eq!(trace.causes(EventClass::IpiResched), expected);
+}
+
+#[test]
+fn in_an_interrupt_the_source_is_what_runs_there_and_not_the_task_it_interrupts() {
+    let trace = Trace::default()
+        .enter(0, 10, EXPIRE, EventClass::TimerWheel, 0xf)
+        .on(0, 5, 11, 63, What::Queued { work: 0x1 })
+        .in_interrupt()
+        .exit(0, 12, EXPIRE, 0xf)
+        .on(0, 5, 13, 63, What::Queued { work: 0x2 })
+        .in_interrupt()
+        .enter(2, 20, WORK, EventClass::Work, 0x1)
+        .exit(2, 30, WORK, 0x1)
+        .enter(2, 40, WORK, EventClass::Work, 0x2)
+        .exit(2, 50, WORK, 0x2)
+        .enter(2, 60, WORK, EventClass::Work, 0x2)
+        .exit(2, 70, WORK, 0x2);
+    let of = |who| vec![Cause::exact(Source { cpu: 0, who, site: None })];
+    let expected = [of(Who::Interrupt(TIMER)), of(Who::SomeInterrupt), vec![]];
+    assert_eq!(trace.causes(EventClass::Work), expected);
+}
+
+#[test]
+fn a_timer_armed_elsewhere_and_a_raised_softirq_are_joined() {
+    let trace = Trace::default()
+        .on(0, 5, 10, 64, What::Armed { timer: 0xe })
+        .on(2, PROBE, 11, 65, What::Raised { vector: 9 })
+        .enter(2, 20, EXPIRE, EventClass::TimerWheel, 0xe)
+        .exit(2, 30, EXPIRE, 0xe)
+        .enter(2, 40, SOFTIRQ, EventClass::Softirq, 9)
+        .exit(2, 50, SOFTIRQ, 9);
+    assert_eq!(trace.causes(EventClass::TimerWheel), [vec![Cause::exact(task(0, 5, None))]]);
+    assert_eq!(trace.causes(EventClass::Softirq), [vec![Cause::exact(task(2, PROBE, None))]]);
+}
+
+#[test]
+fn after_a_loss_nothing_from_before_is_believed() {
+    let measured = [MeasuredCpu { cpu: 2, tid: PROBE }];
+    let mut builder = SpanBuilder::new(0, 10_000, &measured, KnownLabels { sleeper: None, unnamed: 99 });
+    let mut spans = Vec::new();
+    let trace = Trace::default()
+        .on(0, 5, 10, 63, What::Queued { work: 0x1 })
+        .enter(2, 20, WORK, EventClass::Work, 0x1)
+        .exit(2, 30, WORK, 0x1);
+    for (at, event) in trace.events.iter().enumerate() {
+        builder.event(event, &trace.sets, &mut |span| spans.push(span));
+        if at == 0 {
+            builder.lost(0, &mut |span| spans.push(span));
+        }
+    }
+    builder.finish(&mut |span| spans.push(span));
+    assert!(spans.iter().all(|span| span.causes.is_empty()), "{spans:?}");
+    assert!(spans.iter().any(|span| span.class == EventClass::Work));
+}
+
+#[test]
+fn a_tlb_flush_has_the_sender_of_the_ipi_that_brought_it() {
+    let flush = What::Instant { class: EventClass::Tlb, label: 8, length_ns: 0 };
+    let trace = Trace::default()
+        .on(0, 5, 10, 66, What::Shootdown)
+        .on(1, 6, 11, 61, What::CallQueued { csd: 0xa, target: 2, site: SITE })
+        .enter(2, 20, CALL, EventClass::IpiCall, 0)
+        .on(2, PROBE, 21, 62, What::Called { label: 7, csd: 0xa })
+        .on(2, PROBE, 22, 67, flush)
+        .exit(2, 30, CALL, 0)
+        .enter(2, 40, CALL, EventClass::IpiCall, 0)
+        .on(2, PROBE, 42, 67, flush)
+        .exit(2, 50, CALL, 0);
+    let expected = [vec![Cause::exact(task(1, 6, Some(SITE)))], vec![Cause::order(task(0, 5, None))]];
+    assert_eq!(trace.causes(EventClass::Tlb), expected);
+    assert_eq!(trace.causes(EventClass::IpiCall), expected);
+    assert!(expected.iter().flatten().any(|cause| cause.confidence == Confidence::Order));
+}

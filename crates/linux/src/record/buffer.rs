@@ -1,0 +1,141 @@
+//! One of the recorder's two instances: its events, its reader, its accounts.
+
+use super::filter::filters;
+use super::instance::{self, Instance};
+use super::reader::Reader;
+use super::tracefs;
+use crate::error::Error;
+use crate::isolate::undo::Transient;
+use crate::session::Session;
+use model::Cpus;
+use model::events::{EventCatalogue, EventSpec, Side};
+use model::run::TraceCpu;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What an instance is for.
+pub struct Order<'a> {
+    /// Name of the instance.
+    pub name: &'a str,
+    /// Which events of the catalogue.
+    pub side: Side,
+    /// On which CPUs.
+    pub cpus: &'a Cpus,
+    /// The CPUs that senders aim at.
+    pub measured: &'a Cpus,
+    /// Buffer per CPU, KiB.
+    pub buffer_kib: u64,
+}
+
+/// A private instance with its events enabled.
+pub struct Buffer {
+    instance: Instance,
+    /// What the session knows it by.
+    pub target: String,
+    /// Its CPUs.
+    pub cpus: Vec<u32>,
+    /// The events that this kernel has.
+    pub events: Vec<EventSpec>,
+    /// Events of the catalogue that it lacks.
+    pub absent: Vec<String>,
+    scratch: PathBuf,
+    reader: Option<Reader>,
+}
+
+/// What was taken out of an instance.
+pub struct Drained {
+    /// CPU and raw pages.
+    pub files: Vec<(u32, PathBuf)>,
+    /// The kernel's account of each CPU.
+    pub accounts: Vec<TraceCpu>,
+}
+
+impl Buffer {
+    /// Makes the instance and enables its events, with `tracing_on` still off.
+    pub fn create(
+        session: &mut Session,
+        tracefs: &Path,
+        catalogue: &EventCatalogue,
+        order: &Order<'_>,
+        scratch: &Path,
+    ) -> Result<Self, Error> {
+        let path = Instance::path_of(tracefs, order.name);
+        let target = path.display().to_string();
+        let instance = session.change(Transient::TraceInstance, &target, || {
+            Instance::create(path.clone(), order.cpus, order.buffer_kib).inspect_err(|_| {
+                let _ = instance::remove(&path);
+            })
+        })?;
+        let (events, absent) = enable(&instance, catalogue, order)?;
+        fs::create_dir_all(scratch).map_err(|source| Error::os("create", scratch.display(), source))?;
+        let (cpus, scratch) = (order.cpus.iter().collect(), scratch.to_owned());
+        Ok(Self { instance, target, cpus, events, absent, scratch, reader: None })
+    }
+
+    /// Starts to take pages of this size out of the buffers.
+    pub fn start_reader(&mut self, page_bytes: usize) -> Result<(), Error> {
+        self.reader = Some(Reader::start(&self.instance.path, &self.cpus, page_bytes, &self.scratch)?);
+        Ok(())
+    }
+
+    /// Starts or stops recording.
+    pub fn record(&self, on: bool) -> Result<(), Error> {
+        self.instance.record(on)
+    }
+
+    /// Whether the reader has died.
+    pub fn failed(&self) -> bool {
+        self.reader.as_ref().is_some_and(Reader::failed)
+    }
+
+    /// Takes out the rest, recording being off.
+    pub fn drain(&mut self) -> Result<Drained, Error> {
+        let lanes = match self.reader.take() {
+            Some(reader) => reader.finish()?,
+            None => Vec::new(),
+        };
+        let account = |lane: &super::reader::RawPages| {
+            self.instance.account(lane.cpu).map(|account| TraceCpu { pages: lane.pages, ..account })
+        };
+        let accounts = lanes.iter().map(account).collect::<Result<_, _>>()?;
+        Ok(Drained { files: lanes.into_iter().map(|lane| (lane.cpu, lane.path)).collect(), accounts })
+    }
+
+    /// CPU and text of `per_cpu/cpuN/stats`.
+    pub fn stats(&self) -> Result<Vec<(u32, String)>, Error> {
+        let text = |cpu: &u32| {
+            let path = self.instance.path.join(format!("per_cpu/cpu{cpu}/stats"));
+            tracefs::read(&path).map(|text| (*cpu, text))
+        };
+        self.cpus.iter().map(text).collect()
+    }
+
+    /// Removes raw pages and the instance.
+    pub fn remove(self, session: &mut Session) -> Result<(), Error> {
+        fs::remove_dir_all(&self.scratch)
+            .map_err(|source| Error::os("remove", self.scratch.display(), source))?;
+        self.instance.disable_events()?;
+        session.take_back(Transient::TraceInstance, &self.target)
+    }
+}
+
+/// Enables what the kernel has; tells both what it has and what it lacks.
+fn enable(
+    instance: &Instance,
+    catalogue: &EventCatalogue,
+    order: &Order<'_>,
+) -> Result<(Vec<EventSpec>, Vec<String>), Error> {
+    let (mut events, mut absent) = (Vec::new(), Vec::new());
+    let here = catalogue.events.iter().filter(|event| {
+        event.on.contains(&order.side)
+            && event.arch.as_deref().is_none_or(|arch| arch == std::env::consts::ARCH)
+    });
+    for event in here {
+        if instance.enable(&event.name, &filters(event, order.side, order.measured))? {
+            events.push(event.clone());
+        } else {
+            absent.push(event.name.clone());
+        }
+    }
+    Ok((events, absent))
+}
