@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::attribute::coverage::coverage;
+use crate::attribute::paths::PathSums;
 use crate::compare::{EventTrust, WindowData, compare};
 use crate::distribution::distribution;
 use crate::events::{self, window_events};
@@ -32,7 +33,7 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
     let mut section = losses::losses(&run, traced.as_ref().map(|traced| &traced.reading), remarks);
     let mut events = Vec::new();
     let mut overlaps = Vec::new();
-    let (mut attribution, mut covered) = (Vec::new(), Vec::new());
+    let (mut attribution, mut paths, mut covered) = (Vec::new(), Vec::new(), Vec::new());
     if let Some(traced) = &traced {
         let context = events::Context {
             catalogue: &catalogue,
@@ -50,6 +51,9 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
             let whole = trace_whole(&section, record.cpu);
             events.push(window_events(&context, record, window, tally, whole));
             attribution.push(attributed(record, tally, traced));
+            paths.extend(one.paths.as_ref().and_then(|sums| {
+                sums.told(record, traced.decoder.labels(), &|pid| traced.comms.get(&pid).cloned())
+            }));
             let touched = tally.intervals.overlaps(&record.phase, record.probe, record.cpu);
             overlaps.extend(touched.into_iter().filter(|overlap| whole || overlap.samples > 0));
             if let Some(stolen) = &mut one.distribution.stolen {
@@ -83,6 +87,7 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         overlaps,
         comparisons,
         attribution,
+        paths,
         coverage: covered,
     })
 }
@@ -115,6 +120,8 @@ pub(crate) struct Measured<'r> {
     /// Moves into the tally while there is one.
     pub(crate) intervals: Intervals,
     pub(crate) tally: Option<Tally>,
+    /// Where its latencies went, for wake-ups with a trace.
+    pub(crate) paths: Option<PathSums>,
 }
 
 impl Measured<'_> {
@@ -147,6 +154,7 @@ fn read_samples<'r>(dir: &Path, run: &'r Run, remarks: &mut Vec<String>) -> Resu
             charged: missed::of_probe(record, &samples),
             intervals: Intervals::new(&samples, slack_ns),
             tally: None,
+            paths: None,
         });
     }
     Ok(measured)

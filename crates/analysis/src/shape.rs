@@ -1,6 +1,7 @@
 //! What an analysis says: one section a question, plain data, written as `analysis.json`.
 
 use crate::attribute::Confidence;
+use crate::attribute::path::Step;
 use model::EventClass;
 use model::run::{Losses, TraceCpu};
 use model::sample::{Policy, ProbeKind};
@@ -30,6 +31,9 @@ pub struct Analysis {
     /// Who caused the events, a window and CPU each.
     #[serde(default)]
     pub attribution: Vec<Attribution>,
+    /// The critical paths of wake-ups, a window and CPU each.
+    #[serde(default)]
+    pub paths: Vec<PathSection>,
     /// What this kernel shows of events and of their sources; empty without a trace.
     #[serde(default)]
     pub coverage: Vec<Coverage>,
@@ -90,6 +94,57 @@ pub struct SourceText {
     pub pid: Option<i32>,
     /// The kernel function that asked.
     pub site: Option<String>,
+}
+
+/// Where the latencies of one window's wake-ups on one CPU went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathSection {
+    /// Phase of the window.
+    pub phase: String,
+    /// The CPU.
+    pub cpu: u32,
+    /// Samples taken apart: those that figures count and that were not early.
+    pub samples: u64,
+    /// Their latencies together, ns; what the boxes add up to.
+    pub total_ns: u64,
+    /// Most time first; at most 60.
+    pub boxes: Vec<PathBox>,
+    /// The largest samples, each taken apart.
+    pub worst: Vec<SamplePath>,
+}
+
+/// Time of one step, or of what ran meanwhile on the CPU that the step waited for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathBox {
+    /// The step.
+    pub step: Step,
+    /// The CPU it waited for.
+    pub cpu: u32,
+    /// The class of what else ran; absent for the step itself.
+    pub class: Option<EventClass>,
+    /// What that was.
+    pub label: Option<String>,
+    /// Who caused that.
+    pub source: Option<SourceText>,
+    /// How the source is known.
+    pub confidence: Option<Confidence>,
+    /// Samples with this box.
+    pub count: u64,
+    /// Time in it, ns.
+    pub ns: u64,
+    /// The most in one sample, ns.
+    pub max_ns: u64,
+}
+
+/// One sample taken apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SamplePath {
+    /// The intended release, CLOCK_MONOTONIC, ns.
+    pub t_ns: i64,
+    /// The latency, ns; what the parts add up to.
+    pub value_ns: i64,
+    /// In order of time.
+    pub parts: Vec<PathBox>,
 }
 
 /// What is known of a class on this kernel.

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::analyse::Measured;
+use crate::attribute::paths::Paths;
 use crate::decode::Decoder;
 use crate::hash::FastMap;
 use crate::labels::CpuSets;
@@ -15,6 +16,7 @@ use model::EventClass;
 use model::cpus::MAX_CPU;
 use model::events::EventCatalogue;
 use model::run::{Run, TraceRecord};
+use model::sample::ProbeKind;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -123,6 +125,7 @@ struct Windows<'a, 'r> {
     /// Place in `order` of the window that is open or comes next.
     at: usize,
     builder: Option<SpanBuilder>,
+    paths: Paths,
     /// Place in `measured` by CPU, for the open window.
     places: Vec<Option<usize>>,
     measured: &'a mut [Measured<'r>],
@@ -133,7 +136,16 @@ impl<'a, 'r> Windows<'a, 'r> {
     fn new(run: &'r Run, measured: &'a mut [Measured<'r>], decoder: &Decoder) -> Self {
         let mut order: Vec<usize> = (0..run.windows.len()).collect();
         order.sort_by_key(|&at| run.windows[at].t0_ns);
-        Self { run, order, at: 0, builder: None, places: Vec::new(), measured, known: decoder.known() }
+        Self {
+            run,
+            order,
+            at: 0,
+            builder: None,
+            paths: Paths::default(),
+            places: Vec::new(),
+            measured,
+            known: decoder.known(),
+        }
     }
 
     fn event(&mut self, event: &KernelEvent, sets: &CpuSets) {
@@ -153,14 +165,15 @@ impl<'a, 'r> Windows<'a, 'r> {
         if self.builder.is_none() {
             self.open();
         }
-        let Self { builder, places, measured, .. } = self;
+        let Self { builder, paths, places, measured, .. } = self;
         if let Some(one) = place(places, event.cpu)
             && let Some(tally) = &mut measured[one].tally
         {
             tally.event(event);
         }
+        paths.event(event);
         if let Some(builder) = builder {
-            builder.event(event, sets, &mut sink(places, measured));
+            builder.event(event, sets, &mut sink(places, measured, paths));
         }
     }
 
@@ -180,19 +193,25 @@ impl<'a, 'r> Windows<'a, 'r> {
                 self.places.resize(cpu as usize + 1, None);
             }
             self.places[cpu as usize] = Some(one);
+            if let (ProbeKind::Wakeup, Some(tally)) = (measured.record.probe, &measured.tally) {
+                self.paths.add(one, measured.record, tally.intervals.samples());
+            }
         }
         self.builder = Some(SpanBuilder::new(window.t0_ns, window.t1_ns, &cpus, self.known));
     }
 
     fn close(&mut self) {
         if let Some(builder) = self.builder.take() {
-            builder.finish(&mut sink(&self.places, self.measured));
+            builder.finish(&mut sink(&self.places, self.measured, &mut self.paths));
+        }
+        for (one, sums) in std::mem::take(&mut self.paths).finish() {
+            self.measured[one].paths = Some(sums);
         }
     }
 
     fn lost(&mut self, cpu: u32) {
         if let Some(builder) = &mut self.builder {
-            builder.lost(cpu, &mut sink(&self.places, self.measured));
+            builder.lost(cpu, &mut sink(&self.places, self.measured, &mut self.paths));
         }
     }
 
@@ -206,8 +225,13 @@ fn place(places: &[Option<usize>], cpu: u32) -> Option<usize> {
 }
 
 /// Gives each span to the sums of its CPU.
-fn sink<'s>(places: &'s [Option<usize>], measured: &'s mut [Measured<'_>]) -> impl FnMut(Span) {
+fn sink<'s>(
+    places: &'s [Option<usize>],
+    measured: &'s mut [Measured<'_>],
+    paths: &'s mut Paths,
+) -> impl FnMut(Span) {
     move |span| {
+        paths.span(&span);
         if let Some(one) = place(places, span.cpu)
             && let Some(tally) = &mut measured[one].tally
         {

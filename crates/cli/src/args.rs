@@ -62,6 +62,7 @@ impl Verb {
             Self::Isolate { verb } => verb.json(),
             Self::Measure { verb } => verb.json(),
             Self::Trace(TraceVerb::Counts(args)) => args.json,
+            Self::Trace(TraceVerb::Explain(args)) => args.json,
             Self::Lab(LabVerb::Run(args)) => args.json,
         }
     }
@@ -134,6 +135,24 @@ pub(crate) struct ReportArgs {
 pub(crate) enum TraceVerb {
     /// Count the events of a trace.dat by name and CPU.
     Counts(CountsArgs),
+    /// Say who interrupted the measured CPUs of a run, and where the latency of its wake-ups went.
+    Explain(TraceExplainArgs),
+}
+
+/// Arguments of `trace explain`.
+#[derive(Debug, Args)]
+pub(crate) struct TraceExplainArgs {
+    /// A run directory.
+    pub(crate) run: PathBuf,
+    /// How many of the latest wake-ups of each window to take apart.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) worst: usize,
+    /// Only the wake-up that was due at this time, as listed.
+    #[arg(long, value_name = "NS")]
+    pub(crate) sample: Option<i64>,
+    /// Print one JSON object instead of words.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Arguments of `trace counts`.
@@ -141,6 +160,9 @@ pub(crate) enum TraceVerb {
 pub(crate) struct CountsArgs {
     /// A trace.dat, of stillcore or trace-cmd.
     pub(crate) file: PathBuf,
+    /// Count another buffer than the top one: its name, or all for every buffer.
+    #[arg(long, value_name = "NAME|all")]
+    pub(crate) buffer: Option<String>,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     pub(crate) json: bool,

@@ -20,7 +20,7 @@ mod run;
 mod snapshot_verb;
 mod trace_verb;
 
-use args::{Cli, LabVerb, TraceVerb, Verb};
+use args::{Cli, LabVerb, Verb};
 use clap::Parser;
 use linux::sys::signals::EndSignals;
 use std::process::ExitCode;
@@ -81,7 +81,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Report(args) => report_verb::run(&args),
         Verb::Isolate { verb } => verb.run(&signals),
         Verb::Measure { verb } => verb.run(&signals),
-        Verb::Trace(TraceVerb::Counts(args)) => trace_verb::counts(&args),
+        Verb::Trace(verb) => trace_verb::run(&verb),
         Verb::Lab(LabVerb::Run(args)) => lab_verb::run(*args, &stop_on(signals)),
     }
 }

@@ -1,12 +1,14 @@
 //! Who did it: each interference event joined with its source, exactly where the kernel's events allow that.
 //!
 //! [`cause`] is what is known of one event, [`links`] finds it while the trace streams by, [`context`] says who acts on a CPU, [`table`]
-//! sums it for a run, [`coverage`] says what this kernel cannot show.
+//! sums it for a run, [`path`] takes each wake-up apart, [`coverage`] says what this kernel cannot show.
 
 pub mod cause;
 pub(crate) mod context;
 pub mod coverage;
 pub(crate) mod links;
+pub mod path;
+pub mod paths;
 pub mod table;
 
 pub use cause::{Cause, Causes, Confidence, Source, Who};

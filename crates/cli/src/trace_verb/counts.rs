@@ -5,9 +5,20 @@ use ftrace::{Counts, TraceFile};
 use serde_json::json;
 
 /// Counts a trace.
-pub(crate) fn counts(args: &CountsArgs) -> anyhow::Result<u8> {
+pub(super) fn run(args: &CountsArgs) -> anyhow::Result<u8> {
     let file = TraceFile::open(&args.file)?;
-    let counts = Counts::of(file.formats(), &mut file.stream()?)?;
+    let mut stream = match args.buffer.as_deref() {
+        None => file.stream()?,
+        Some("all") => {
+            let names: Vec<_> = file.buffers().iter().map(|buffer| buffer.name.as_str()).collect();
+            file.stream_buffers(&names)?
+        }
+        Some(name) => {
+            let buffer = file.buffer(name).ok_or_else(|| unknown(&file, name))?;
+            file.stream_buffer(buffer)?
+        }
+    };
+    let counts = Counts::of(file.formats(), &mut stream)?;
     if args.json {
         let per_cpu: serde_json::Map<_, _> =
             counts.per_cpu.iter().map(|(cpu, events)| (cpu.to_string(), json!(events))).collect();
@@ -30,6 +41,17 @@ pub(crate) fn counts(args: &CountsArgs) -> anyhow::Result<u8> {
         print!("{}", table(&counts));
     }
     Ok(0)
+}
+
+fn unknown(file: &TraceFile, name: &str) -> model::Error {
+    let names: Vec<_> =
+        file.buffers().iter().map(|buffer| buffer.name.as_str()).filter(|name| !name.is_empty()).collect();
+    let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    model::Error::invalid(
+        file.path().display(),
+        format!("it has no buffer {name:?}"),
+        format!("all, or one beside the top one: {known}"),
+    )
 }
 
 fn table(counts: &Counts) -> String {

@@ -1,0 +1,174 @@
+//! The critical paths of a window's wake-up probes: each event to the probes it matters to, each path to its probe's sums.
+
+use super::cause::Cause;
+use super::path::{Part, Path, PathBuilder, Step};
+use super::table::source_text;
+use crate::hash::FastMap;
+use crate::labels::{LabelId, Labels};
+use crate::shape::{PathBox, PathSection, SamplePath};
+use crate::spans::Span;
+use crate::view::{Context, KernelEvent, What};
+use model::EventClass;
+use model::run::ProbeRecord;
+
+/// The samples that are kept whole, largest first.
+const WORST: usize = 20;
+/// The most boxes given for a window.
+const MOST_TOLD: usize = 60;
+
+/// What a box is told apart by.
+type Key = (Step, u32, Option<(u32, LabelId, Option<Cause>)>);
+
+fn key(part: &Part) -> Key {
+    (part.step, part.cpu, part.ran.map(|(class, label, causes)| (class as u32, label, causes.iter().next())))
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    count: u64,
+    ns: u64,
+    max_ns: u64,
+}
+
+/// The sums of one probe.
+#[derive(Debug, Clone, Default)]
+pub struct PathSums {
+    samples: u64,
+    total_ns: u64,
+    boxes: FastMap<Key, Sum>,
+    worst: Vec<Path>,
+}
+
+impl PathSums {
+    fn add(&mut self, path: Path) {
+        self.samples += 1;
+        self.total_ns += path.value_ns.unsigned_abs();
+        for part in &path.parts {
+            let sum = self.boxes.entry(key(part)).or_default();
+            sum.count += 1;
+            sum.ns += part.ns;
+            sum.max_ns = sum.max_ns.max(part.ns);
+        }
+        let at = self.worst.partition_point(|other| other.value_ns >= path.value_ns);
+        if at < WORST {
+            self.worst.insert(at, path);
+            self.worst.truncate(WORST);
+        }
+    }
+
+    /// The section of a probe; `None` where no sample was late enough to have a way.
+    pub fn told(
+        &self,
+        record: &ProbeRecord,
+        labels: &Labels,
+        comm: &dyn Fn(i32) -> Option<String>,
+    ) -> Option<PathSection> {
+        if self.samples == 0 {
+            return None;
+        }
+        let told = |key: &Key, sum: &Sum| {
+            let (step, cpu, ran) = *key;
+            let cause = ran.and_then(|(_, _, cause)| cause);
+            PathBox {
+                step,
+                cpu,
+                class: ran.map(|(class, _, _)| EventClass::ALL[class as usize]),
+                label: ran.map(|(_, label, _)| labels.text(label).to_owned()),
+                source: cause.map(|cause| source_text(&cause.source, labels, comm)),
+                confidence: cause.map(|cause| cause.confidence),
+                count: sum.count,
+                ns: sum.ns,
+                max_ns: sum.max_ns,
+            }
+        };
+        let mut boxes: Vec<_> = self.boxes.iter().collect();
+        boxes.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.ns), **key));
+        let part = |part: &Part| told(&key(part), &Sum { count: 1, ns: part.ns, max_ns: part.ns });
+        let worst = self.worst.iter().map(|path| SamplePath {
+            t_ns: path.t_ns,
+            value_ns: path.value_ns,
+            parts: path.parts.iter().filter(|part| part.ns > 0).map(part).collect(),
+        });
+        Some(PathSection {
+            phase: record.phase.clone(),
+            cpu: record.cpu,
+            samples: self.samples,
+            total_ns: self.total_ns,
+            boxes: boxes.into_iter().take(MOST_TOLD).map(|(key, sum)| told(key, sum)).collect(),
+            worst: worst.collect(),
+        })
+    }
+}
+
+/// One probe while its window is open.
+#[derive(Debug)]
+struct Open {
+    place: usize,
+    builder: PathBuilder,
+    sums: PathSums,
+}
+
+/// The wake-up probes of one window.
+#[derive(Debug, Default)]
+pub(crate) struct Paths {
+    probes: Vec<Open>,
+    /// Places in `probes` by CPU and by thread.
+    by_cpu: FastMap<u32, usize>,
+    by_thread: FastMap<i32, usize>,
+    /// Time of the last timer's expiry, by CPU.
+    expiries: FastMap<u32, i64>,
+}
+
+impl Paths {
+    /// Adds a probe; `place` is the caller's name for it. Of several probes on a CPU the first is followed.
+    pub(crate) fn add(
+        &mut self,
+        place: usize,
+        record: &ProbeRecord,
+        samples: impl Iterator<Item = (i64, i64)>,
+    ) {
+        if self.by_cpu.contains_key(&record.cpu) {
+            return;
+        }
+        let at = self.probes.len();
+        self.by_cpu.insert(record.cpu, at);
+        self.by_thread.insert(record.tid, at);
+        let builder = PathBuilder::new(record.cpu, record.tid, samples);
+        self.probes.push(Open { place, builder, sums: PathSums::default() });
+    }
+
+    /// The next event of the merged stream.
+    pub(crate) fn event(&mut self, event: &KernelEvent) {
+        if let What::Enter {
+            class: EventClass::TimerHrtimer | EventClass::TimerTick,
+            context: Context::Preemptible,
+            ..
+        } = event.what
+        {
+            self.expiries.insert(event.cpu, event.ts_ns);
+        }
+        let own = self.by_cpu.get(&event.cpu).copied();
+        let woken =
+            if let What::Wake { pid, .. } = event.what { self.by_thread.get(&pid).copied() } else { None };
+        let expiry_ns = self.expiries.get(&event.cpu).copied();
+        for at in own.into_iter().chain(woken.filter(|at| Some(*at) != own)) {
+            let Open { builder, sums, .. } = &mut self.probes[at];
+            builder.event(event, expiry_ns, &mut |path| sums.add(path));
+        }
+    }
+
+    /// A span of a measured CPU.
+    pub(crate) fn span(&mut self, span: &Span) {
+        if let Some(at) = self.by_cpu.get(&span.cpu) {
+            self.probes[*at].builder.span(span);
+        }
+    }
+
+    /// Ends the window; gives each probe's place and sums.
+    pub(crate) fn finish(self) -> impl Iterator<Item = (usize, PathSums)> {
+        self.probes.into_iter().map(|Open { place, builder, mut sums }| {
+            builder.finish(&mut |path| sums.add(path));
+            (place, sums)
+        })
+    }
+}

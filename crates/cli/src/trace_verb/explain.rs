@@ -1,0 +1,193 @@
+//! `stillcore trace explain`: who interrupted the measured CPUs, and where the latency of each wake-up went, in words.
+
+use crate::args::TraceExplainArgs;
+use analysis::Analysis;
+use analysis::attribute::Confidence;
+use analysis::attribute::path::Step;
+use analysis::shape::{AttributedRow, Attribution, Coverage, PathBox, PathSection, SamplePath, SourceText};
+use model::EventClass;
+use report::format;
+use serde_json::json;
+use std::fmt::Write;
+
+/// Rows of sources and boxes that are printed of each window.
+const ROWS: usize = 12;
+
+/// Explains a run.
+pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
+    let analysis = analysis::analyse(&args.run)?;
+    if let Some(wanted) = args.sample {
+        anyhow::ensure!(
+            analysis.paths.iter().flat_map(|path| &path.worst).any(|sample| sample.t_ns == wanted),
+            "{}: no explained sample was released at {wanted} ns: expected the time of one that this command lists",
+            args.run.display()
+        );
+    }
+    if args.json {
+        let answer = json!({
+            "schema": "stillcore.trace-explain/1",
+            "complete": analysis.complete,
+            "statements": analysis.losses.statements,
+            "coverage": analysis.coverage,
+            "attribution": analysis.attribution,
+            "paths": chosen(&analysis, args),
+        });
+        println!("{answer}");
+    } else {
+        print!("{}", text(&analysis, args));
+    }
+    Ok(0)
+}
+
+/// The paths with as many samples as were asked for.
+fn chosen(analysis: &Analysis, args: &TraceExplainArgs) -> Vec<PathSection> {
+    let worst = |path: &PathSection| -> Vec<SamplePath> {
+        let wanted = path.worst.iter().filter(|sample| args.sample.is_none_or(|at| sample.t_ns == at));
+        wanted.take(args.worst).cloned().collect()
+    };
+    analysis.paths.iter().map(|path| PathSection { worst: worst(path), ..path.clone() }).collect()
+}
+
+fn text(analysis: &Analysis, args: &TraceExplainArgs) -> String {
+    let mut text = String::new();
+    if args.sample.is_none() {
+        if analysis.attribution.is_empty() {
+            text.push_str("There is no trace in this run, so nobody can be named.\n");
+        }
+        for window in analysis.attribution.iter().filter(|window| !window.rows.is_empty()) {
+            text.push_str(&sources(window));
+        }
+        text.push_str(&coverage(&analysis.coverage));
+    }
+    for path in chosen(analysis, args) {
+        if args.sample.is_none() {
+            text.push_str(&boxes(&path));
+        }
+        path.worst.iter().for_each(|sample| text.push_str(&story(sample, path.cpu)));
+    }
+    for statement in &analysis.losses.statements {
+        let _ = writeln!(text, "note: {statement}");
+    }
+    text
+}
+
+fn sources(window: &Attribution) -> String {
+    let all = window.exact + window.by_order + window.unknown;
+    let mut text = format!(
+        "CPU {}, {} window of phase {}: {all} events asked for by somebody; source exact for {}, by order for {}, unknown for {}\n",
+        window.cpu,
+        window.probe.name(),
+        window.phase,
+        window.exact,
+        window.by_order,
+        window.unknown
+    );
+    let rows = window.rows.iter().filter(|row| row.class != EventClass::SelfCaused);
+    rows.take(ROWS).for_each(|row| text.push_str(&source_line(row)));
+    text.push('\n');
+    text
+}
+
+fn source_line(row: &AttributedRow) -> String {
+    let by = match (&row.source, row.confidence) {
+        (Some(source), Some(confidence)) => format!("{} ({})", who(source), word(confidence)),
+        _ if row.class == EventClass::TimerTick => "the CPU's own tick".to_owned(),
+        _ => "source unknown".to_owned(),
+    };
+    let range = match row.count {
+        0 | 1 => String::new(),
+        _ => format!(
+            ", half up to {}, at most {}",
+            format::ns(row.p50_ns as i64),
+            format::ns(row.max_ns as i64)
+        ),
+    };
+    format!(
+        "  {:>6} x {:<14} {:<22} {:>9}{range}; {by}\n",
+        row.count,
+        row.class.name(),
+        row.label,
+        format::ns(row.net_ns as i64)
+    )
+}
+
+fn who(source: &SourceText) -> String {
+    let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
+    let site = source.site.as_ref().map(|site| format!(" by {site}")).unwrap_or_default();
+    format!("{}{pid} on CPU {}{site}", source.who, source.cpu)
+}
+
+fn word(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Exact => "exact",
+        Confidence::Order => "by order",
+    }
+}
+
+fn coverage(lines: &[Coverage]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = "What this kernel shows of sources:\n".to_owned();
+    for line in lines {
+        let sources = match (line.seen, line.sources) {
+            (false, _) => "not recorded",
+            (true, Some(Confidence::Exact)) => "exact",
+            (true, Some(Confidence::Order)) => "by order",
+            (true, None) => "not at all",
+        };
+        let _ = writeln!(text, "  {:<14} {sources:<12} {}", line.class.name(), line.how);
+    }
+    text.push('\n');
+    text
+}
+
+fn boxes(path: &PathSection) -> String {
+    let mut text = format!(
+        "CPU {}, phase {}: where the latencies of {} wake-ups went ({} in all)\n",
+        path.cpu,
+        path.phase,
+        path.samples,
+        format::ns(path.total_ns as i64)
+    );
+    for one in path.boxes.iter().take(ROWS).filter(|one| one.ns > 0) {
+        let share = one.ns as f64 * 100.0 / path.total_ns.max(1) as f64;
+        let _ = writeln!(
+            text,
+            "  {share:>5.1} %  {:<60} in {:>6}, at most {}",
+            told(one, path.cpu),
+            one.count,
+            format::ns(one.max_ns as i64)
+        );
+    }
+    text.push('\n');
+    text
+}
+
+/// One sample as sentences.
+fn story(sample: &SamplePath, cpu: u32) -> String {
+    let mut text =
+        format!("The wake-up due at {} ns was {} late:\n", sample.t_ns, format::ns(sample.value_ns));
+    for part in &sample.parts {
+        let _ = writeln!(text, "  {:>9}  {}", format::ns(part.ns as i64), told(part, cpu));
+    }
+    text.push('\n');
+    text
+}
+
+/// What a box means.
+fn told(part: &PathBox, cpu: u32) -> String {
+    let place = if part.cpu == cpu { String::new() } else { format!(" on CPU {}", part.cpu) };
+    let step = match part.step {
+        Step::TimerLate => format!("until the timer expired{place}"),
+        Step::TimerHandler => format!("in the timer's handler{place}"),
+        Step::WakeUp => format!("until the task was queued{place}"),
+        Step::IpiInFlight => "until the IPI arrived".to_owned(),
+        Step::Switch => "until the scheduler switched to it".to_owned(),
+        Step::Return => "until it had read the clock".to_owned(),
+        Step::NeverSlept => "late already, did not sleep".to_owned(),
+    };
+    let (Some(class), Some(label)) = (part.class, &part.label) else { return step };
+    let by = part.source.as_ref().map(|source| format!(", by {}", who(source))).unwrap_or_default();
+    format!("{} {label}{by}; {step}", class.name())
+}

@@ -1,0 +1,14 @@
+//! `stillcore trace`: what a trace holds, and what it says of who interrupted whom.
+
+mod counts;
+mod explain;
+
+use crate::args::TraceVerb;
+
+/// Carries out one verb.
+pub(crate) fn run(verb: &TraceVerb) -> anyhow::Result<u8> {
+    match verb {
+        TraceVerb::Counts(args) => counts::run(args),
+        TraceVerb::Explain(args) => explain::run(args),
+    }
+}
