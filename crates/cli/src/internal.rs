@@ -26,6 +26,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         "stress" => run_stress(rest),
         "hold" => linux::isolate::change::hold(text).map_err(anyhow::Error::from),
         "occupy" => linux::isolate::change::occupy(text).map_err(anyhow::Error::from),
+        "provoke" => crate::provoke::run(rest),
         "state" => print_state(),
         "guardian" => guardian::watch(Path::new(text)).map_err(anyhow::Error::from),
         _ => Err(anyhow::anyhow!("`internal` is for this program's own use")),

@@ -14,6 +14,7 @@ mod internal;
 mod isolate;
 mod lab_verb;
 mod measure;
+mod provoke;
 mod report_verb;
 mod resources_verb;
 mod run;

@@ -6,6 +6,7 @@
 pub mod cause;
 pub(crate) mod context;
 pub mod coverage;
+pub mod events;
 pub(crate) mod links;
 pub mod path;
 pub mod paths;

@@ -1,0 +1,36 @@
+//! The hidden verb `internal provoke DIR CPU FROM TIMES`: known causes on a measured CPU with a trace of them, for tests of attribution.
+
+use linux::record::provoke::provoke;
+use linux::record::recorder::{Place, Recorder};
+use linux::session::Session;
+use model::Cpus;
+use model::events::EventCatalogue;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Writes `trace.dat`, `trace.json` (its record) and `truth.json` into the directory.
+pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
+    let [dir, numbers @ ..] = words else { anyhow::bail!("a directory, two CPUs and a number are needed") };
+    let numbers: Vec<u32> = numbers
+        .iter()
+        .map(|word| Ok(word.to_string_lossy().parse::<u32>()?))
+        .collect::<anyhow::Result<_>>()?;
+    let [cpu, from, times] = numbers[..] else { anyhow::bail!("two CPUs and a number are needed") };
+    let dir = PathBuf::from(dir);
+    let scratch = dir.join("pages");
+    std::fs::create_dir_all(&scratch)?;
+    let mut session = Session::open(&std::env::current_exe()?, &dir.join("state"))?;
+    let measured = Cpus::one(cpu);
+    let machine = linux::machine::read(&linux::machine::Root::live())?;
+    let others = machine.topology.online.minus(&measured);
+    let place = Place { name: "stillcore-provoke", measured: &measured, others: &others, scratch: &scratch };
+    let recorder = Recorder::prepare(&mut session, &EventCatalogue::embedded()?, &place)?;
+    recorder.record(true)?;
+    let truth = provoke(cpu, from, times)?;
+    recorder.record(false)?;
+    let record = recorder.finish(&mut session, &dir)?;
+    session.close();
+    std::fs::write(dir.join("trace.json"), serde_json::to_vec_pretty(&record)?)?;
+    std::fs::write(dir.join("truth.json"), serde_json::to_vec_pretty(&truth)?)?;
+    Ok(())
+}
