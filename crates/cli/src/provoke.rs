@@ -1,4 +1,4 @@
-//! The hidden verb `internal provoke DIR CPU FROM TIMES`: known causes on a measured CPU with a trace of them, for tests of attribution.
+//! The hidden verb `internal provoke DIR CPU FROM TIMES KPROBES`: known causes on a measured CPU with a trace of them, for tests of attribution.
 
 use linux::record::provoke::provoke;
 use linux::record::recorder::{Place, Recorder};
@@ -15,7 +15,9 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
         .iter()
         .map(|word| Ok(word.to_string_lossy().parse::<u32>()?))
         .collect::<anyhow::Result<_>>()?;
-    let [cpu, from, times] = numbers[..] else { anyhow::bail!("two CPUs and a number are needed") };
+    let [cpu, from, times, kprobes] = numbers[..] else {
+        anyhow::bail!("two CPUs and two numbers are needed")
+    };
     let dir = PathBuf::from(dir);
     let scratch = dir.join("pages");
     std::fs::create_dir_all(&scratch)?;
@@ -23,7 +25,8 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     let measured = Cpus::one(cpu);
     let machine = linux::machine::read(&linux::machine::Root::live())?;
     let others = machine.topology.online.minus(&measured);
-    let place = Place { name: "stillcore-provoke", measured: &measured, others: &others, scratch: &scratch };
+    let (name, kprobes) = ("stillcore-provoke", kprobes == 1);
+    let place = Place { name, measured: &measured, others: &others, scratch: &scratch, kprobes };
     let recorder = Recorder::prepare(&mut session, &EventCatalogue::embedded()?, &place)?;
     recorder.record(true)?;
     let truth = provoke(cpu, from, times)?;

@@ -89,12 +89,13 @@ fn score(truth: &Truth, events: &[Attributed], kind: Kind) -> Score {
 }
 
 /// Boots, provokes, and compares; prints a row a kind.
-fn compare(kernel: &str) -> Score {
+fn compare(kernel: &str, kprobes: bool) -> Score {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("lab");
     let boot = || {
         let mut command = stillcore(&["lab", "run", "--kernel", kernel, "--smp", "4", "--timeout", "300s"]);
         command.arg("--out").arg(&out).args(["--", "internal", "provoke", "/root/truth", "2", "1", TIMES]);
+        command.arg(u8::from(kprobes).to_string());
         let output = command.output().unwrap();
         (output.status.code(), text(&output.stderr))
     };
@@ -136,12 +137,34 @@ fn events(trace: &Path, truth: &Truth, record: &TraceRecord) -> Vec<Attributed> 
 
 #[test]
 fn known_causes_are_named_on_6_12() {
-    let score = compare("6.12");
+    let score = compare("6.12", false);
     assert!(score.recall() >= 0.99 && score.wrong_exact == 0, "{score:?}");
 }
 
 #[test]
 fn known_causes_are_named_on_6_1() {
-    let score = compare("6.1");
-    assert!(score.recall() >= 0.6 && score.wrong_exact == 0, "{score:?}");
+    let score = compare("6.1", true);
+    assert!(score.recall() >= 0.9 && score.wrong_exact == 0, "{score:?}");
+}
+
+/// By `make test-lab`: the other kernels, and what an old one does not tell without probes.
+#[cfg(feature = "guest-matrix")]
+mod matrix {
+    use super::compare;
+
+    #[test]
+    fn matrix_known_causes() {
+        for (kernel, kprobes, least) in [
+            ("5.10", true, 0.9),
+            ("5.10-rt", true, 0.8),
+            ("6.1", true, 0.9),
+            ("6.1", false, 0.5),
+            ("6.1-rt", true, 0.8),
+            ("6.12", false, 0.99),
+            ("6.12-rt", false, 0.99),
+        ] {
+            let score = compare(kernel, kprobes);
+            assert!(score.recall() >= least && score.wrong_exact == 0, "{kernel}: {score:?}");
+        }
+    }
 }

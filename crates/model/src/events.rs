@@ -73,6 +73,10 @@ pub struct EventSpec {
     /// Other classes by label value.
     #[serde(default)]
     pub when: BTreeMap<String, EventClass>,
+    /// A probe that makes the event where a kernel has none like it: a function and what to record, as `kprobe_events` takes it.
+    pub kprobe: Option<String>,
+    /// The event that makes the probe needless.
+    pub unless: Option<String>,
     /// Only on this architecture.
     pub arch: Option<String>,
     /// Whether a context switch may come between enter and exit.
@@ -168,6 +172,9 @@ impl EventCatalogue {
                     format!("exit {exit:?}"),
                     "the name of an event with role exit, recorded on the same CPUs",
                 );
+            }
+            if event.kprobe.is_some() != event.unless.is_some() {
+                return bad("kprobe without unless, or the other way round".into(), "both or none");
             }
             if event.on.is_empty() {
                 return bad("on no CPUs".into(), "victim, sender or both");

@@ -44,6 +44,13 @@ const WAYS: &[Way] = &[
     way(EventClass::IpiCall, &[], &["ipi:ipi_raise"], Order, "by the last sends to the CPU"),
     way(
         EventClass::IpiCall,
+        &[],
+        &["stillcore:call_many", "stillcore:call_one"],
+        Order,
+        "by the last calls to the CPU, from probes on the kernel's functions",
+    ),
+    way(
+        EventClass::IpiCall,
         &["sched:sched_wakeup"],
         &["sched:sched_waking", "tlb:tlb_flush"],
         Order,
@@ -152,7 +159,7 @@ mod tests {
     #[test]
     fn kernels_without_send_events_know_senders_by_order_only() {
         assert_eq!(of(EventClass::IpiCall, &[]), Some(Exact));
-        assert_eq!(of(EventClass::IpiCall, &["csd:", "ipi:ipi_send"]), Some(Order));
+        assert_eq!(of(EventClass::IpiCall, &["csd:", "ipi:ipi_send", "stillcore:"]), Some(Order));
         assert_eq!(of(EventClass::IpiIrqwork, &["csd:", "ipi:"]), None);
         assert_eq!(of(EventClass::Tlb, &["csd:", "ipi:"]), Some(Order));
     }

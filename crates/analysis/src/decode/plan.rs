@@ -195,13 +195,13 @@ impl Decoder {
             "csd:csd_function_entry" => {
                 Pick::Called { function: field("func")?, csd: format.field("csd").cloned() }
             }
-            "ipi:ipi_send_cpu" => Pick::Sent {
+            "ipi:ipi_send_cpu" | "stillcore:call_one" | "stillcore:irq_work_on" => Pick::Sent {
                 target: field("cpu")?,
                 many: false,
                 site: field("callsite")?,
                 kind: SentKind::Callback(field("callback")?),
             },
-            "ipi:ipi_send_cpumask" => Pick::Sent {
+            "ipi:ipi_send_cpumask" | "stillcore:call_many" => Pick::Sent {
                 target: field("cpumask")?,
                 many: true,
                 site: field("callsite")?,

@@ -131,8 +131,13 @@ fn prepare_recorder(
     let scratch = output.dir.join(TRACE_PAGES);
     std::fs::create_dir(&scratch).map_err(|source| linux::Error::os("create", scratch.display(), source))?;
     let others = plan.place.machine.topology.online.minus(&plan.place.measured);
-    let place =
-        recorder::Place { name: &name, measured: &plan.place.measured, others: &others, scratch: &scratch };
+    let place = recorder::Place {
+        name: &name,
+        measured: &plan.place.measured,
+        others: &others,
+        scratch: &scratch,
+        kprobes: false,
+    };
     Recorder::prepare(session, &plan.events, &place).inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
 }
 

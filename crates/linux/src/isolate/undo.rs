@@ -4,7 +4,7 @@
 
 use super::journal::{self, Entry, Phase};
 use crate::error::Error;
-use crate::record::instance;
+use crate::record::{instance, kprobe};
 use crate::sys::clock;
 use crate::sys::process::Owner;
 use rustix::mount::{UnmountFlags, unmount};
@@ -21,6 +21,8 @@ pub enum Transient {
     TracefsMount,
     /// A tracing instance; target: its directory.
     TraceInstance,
+    /// A kernel probe; target: [`kprobe::target`].
+    Kprobe,
     /// A control group; target: its directory.
     Cgroup,
     /// A child process; target: [`Owner`].
@@ -28,10 +30,11 @@ pub enum Transient {
 }
 
 impl Transient {
-    const ALL: [(Self, &'static str); 5] = [
+    const ALL: [(Self, &'static str); 6] = [
         (Self::Directory, "directory"),
         (Self::TracefsMount, "tracefs-mount"),
         (Self::TraceInstance, "trace-instance"),
+        (Self::Kprobe, "kprobe"),
         (Self::Cgroup, "cgroup"),
         (Self::Process, "process"),
     ];
@@ -63,6 +66,7 @@ pub fn undo(id: &str, target: &str) -> Result<(), Error> {
             Ok(())
         }
         Transient::TraceInstance => patiently(|| instance::remove(path)),
+        Transient::Kprobe => patiently(|| kprobe::remove(target)),
         Transient::Cgroup => patiently(|| Ok(crate::disturb::confine::remove(path)?)),
         Transient::TracefsMount => patiently(|| unmount_at(path)),
         Transient::Directory => remove_directory(path),

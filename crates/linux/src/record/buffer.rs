@@ -2,6 +2,7 @@
 
 use super::filter::filters;
 use super::instance::{self, Instance};
+use super::kprobe;
 use super::reader::Reader;
 use super::tracefs;
 use crate::error::Error;
@@ -25,6 +26,8 @@ pub struct Order<'a> {
     pub measured: &'a Cpus,
     /// Buffer per CPU, KiB.
     pub buffer_kib: u64,
+    /// Whether the kernel may be probed for events that it lacks.
+    pub kprobes: bool,
 }
 
 /// A private instance with its events enabled.
@@ -38,6 +41,8 @@ pub struct Buffer {
     pub events: Vec<EventSpec>,
     /// Events of the catalogue that it lacks.
     pub absent: Vec<String>,
+    /// Probes of our own, as the session knows them.
+    probes: Vec<String>,
     scratch: PathBuf,
     reader: Option<Reader>,
 }
@@ -66,10 +71,11 @@ impl Buffer {
                 let _ = instance::remove(&path);
             })
         })?;
+        let probes = if order.kprobes { define(session, tracefs, catalogue, order)? } else { Vec::new() };
         let (events, absent) = enable(&instance, catalogue, order)?;
         fs::create_dir_all(scratch).map_err(|source| Error::os("create", scratch.display(), source))?;
         let (cpus, scratch) = (order.cpus.iter().collect(), scratch.to_owned());
-        Ok(Self { instance, target, cpus, events, absent, scratch, reader: None })
+        Ok(Self { instance, target, cpus, events, absent, probes, scratch, reader: None })
     }
 
     /// Starts to take pages of this size out of the buffers.
@@ -115,8 +121,32 @@ impl Buffer {
         fs::remove_dir_all(&self.scratch)
             .map_err(|source| Error::os("remove", self.scratch.display(), source))?;
         self.instance.disable_events()?;
-        session.take_back(Transient::TraceInstance, &self.target)
+        session.take_back(Transient::TraceInstance, &self.target)?;
+        self.probes.iter().try_for_each(|probe| session.take_back(Transient::Kprobe, probe))
     }
+}
+
+/// Probes the kernel for what it has no event for. A function that it does not have leaves the event absent.
+fn define(
+    session: &mut Session,
+    tracefs: &Path,
+    catalogue: &EventCatalogue,
+    order: &Order<'_>,
+) -> Result<Vec<String>, Error> {
+    let has = |name: &str| tracefs.join("events").join(name.replace(':', "/")).is_dir();
+    let wanted = |event: &&EventSpec| {
+        event.on.contains(&order.side) && event.unless.as_deref().is_some_and(|unless| !has(unless))
+    };
+    let highest = order.cpus.iter().chain(order.measured.iter()).max().unwrap_or(0);
+    let mut probes = Vec::new();
+    for event in catalogue.events.iter().filter(wanted).filter(|event| !has(&event.name)) {
+        let target = kprobe::target(tracefs, event);
+        let made = session.change(Transient::Kprobe, &target, || kprobe::define(tracefs, event, highest));
+        if made.is_ok() {
+            probes.push(target);
+        }
+    }
+    Ok(probes)
 }
 
 /// Enables what the kernel has; tells both what it has and what it lacks.
@@ -133,7 +163,7 @@ fn enable(
     for event in here {
         if instance.enable(&event.name, &filters(event, order.side, order.measured))? {
             events.push(event.clone());
-        } else {
+        } else if event.kprobe.is_none() {
             absent.push(event.name.clone());
         }
     }

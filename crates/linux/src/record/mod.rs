@@ -9,6 +9,7 @@ pub mod buffer;
 pub mod cost;
 pub mod filter;
 pub mod instance;
+pub mod kprobe;
 pub mod provoke;
 pub mod reader;
 pub mod recorder;

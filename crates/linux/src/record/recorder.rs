@@ -44,6 +44,8 @@ pub struct Place<'a> {
     pub others: &'a Cpus,
     /// An empty directory for raw pages.
     pub scratch: &'a Path,
+    /// Whether the kernel may be probed for senders that it has no events for.
+    pub kprobes: bool,
 }
 
 impl Recorder {
@@ -55,12 +57,20 @@ impl Recorder {
     ) -> Result<Self, Error> {
         let tracefs = session.tracefs()?;
         let (name, measured) = (place.name, place.measured);
-        let order = Order { name, side: Side::Victim, cpus: measured, measured, buffer_kib: VICTIM_KIB };
+        let order = Order {
+            name,
+            side: Side::Victim,
+            cpus: measured,
+            measured,
+            buffer_kib: VICTIM_KIB,
+            kprobes: false,
+        };
         let mut victim = Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("victim"))?;
         let mut sender = None;
         if !place.others.is_empty() {
             let (name, cpus) = (format!("{name}-sender"), place.others);
-            let order = Order { name: &name, side: Side::Sender, cpus, measured, buffer_kib: SENDER_KIB };
+            let (side, kprobes) = (Side::Sender, place.kprobes);
+            let order = Order { name: &name, side, cpus, measured, buffer_kib: SENDER_KIB, kprobes };
             sender =
                 Some(Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("sender"))?);
         }

@@ -1,0 +1,39 @@
+//! Events of our own where a kernel has none: probes on functions that send IPIs (before 6.4). Linux Documentation/trace/kprobetrace.rst.
+//!
+//! They are defined for all of the kernel and enabled in the sender instance only, so that measured CPUs do not pay for the recording;
+//! only where the user asked, because defining one patches kernel text.
+
+use super::tracefs;
+use crate::error::Error;
+use model::events::EventSpec;
+use std::path::{Path, PathBuf};
+
+/// What stands between the file and the event in the target of a change.
+const SEPARATOR: char = '#';
+
+/// The change that [`define`] makes: `PATH#group/event`.
+pub fn target(tracefs: &Path, spec: &EventSpec) -> String {
+    format!("{}{SEPARATOR}{}", tracefs.join("kprobe_events").display(), spec.name.replace(':', "/"))
+}
+
+/// Defines the event. `highest`: the last CPU that a mask may hold.
+pub fn define(tracefs: &Path, spec: &EventSpec, highest: u32) -> Result<(), Error> {
+    let probe = spec.kprobe.as_deref().unwrap_or_default();
+    let return_address = if cfg!(target_arch = "x86_64") { "$stack0" } else { "%x30" };
+    let words = highest / 64 + 1;
+    let probe = probe.replace("{return}", return_address).replace("{words}", &words.to_string());
+    let line = format!("p:{} {probe}\n", spec.name.replace(':', "/"));
+    // Opening the file to truncate it would remove everybody's probes; this does not.
+    tracefs::write(&tracefs.join("kprobe_events"), &line)
+}
+
+/// Takes [`define`] back; an event that is gone already is fine.
+pub fn remove(target: &str) -> Result<(), Error> {
+    let Some((path, event)) = target.rsplit_once(SEPARATOR) else { return Ok(()) };
+    let path = PathBuf::from(path);
+    let defined = tracefs::read(&path).unwrap_or_default();
+    if !defined.lines().any(|line| line.contains(&format!(":{event} "))) {
+        return Ok(());
+    }
+    tracefs::write(&path, &format!("-:{event}\n"))
+}
