@@ -49,14 +49,18 @@ bench:
 HEAD_LINES = echo "make $@, $$(date -u +%FT%TZ), commit $$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"; \
 	echo "$$(uname -srm), $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $$(nproc) CPUs"
 
+# A matrix of guests: name of the log, test binaries.
+LAB = { $(HEAD_LINES); \
+	  $(CARGO) nextest run --locked --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --cargo-profile ci \
+	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix -E 'binary($(2)) and test(/^matrix/)' \
+	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9])' | tee "docs/results/lab-$(1)-$$(date -u +%F).txt"; \
+	! grep -q ' FAIL ' "docs/results/lab-$(1)-$$(date -u +%F).txt" && grep -q 'tests* run:' "docs/results/lab-$(1)-$$(date -u +%F).txt"
+
 test-lab:
 	@sh xtask/deps.sh test
-	@mkdir -p docs/results; log="docs/results/lab-isolation-$$(date -u +%F).txt"; \
-	{ $(HEAD_LINES); \
-	  $(CARGO) nextest run --locked --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --cargo-profile ci \
-	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix -E 'binary(guest_isolate) and test(/^matrix/)' \
-	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9])' | tee "$$log"; \
-	grep -q 'tests run:' "$$log" && ! grep -q ' FAIL ' "$$log"
+	@mkdir -p docs/results
+	@$(call LAB,isolation,/^guest_(isolate|every)$$/)
+	@$(call LAB,attribution,guest_truth)
 
 test-studies:
 	@sh xtask/deps.sh test

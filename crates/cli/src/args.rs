@@ -98,6 +98,9 @@ pub(crate) struct AssessArgs {
     /// Whether to record the kernel's events: auto does so where it can and says so where it cannot.
     #[arg(long, default_value = "auto")]
     pub(crate) trace: TraceMode,
+    /// Where this kernel has no events for the senders of IPIs (before 6.4), probe its functions for them.
+    #[arg(long)]
+    pub(crate) kprobes: bool,
     /// Read the mechanisms from this directory instead of the built-in catalogue.
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,

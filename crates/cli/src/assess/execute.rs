@@ -136,7 +136,7 @@ fn prepare_recorder(
         measured: &plan.place.measured,
         others: &others,
         scratch: &scratch,
-        kprobes: false,
+        kprobes: plan.kprobes,
     };
     Recorder::prepare(session, &plan.events, &place).inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
 }

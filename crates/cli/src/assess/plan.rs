@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) stressors: Vec<&'static str>,
     /// Whether to trace.
     pub(crate) trace: TraceMode,
+    /// Whether the kernel may be probed for senders.
+    pub(crate) kprobes: bool,
     /// The events.
     pub(crate) events: EventCatalogue,
     /// The run directory.
@@ -60,6 +62,7 @@ impl Plan {
             priority: args.priority,
             stressors: stressors(&args.stressors)?,
             trace: args.trace,
+            kprobes: args.kprobes,
             events: EventCatalogue::embedded()?,
             out: args.out.clone().unwrap_or_else(default_out),
         })

@@ -71,8 +71,10 @@ impl Buffer {
                 let _ = instance::remove(&path);
             })
         })?;
-        let probes = if order.kprobes { define(session, tracefs, catalogue, order)? } else { Vec::new() };
-        let (events, absent) = enable(&instance, catalogue, order)?;
+        let (probes, refused) =
+            if order.kprobes { define(session, tracefs, catalogue, order) } else { Default::default() };
+        let (events, mut absent) = enable(&instance, catalogue, order)?;
+        absent.extend(refused);
         fs::create_dir_all(scratch).map_err(|source| Error::os("create", scratch.display(), source))?;
         let (cpus, scratch) = (order.cpus.iter().collect(), scratch.to_owned());
         Ok(Self { instance, target, cpus, events, absent, probes, scratch, reader: None })
@@ -126,27 +128,27 @@ impl Buffer {
     }
 }
 
-/// Probes the kernel for what it has no event for. A function that it does not have leaves the event absent.
+/// Probes the kernel for what it has no event for; tells the probes, and the events whose function it does not have either.
 fn define(
     session: &mut Session,
     tracefs: &Path,
     catalogue: &EventCatalogue,
     order: &Order<'_>,
-) -> Result<Vec<String>, Error> {
+) -> (Vec<String>, Vec<String>) {
     let has = |name: &str| tracefs.join("events").join(name.replace(':', "/")).is_dir();
     let wanted = |event: &&EventSpec| {
         event.on.contains(&order.side) && event.unless.as_deref().is_some_and(|unless| !has(unless))
     };
     let highest = order.cpus.iter().chain(order.measured.iter()).max().unwrap_or(0);
-    let mut probes = Vec::new();
+    let (mut probes, mut refused) = (Vec::new(), Vec::new());
     for event in catalogue.events.iter().filter(wanted).filter(|event| !has(&event.name)) {
         let target = kprobe::target(tracefs, event);
-        let made = session.change(Transient::Kprobe, &target, || kprobe::define(tracefs, event, highest));
-        if made.is_ok() {
-            probes.push(target);
+        match session.change(Transient::Kprobe, &target, || kprobe::define(tracefs, event, highest)) {
+            Ok(()) => probes.push(target),
+            Err(_) => refused.push(event.name.clone()),
         }
     }
-    Ok(probes)
+    (probes, refused)
 }
 
 /// Enables what the kernel has; tells both what it has and what it lacks.

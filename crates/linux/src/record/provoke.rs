@@ -140,13 +140,9 @@ fn each(times: u32, wake: &mut impl Write) -> Result<Vec<Provoked>, Error> {
             match kind {
                 Kind::Membarrier => membarrier(PRIVATE_EXPEDITED)?,
                 Kind::Mprotect => page.flush()?,
-                Kind::StatRefresh => {
-                    fs::write("/proc/sys/vm/stat_refresh", "1").map_err(os("write", "stat_refresh"))?
-                }
+                Kind::StatRefresh => put("/proc/sys/vm/stat_refresh", "1")?,
                 Kind::StaticKey if schedstats.is_none() => continue,
-                Kind::StaticKey => {
-                    fs::write(SCHEDSTATS, ["1", "0"][number as usize % 2]).map_err(os("write", SCHEDSTATS))?
-                }
+                Kind::StaticKey => put(SCHEDSTATS, ["1", "0"][number as usize % 2])?,
                 Kind::Wake => wake.write_all(b"x").map_err(os("write", "a pipe"))?,
             }
             let t1_ns = clock::now_ns() + SETTLE_NS;
@@ -155,9 +151,13 @@ fn each(times: u32, wake: &mut impl Write) -> Result<Vec<Provoked>, Error> {
         }
     }
     if let Some(old) = schedstats {
-        fs::write(SCHEDSTATS, old.trim()).map_err(os("write", SCHEDSTATS))?;
+        put(SCHEDSTATS, old.trim())?;
     }
     Ok(provoked)
+}
+
+fn put(path: &str, value: &str) -> Result<(), Error> {
+    fs::write(path, value).map_err(os("write", path))
 }
 
 fn membarrier(command: libc::c_int) -> Result<(), Error> {
