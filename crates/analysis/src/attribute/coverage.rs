@@ -45,7 +45,7 @@ const WAYS: &[Way] = &[
     way(
         EventClass::IpiCall,
         &[],
-        &["stillcore:call_many", "stillcore:call_one"],
+        &["stillcore:call_many", "stillcore:call_queue"],
         Order,
         "by the last calls to the CPU, from probes on the kernel's functions",
     ),

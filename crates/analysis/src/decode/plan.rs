@@ -195,7 +195,7 @@ impl Decoder {
             "csd:csd_function_entry" => {
                 Pick::Called { function: field("func")?, csd: format.field("csd").cloned() }
             }
-            "ipi:ipi_send_cpu" | "stillcore:call_one" | "stillcore:irq_work_on" => Pick::Sent {
+            "ipi:ipi_send_cpu" | "stillcore:call_queue" => Pick::Sent {
                 target: field("cpu")?,
                 many: false,
                 site: field("callsite")?,
