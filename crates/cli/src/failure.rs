@@ -9,10 +9,15 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    show(&anyhow::anyhow!(usage_sentence(error)), json)
+}
+
+/// What is wrong with a command line, in one sentence.
+pub(crate) fn usage_sentence(error: &clap::Error) -> String {
     let rendered = error.render().to_string();
     let told = rendered.split("\n\n").next().unwrap_or_default();
     let words: Vec<_> = told.trim_start_matches("error: ").split_whitespace().collect();
-    show(&anyhow::anyhow!("{}; see --help", words.join(" ")), json)
+    format!("{}; see --help", words.join(" "))
 }
 
 /// Says what failed.

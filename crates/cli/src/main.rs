@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     if let Some(code) = internal::run() {
         return code;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(measure::cyclictest::command_line(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return failure::usage(&error, std::env::args().any(|word| word == "--json")),
     };

@@ -10,7 +10,7 @@ use crate::measure::handle::{ProbeDrain, ProbeHandle};
 use crate::measure::spec::ProbeSpec;
 use crate::record::recorder::Recorder;
 use crate::session::Session;
-use crate::sys::clock;
+use crate::sys::clock::{self, ClockId};
 use model::Cpus;
 use model::run::{ProbeRecord, Window};
 use model::sample::ProbeKind;
@@ -66,6 +66,8 @@ pub struct Order<'a> {
     pub k: usize,
     /// One probe a measured CPU.
     pub probes: Vec<ProbeSpec>,
+    /// The clock whose next full second the window starts at; none starts it at once.
+    pub align: Option<ClockId>,
 }
 
 /// Carries out one window.
@@ -89,7 +91,8 @@ pub fn measure(
         recorder.record(true)?;
     }
     let t0_ns = clock::now_ns();
-    let result = run_probes(handles, order, t0_ns + LEAD_NS, recorder, watch);
+    let start_ns = order.align.map_or(t0_ns + LEAD_NS, |clock| full_second(clock, t0_ns + LEAD_NS));
+    let result = run_probes(handles, order, start_ns, recorder, watch);
     if let Some(recorder) = recorder {
         recorder.record(false)?;
     }
@@ -133,6 +136,13 @@ fn wait_ready(handles: &mut [ProbeHandle]) -> Result<(), Error> {
     Ok(())
 }
 
+/// The first full second of the clock from `t_ns` on; both that and the result are CLOCK_MONOTONIC.
+fn full_second(clock: ClockId, t_ns: i64) -> i64 {
+    let ahead_ns = if clock == ClockId::Monotonic { 0 } else { clock.now_ns() - clock::now_ns() };
+    let past_ns = (t_ns + ahead_ns).rem_euclid(clock::SECOND_NS);
+    if past_ns == 0 { t_ns } else { t_ns + clock::SECOND_NS - past_ns }
+}
+
 /// Starts all probes at once and stores their samples until they are done.
 fn run_probes(
     handles: Vec<ProbeHandle>,
@@ -161,5 +171,22 @@ fn run_probes(
             drains.iter().for_each(ProbeDrain::stop);
         }
         clock::sleep_until(now + POLL_NS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_starts_at_a_full_second_of_the_clock() {
+        let second = clock::SECOND_NS;
+        for (t_ns, start_ns) in
+            [(7 * second, 7 * second), (7 * second + 1, 8 * second), (8 * second - 1, 8 * second)]
+        {
+            assert_eq!(full_second(ClockId::Monotonic, t_ns), start_ns);
+        }
+        let now_ns = clock::now_ns();
+        assert!((now_ns..=now_ns + second).contains(&full_second(ClockId::Realtime, now_ns)));
     }
 }

@@ -182,7 +182,7 @@ fn windows(
             if signal.get().is_some() { Go::Stop } else { Go::On }
         };
         let k = output.run.windows.len();
-        let order = Order { run: &output.dir, phase, k, probes: plan.probes(kind) };
+        let order = Order { run: &output.dir, phase, k, probes: plan.probes(kind), align: None };
         let measured = window::measure(session, recorder.as_ref(), &order, &mut watch);
         step.done();
         let measured = measured?;

@@ -11,7 +11,7 @@ use crate::{conclude, failure};
 use analysis::shape::Analysis;
 use linux::measure::spec::ProbeSpec;
 use linux::session::Session;
-use linux::sys::clock;
+use linux::sys::clock::{self, ClockId};
 use linux::sys::sched;
 use linux::sys::signals::EndSignals;
 use linux::window::{self, Go, Order, Progress};
@@ -43,6 +43,18 @@ pub(crate) fn place(common: &Common, all_cpus: bool) -> anyhow::Result<Place> {
     Place::resolve(&asked)
 }
 
+/// A window whose course somebody watches.
+pub(crate) struct Watched<'a> {
+    /// The measuring threads.
+    pub(crate) probes: Vec<ProbeSpec>,
+    /// The clock whose next full second the window starts at; none starts it at once.
+    pub(crate) align: Option<ClockId>,
+    /// Whether only a signal ends it, so that one does not make the run partial.
+    pub(crate) endless: bool,
+    /// Sees what is stored, some fifty times a second, and may end the window, which does not make the run partial.
+    pub(crate) watch: &'a mut dyn FnMut(Progress<'_>) -> Go,
+}
+
 /// Measures and concludes.
 pub(crate) fn carry_out(
     place: &Place,
@@ -50,17 +62,29 @@ pub(crate) fn carry_out(
     probes: Vec<ProbeSpec>,
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
+    let watched = Watched { probes, align: None, endless: false, watch: &mut |_| Go::On };
+    carry_out_watched(place, common, watched, signals)
+}
+
+/// Measures under somebody's eyes and concludes.
+pub(crate) fn carry_out_watched(
+    place: &Place,
+    common: &Common,
+    watched: Watched<'_>,
+    signals: &EndSignals,
+) -> anyhow::Result<Outcome> {
     sched::pin(&place.housekeeping)?;
     let dir = common.out.clone().unwrap_or_else(default_out);
     let mut session = Session::open(&place.program, &place.state)?;
     let mut output = RunOutput::create(&dir, place)?;
-    let ended = measure(place, common, probes, &mut output, signals, &mut session);
+    let endless = watched.endless;
+    let ended = measure(place, common, watched, &mut output, signals, &mut session);
     output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
     let stopped = ended.as_ref().ok().copied().flatten();
     let reason = match (&ended, stopped) {
         (Err(error), _) => Some(failure::sentence(error)),
-        (Ok(_), Some(signal)) => Some(Interrupted(signal).to_string()),
-        (Ok(_), None) => None,
+        (Ok(_), Some(signal)) if !endless => Some(Interrupted(signal).to_string()),
+        (Ok(_), _) => None,
     };
     let whole = reason.is_none();
     output.close(reason)?;
@@ -79,7 +103,7 @@ pub(crate) fn carry_out(
 fn measure(
     place: &Place,
     common: &Common,
-    probes: Vec<ProbeSpec>,
+    watched: Watched<'_>,
     output: &mut RunOutput,
     signals: &EndSignals,
     session: &mut Session,
@@ -87,6 +111,7 @@ fn measure(
     write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
     write_findings(place, &output.dir)?;
     output.run.observer = own_cost();
+    let Watched { probes, align, watch: told, .. } = watched;
     let length = probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
     let teller = Teller::new(common.quiet);
     let step =
@@ -95,9 +120,10 @@ fn measure(
     let mut watch = |progress: Progress<'_>| {
         step.show(progress);
         signal.set(signal.get().or_else(|| signals.arrived()));
-        if signal.get().is_some() { Go::Stop } else { Go::On }
+        let said = told(progress);
+        if signal.get().is_some() { Go::Stop } else { said }
     };
-    let order = Order { run: &output.dir, phase: PHASE, k: 0, probes };
+    let order = Order { run: &output.dir, phase: PHASE, k: 0, probes, align };
     let t0_ns = clock::now_ns();
     let measured = window::measure(session, None, &order, &mut watch);
     step.done();

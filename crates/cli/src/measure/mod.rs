@@ -2,6 +2,7 @@
 
 mod carry_out;
 pub(crate) mod clocks;
+pub(crate) mod cyclictest;
 pub(crate) mod ipi;
 pub(crate) mod overheads;
 pub(crate) mod periodic;

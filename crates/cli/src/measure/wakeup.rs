@@ -2,6 +2,7 @@
 
 use super::Common;
 use super::carry_out::{Outcome, carry_out, place};
+use super::cyclictest;
 use super::schedule::{PolicyName, Schedule};
 use super::table::{ending, json, quantile, table, threads, time};
 use crate::args::duration;
@@ -12,6 +13,7 @@ use linux::sys::clock::ClockId;
 use linux::sys::signals::EndSignals;
 use model::{Cpus, Error};
 use report::format;
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -59,6 +61,15 @@ pub(crate) struct WakeupArgs {
     /// Latency from which on a sample is told; exit 2 where there is one. The measurement goes on.
     #[arg(long, short = 'b', value_name = "TIME", value_parser = duration)]
     pub(crate) threshold: Option<Duration>,
+    /// Take cyclictest's own options, behind a --, and print what cyclictest prints, for scripts that read it.
+    #[arg(long, conflicts_with_all = [
+        "cpus", "duration", "loops", "period", "distance", "stagger", "threads", "affinity", "policy", "priority", "runtime",
+        "deadline", "timer_slack", "clock", "warm_up", "threshold",
+    ])]
+    pub(crate) cyclictest_compat: bool,
+    /// Options of cyclictest, such as -p 80 -t4 -a -i 200 -l 10000 -h 400 -q.
+    #[arg(last = true, value_name = "CYCLICTEST OPTIONS", requires = "cyclictest_compat")]
+    pub(crate) cyclictest: Vec<OsString>,
 }
 
 /// Where threads may run.
@@ -98,6 +109,9 @@ impl ClockName {
 
 /// Measures and prints.
 pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    if args.cyclictest_compat {
+        return cyclictest::run(&args.cyclictest, &args.common, signals);
+    }
     let place = place(&args.common, true)?;
     let probes = probes(args, &place)?;
     let outcome = carry_out(&place, &args.common, probes, signals)?;

@@ -102,7 +102,10 @@ fn check_reachable(cpus: &Cpus, what: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Name of a run's directory where none is given.
+/// Name of a run's directory where none is given; a number is added where a run of the same second has taken it.
 pub(crate) fn default_out() -> PathBuf {
-    format!("stillcore-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ")).into()
+    let name = format!("stillcore-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
+    let numbered = (2..).map(|number| PathBuf::from(format!("{name}-{number}")));
+    let mut names = std::iter::once(PathBuf::from(&name)).chain(numbered);
+    names.find(|path| !path.exists()).unwrap_or_else(|| name.into())
 }

@@ -174,6 +174,11 @@ impl ProbeDrain {
         self.handle.ring.stop();
     }
 
+    /// Process id of the probe, which has one thread.
+    pub fn pid(&self) -> u32 {
+        self.handle.pid()
+    }
+
     /// What was stored so far.
     pub fn live(&self) -> &Live {
         &self.live

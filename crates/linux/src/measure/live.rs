@@ -9,6 +9,10 @@ use model::sample::flag;
 pub struct Live {
     /// Samples that count.
     pub count: u64,
+    /// All samples, the first and the warm-up included.
+    pub stored: u64,
+    /// The largest value of all samples, the first and the warm-up included, ns.
+    pub peak_ns: Option<i64>,
     /// Releases that passed unserved.
     pub missed: u64,
     /// Samples woken before their release.
@@ -29,6 +33,8 @@ impl Live {
     /// Adds a sample.
     pub fn add(&mut self, sample: &Sample) {
         self.missed += u64::from(sample.missed);
+        self.stored += 1;
+        self.peak_ns = self.peak_ns.max(Some(sample.value_ns));
         if sample.flags & flag::NOT_COUNTED != 0 {
             return;
         }
@@ -71,6 +77,8 @@ mod tests {
         live.add(&sample(4_000_000_000, 0, 0));
         assert_eq!((live.count, live.missed, live.early), (2, 2, 1));
         assert_eq!((live.min_ns, live.max_ns), (Some(-20), Some(4_000_000_000)));
+        live.add(&sample(5_000_000_000, flag::WARM_UP, 0));
+        assert_eq!((live.stored, live.peak_ns, live.max_ns), (4, Some(5_000_000_000), Some(4_000_000_000)));
         assert_eq!(live.quantile_ns(0.5), Some(0));
         let top = live.quantile_ns(1.0).unwrap() as f64;
         assert!((top / 4e9 - 1.0).abs() < 1e-3, "{top}");

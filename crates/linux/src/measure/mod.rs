@@ -12,6 +12,7 @@ pub mod drain_deadline;
 pub mod handle;
 pub mod ipi;
 pub mod job;
+pub mod latency_limit;
 pub mod live;
 pub mod noise;
 pub mod offset;
