@@ -54,8 +54,8 @@ pub fn compare(first: &[f64], second: &[f64], seed: u64) -> Option<Ratio> {
     Some(Ratio { pairs: ratios.len(), ratio, interval })
 }
 
-/// The middle value, or the mean of the two.
-fn median(values: &mut [f64]) -> Option<f64> {
+/// The middle value, or the mean of the two; none without values. Leaves them sorted.
+pub fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
     Some(f64::midpoint(*low, *high))
@@ -65,6 +65,13 @@ fn median(values: &mut [f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_median_of_an_even_number_is_between_the_two() {
+        assert_eq!(median(&mut [4.0, 1.0, 3.0]), Some(3.0));
+        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&mut []), None);
+    }
 
     #[test]
     fn the_same_is_not_told_apart_and_a_tenth_more_is() {

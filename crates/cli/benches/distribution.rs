@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{Failed, histogram, middle, option, quantile, run};
+use common::{Failed, histogram, median, option, quantile, run};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -53,8 +53,8 @@ fn compare() -> Result<(), Failed> {
         });
         println!(
             "{name:<10} {:>12.0} {:>12.0} {:>8.3}  {interval}",
-            middle(ours),
-            middle(theirs),
+            median(ours),
+            median(theirs),
             ratio.ratio
         );
     }

@@ -10,7 +10,7 @@
 
 mod common;
 
-use common::{Failed, option, run};
+use common::{Failed, median, option, run};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -186,6 +186,8 @@ fn besides_the_tick(result: &Value) -> Option<f64> {
 /// The median, and all in order.
 fn figures(mut figures: Vec<f64>) -> String {
     figures.sort_by(f64::total_cmp);
-    let all: Vec<_> = figures.iter().map(|figure| format!("{:.1}", figure.abs())).collect();
-    format!("{} | {}", all.get(all.len() / 2).map_or("-", String::as_str), all.join(", "))
+    let text = |figure: f64| format!("{:.1}", figure.abs());
+    let all: Vec<_> = figures.iter().copied().map(text).collect();
+    let middle = if all.is_empty() { "-".to_owned() } else { text(median(figures)) };
+    format!("{middle} | {}", all.join(", "))
 }

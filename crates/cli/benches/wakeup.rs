@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Failed, histogram, middle, option, quantile, run};
+use common::{Failed, histogram, median, option, quantile, run};
 use linux::measure::handle::ProbeHandle;
 use linux::measure::spec::{ProbeSpec, Task, WakeupSpec};
 use linux::sys::clock::{self, ClockId};
@@ -62,7 +62,7 @@ fn compare(cpu: u32, repetitions: u32, seconds: u64) -> Result<(), Failed> {
     };
     study::run(&cells, &Store::new(&directory), one).map_err(Failed::because)?;
     let of = |tool: &str, figure: &str| {
-        middle(results[tool].iter().filter_map(|result| result[figure].as_f64()).collect())
+        median(results[tool].iter().filter_map(|result| result[figure].as_f64()).collect())
     };
     for figure in ["min", "median", "cpu_per_sample"] {
         let (ours, theirs) = (of("stillcore", figure), of("cyclictest", figure));

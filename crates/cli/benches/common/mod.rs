@@ -1,4 +1,4 @@
-//! What the benches share: their errors, their options, cyclictest's histogram.
+//! What the benches share: their errors, their options, medians, cyclictest's histogram.
 
 #![allow(dead_code, reason = "each bench uses its own part")]
 
@@ -40,10 +40,9 @@ pub(crate) fn run(name: &str, bench: impl FnOnce() -> Result<(), Failed>) {
     }
 }
 
-/// The middle of the values; NaN without any.
-pub(crate) fn middle(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+/// The middle of the values, of an even number the mean of the two; NaN without any.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    analysis::runs::median(&mut values).unwrap_or(f64::NAN)
 }
 
 /// A histogram that cyclictest printed for one thread: latency and count of each bin that holds any, and the overflow.
