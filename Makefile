@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: help assess binary test test-lab test-studies deps tidy bench check-release dist fmt clean
+.PHONY: help assess binary test test-lab test-studies deps tidy bench bench-measure check-release dist fmt clean
 
 STRICT = 1
 ARGS =
@@ -13,7 +13,8 @@ help:
 	@echo 'make test           format, tidy, clippy, tests, report in a browser, kernels in the lab (STRICT=0: none needed)'
 	@echo 'make test-lab       isolation applied, killed and undone on six kernels, four boots each (half an hour)'
 	@echo 'make test-studies   ways of isolating compared in guests (an hour)'
-	@echo 'make bench          compare with the peers, interleaved'
+	@echo 'make bench          wake-ups beside cyclictest, in turns (a minute)'
+	@echo 'make bench-measure  wake-ups, noise, hogs and load beside cyclictest and oslat (five minutes)'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
 	@echo 'make dist           static binaries for x86-64 and arm64 in dist/'
 	@echo 'make deps tidy fmt clean'
@@ -37,14 +38,6 @@ test: deps
 tidy:
 	@$(CARGO) xtask tidy
 
-bench:
-	@sh xtask/deps.sh test
-	@mkdir -p docs/results; log="docs/results/bench-wakeup-$$(date -u +%F).txt"; \
-	{ echo "make bench, $$(date -u +%FT%TZ), commit $$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"; \
-	  echo "$$(uname -srm), $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $$(nproc) CPUs"; \
-	  $(CARGO) bench --locked --package stillcore --bench wakeup -- $(ARGS); } | tee "$$log"; \
-	grep -q '^median' "$$log"
-
 # The slow tier. Each leaves a dated log with commit and machine.
 HEAD_LINES = echo "make $@, $$(date -u +%FT%TZ), commit $$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"; \
 	echo "$$(uname -srm), $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $$(nproc) CPUs"
@@ -55,6 +48,21 @@ LAB = { $(HEAD_LINES); \
 	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix -E 'binary($(2)) and test(/^matrix/)' \
 	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9])' | tee "docs/results/lab-$(1)-$$(date -u +%F).txt"; \
 	! grep -q ' FAIL ' "docs/results/lab-$(1)-$$(date -u +%F).txt" && grep -q 'tests* run:' "docs/results/lab-$(1)-$$(date -u +%F).txt"
+
+bench:
+	@sh xtask/deps.sh test
+	@mkdir -p docs/results; log="docs/results/bench-wakeup-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); \
+	  $(CARGO) bench --locked --package stillcore --bench measure -- wakeup $(ARGS); } | tee "$$log"; \
+	grep -q '^median' "$$log"
+
+# The last line of the log is the section's that takes longest.
+bench-measure:
+	@sh xtask/deps.sh test
+	@mkdir -p docs/results; log="docs/results/bench-measure-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); \
+	  $(CARGO) bench --locked --package stillcore --bench measure -- $(ARGS); } | tee "$$log"; \
+	grep -q '^memory of the process that stores' "$$log"
 
 test-lab:
 	@sh xtask/deps.sh test

@@ -1,6 +1,9 @@
-//! What the benches share: their errors, their options, medians, cyclictest's histogram.
+//! What the benches share: their errors, their options, medians, cyclictest's histogram; tools in turns, and what a process costs.
 
 #![allow(dead_code, reason = "each bench uses its own part")]
+
+pub(crate) mod process;
+pub(crate) mod turns;
 
 use std::fmt::Display;
 use std::str::FromStr;

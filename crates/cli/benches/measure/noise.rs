@@ -1,0 +1,55 @@
+//! The noise loop beside oslat's: turns a second at the same policy. Both run without a pause, so that both are throttled alike; each
+//! turn of ours finds every gap, and those over the threshold are stored with their time.
+
+use super::common::Failed;
+use super::common::process::{rt_tests, stillcore};
+use super::common::turns::{Budget, turns};
+use super::{PRIORITY, Plan};
+use serde_json::{Value, json};
+
+/// Seconds of a run: a busy loop of a real-time priority must not keep its CPU for long.
+const SECONDS: u64 = 2;
+
+pub(super) fn section(plan: &Plan) -> Result<(), Failed> {
+    println!("noise, CPU {}, SCHED_FIFO {PRIORITY}, {SECONDS} s a run without pause, in turns", plan.cpu);
+    println!("{:<12} {:>14} {:>10} {:>10}", "tool", "turns/s", "ns a turn", "gaps");
+    let one = |tool: &str| {
+        let result = if tool == "stillcore" { ours(plan) } else { oslat(plan) }?;
+        let per_s = result["per_s"].as_f64().unwrap_or(f64::NAN);
+        let gaps = result["gaps"].as_u64().map_or_else(|| "-".to_owned(), |gaps| gaps.to_string());
+        println!("{tool:<12} {per_s:>14.0} {:>10.2} {gaps:>10}", 1e9 / per_s);
+        Ok(result)
+    };
+    let turns = turns("bench-noise", &["stillcore", "oslat"], plan.repetitions, one)?;
+    turns.compare("turns/s", ("stillcore", "per_s"), ("oslat", "per_s"), Budget::AtLeast(2.0));
+    println!("gaps stored: {}; lost: {}", turns.sum("stillcore", "gaps"), turns.sum("stillcore", "lost"));
+    Ok(())
+}
+
+fn ours(plan: &Plan) -> Result<Value, Failed> {
+    let place = tempfile::tempdir().map_err(Failed::because)?;
+    let arguments = format!(
+        "measure spin --cpus {} --priority {PRIORITY} --duration {SECONDS}s --stretch {SECONDS}s --pause 0s",
+        plan.cpu
+    );
+    let answer = stillcore(place.path(), &arguments)?;
+    let record = &answer["threads"][0]["record"];
+    let file = place.path().join("run").join(record["file"].as_str().unwrap_or_default());
+    let (_, gaps) = model::samples_file::read(&file).map_err(Failed::because)?;
+    let seconds = record["spin_ns"].as_f64().unwrap_or(f64::NAN) / 1e9;
+    Ok(json!({
+        "per_s": record["iterations"].as_f64().unwrap_or(f64::NAN) / seconds,
+        "gaps": gaps.len(),
+        "lost": record["ring_lost"],
+    }))
+}
+
+fn oslat(plan: &Plan) -> Result<Value, Failed> {
+    let text = rt_tests("oslat", &format!("-c {} -C 0 -D {SECONDS} -f {PRIORITY} -q", plan.cpu))?.text;
+    let number = |line: &str| line.split_once(':')?.1.split_whitespace().next()?.parse::<f64>().ok();
+    let rows = text.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()));
+    let iterations: f64 = rows.filter_map(number).sum();
+    let seconds = text.lines().find(|line| line.trim_start().starts_with("Duration:")).and_then(number);
+    let seconds = seconds.ok_or_else(|| Failed(format!("oslat told no duration: {}", text.trim())))?;
+    Ok(json!({ "per_s": iterations / seconds }))
+}
