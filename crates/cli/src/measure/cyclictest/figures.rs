@@ -19,6 +19,13 @@ pub(super) struct Rules {
     pub(super) limit: i64,
 }
 
+impl Rules {
+    /// The most samples that a thread has.
+    fn most(self) -> usize {
+        if self.loops == 0 { usize::MAX } else { usize::try_from(self.loops).unwrap_or(usize::MAX) }
+    }
+}
+
 /// One thread's figures.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figures {
@@ -34,6 +41,8 @@ pub(super) struct Figures {
     pub(super) missed: u64,
     /// Samples that found the ring full.
     pub(super) lost: u64,
+    /// Wake-ups before their release.
+    pub(super) early: u64,
 }
 
 /// What ended the measurement by `--breaktrace`.
@@ -66,11 +75,6 @@ impl Figures {
         self.values.iter().sum::<i64>() as f64 / self.values.len().max(1) as f64
     }
 
-    /// Wake-ups before their release.
-    pub(super) fn early(&self) -> u64 {
-        self.values.iter().filter(|value| **value < 0).count() as u64
-    }
-
     /// Count of each bin, and the numbers of the samples above the last; what is early is in the first.
     pub(super) fn bins(&self, bins: u32) -> (Vec<u64>, Vec<usize>) {
         let mut counts = vec![0; bins as usize];
@@ -91,16 +95,16 @@ pub(super) fn figures(
     rules: Rules,
 ) -> (Vec<Figures>, Option<Break>) {
     let broke = threads.iter().filter_map(|(record, samples)| {
-        let first =
-            samples.iter().find(|sample| rules.limit > 0 && sample.value_ns / rules.unit_ns > rules.limit)?;
+        let mut own = samples.iter().take(rules.most());
+        let first = own.find(|sample| rules.limit > 0 && sample.value_ns / rules.unit_ns > rules.limit)?;
         Some((woke_ns(first), Break { tid: record.tid, value: first.value_ns / rules.unit_ns }))
     });
     let broke = broke.min_by_key(|(at_ns, _)| *at_ns);
-    let last = usize::try_from(rules.loops).ok().and_then(|loops| loops.checked_sub(1));
+    let last = rules.most() - 1;
     // A thread that has its samples ends, and the main thread sees that up to a look later.
     let full = threads
         .iter()
-        .filter_map(|(_, samples)| samples.get(last?).map(woke_ns))
+        .filter_map(|(_, samples)| samples.get(last).map(woke_ns))
         .min()
         .map(|full_ns| full_ns + LOOK_NS);
     let broke = broke.filter(|(at_ns, _)| full.is_none_or(|full_ns| *at_ns <= full_ns));
@@ -111,8 +115,7 @@ pub(super) fn figures(
 
 fn one(record: &ProbeRecord, samples: &[Sample], rules: Rules, end_ns: Option<i64>) -> Figures {
     let until = samples.partition_point(|sample| end_ns.is_none_or(|end_ns| woke_ns(sample) <= end_ns));
-    let most = if rules.loops == 0 { usize::MAX } else { usize::try_from(rules.loops).unwrap_or(usize::MAX) };
-    let kept = &samples[..until.min(most)];
+    let kept = &samples[..until.min(rules.most())];
     let swallowed: u64 = kept.iter().map(|sample| u64::from(sample.missed)).sum();
     Figures {
         tid: record.tid,
@@ -122,6 +125,7 @@ fn one(record: &ProbeRecord, samples: &[Sample], rules: Rules, end_ns: Option<i6
         // Releases that passed behind the last sample are in no sample.
         missed: if kept.len() == samples.len() { record.missed } else { swallowed },
         lost: record.ring_lost,
+        early: kept.iter().filter(|sample| sample.value_ns < 0).count() as u64,
     }
 }
 
@@ -217,5 +221,11 @@ mod tests {
         let late = vec![samples(&[1_000; 50]), samples(&[1_000; 50]).split_off(15)];
         let (all, _) = of(&late, Rules { loops: 20, ..RULES });
         assert_eq!((all[0].values.len(), all[1].values.len()), (20, 15));
+    }
+
+    #[test]
+    fn a_wake_up_less_than_a_microsecond_early_is_early() {
+        let (all, _) = of(&[samples(&[-1, 400, -2_000])], RULES);
+        assert_eq!((&all[0].values, all[0].early), (&vec![0, 0, -2], 2));
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn document(about: &About<'_>, plan: &Plan, all: &[Figures]) -> Value
         "num_threads": all.len(),
         "resolution_in_ns": u8::from(about.nsecs),
         "thread": threads,
-        "stillcore": { "run": about.run, "missed": lists(|one| one.missed), "lost": lists(|one| one.lost), "early": lists(Figures::early) },
+        "stillcore": { "run": about.run, "missed": lists(|one| one.missed), "lost": lists(|one| one.lost), "early": lists(|one| one.early) },
     })
 }
 

@@ -79,8 +79,8 @@ pub(super) fn comments(all: &[Figures], run: &Path) -> String {
     if all.iter().any(|one| one.lost > 0) {
         text += &row("Lost samples", |one| one.lost);
     }
-    if all.iter().any(|one| one.early() > 0) {
-        text += &row("Early wake-ups", Figures::early);
+    if all.iter().any(|one| one.early > 0) {
+        text += &row("Early wake-ups", |one| one.early);
     }
     text + &format!("# Run directory: {}\n", run.display())
 }
@@ -182,7 +182,15 @@ mod tests {
 
     fn thread(values: &[i64]) -> Figures {
         let times_us = (0..values.len() as i64).map(|number| 1000 * number).collect();
-        Figures { tid: 23056, priority: 80, values: values.to_vec(), times_us, missed: 40, lost: 0 }
+        Figures {
+            tid: 23056,
+            priority: 80,
+            values: values.to_vec(),
+            times_us,
+            missed: 40,
+            lost: 0,
+            early: values.iter().filter(|value| **value < 0).count() as u64,
+        }
     }
 
     fn every(interval_us: u32) -> Thread {
