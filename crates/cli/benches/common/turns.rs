@@ -1,6 +1,7 @@
 //! Tools in turns: each repetition runs every tool once, in a shuffled order, so that a machine that drifts drifts for all.
 
 use super::{Failed, median};
+use analysis::runs::Ratio;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,8 +41,7 @@ pub(crate) fn turns(
 impl Turns {
     /// The median of a figure over a tool's runs; NaN where it has none.
     pub(crate) fn median(&self, tool: &str, figure: &str) -> f64 {
-        let runs = self.0.get(tool).into_iter().flatten();
-        median(runs.filter_map(|run| run[figure].as_f64()).collect())
+        median(self.all((tool, figure)))
     }
 
     /// The sum of a figure over a tool's runs.
@@ -49,19 +49,28 @@ impl Turns {
         self.0.get(tool).into_iter().flatten().filter_map(|run| run[figure].as_u64()).sum()
     }
 
-    /// A line that sets two tools side by side in one figure, and against what is asked of their ratio.
+    /// A line that sets two tools side by side in one figure: medians of their runs, the median ratio of the pairs of runs with its 95 %
+    /// interval, and whether that keeps to what is asked of it.
     pub(crate) fn compare(&self, label: &str, ours: (&str, &str), theirs: (&str, &str), budget: Budget) {
         let (one, other) = (self.median(ours.0, ours.1), self.median(theirs.0, theirs.1));
-        let ratio = one / other;
-        println!(
-            "{label}: stillcore {one:.0}, {} {other:.0}, ratio {ratio:.3}{}",
-            theirs.0,
-            budget.verdict(ratio)
-        );
+        let told = match analysis::runs::compare(&self.all(ours), &self.all(theirs), 1) {
+            None => "no pairs of runs".to_owned(),
+            Some(Ratio { ratio, interval: None, .. }) => {
+                format!("ratio {ratio:.3}, too few pairs for an interval")
+            }
+            Some(Ratio { ratio, interval: Some([low, high]), .. }) => {
+                format!("ratio {ratio:.3}, {low:.3} to {high:.3}{}", budget.of_interval(low, high))
+            }
+        };
+        println!("{label}: stillcore {one:.0}, {} {other:.0}, {told}", theirs.0);
+    }
+
+    fn all(&self, (tool, figure): (&str, &str)) -> Vec<f64> {
+        self.0.get(tool).into_iter().flatten().filter_map(|run| run[figure].as_f64()).collect()
     }
 }
 
-/// What is asked of a ratio.
+/// What is asked of a figure.
 #[derive(Clone, Copy)]
 pub(crate) enum Budget {
     /// Nothing.
@@ -75,11 +84,21 @@ pub(crate) enum Budget {
 impl Budget {
     /// Whether a figure keeps to it.
     pub(crate) fn verdict(self, figure: f64) -> String {
-        let (sign, limit, met) = match self {
+        self.of_interval(figure, figure)
+    }
+
+    /// Whether all of an interval does; where only a part of it does, these runs cannot tell.
+    fn of_interval(self, low: f64, high: f64) -> String {
+        let (sign, limit, [first, last]) = match self {
             Self::None => return String::new(),
-            Self::AtMost(limit) => ("<=", limit, figure <= limit),
-            Self::AtLeast(limit) => (">=", limit, figure >= limit),
+            Self::AtMost(limit) => ("<=", limit, [low <= limit, high <= limit]),
+            Self::AtLeast(limit) => (">=", limit, [low >= limit, high >= limit]),
         };
-        format!(" (budget {sign} {limit}: {})", if met { "met" } else { "not met" })
+        let told = match (first, last) {
+            (true, true) => "met",
+            (false, false) => "not met",
+            _ => "these runs cannot tell",
+        };
+        format!(" (budget {sign} {limit}: {told})")
     }
 }

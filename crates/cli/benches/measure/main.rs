@@ -2,7 +2,8 @@
 //! `cargo bench -p stillcore --bench measure [-- SECTION… --cpu N --repetitions N --seconds N --long N]`; needs root and the package
 //! rt-tests. Sections: wakeup, load, noise, hog; all without one.
 //!
-//! Times of a crowded machine mean nothing; ratios of runs made in turns do. Beside each ratio stands what is asked of it.
+//! Times of a crowded machine mean nothing; ratios of runs made in turns do, with an interval over the pairs of runs (`analysis::runs`).
+//! Beside each stands what is asked of it, and whether these runs can tell.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -20,7 +21,7 @@ const PRIORITY: u32 = 80;
 struct Plan {
     /// The measured CPU.
     cpu: u32,
-    /// Runs of each tool.
+    /// Runs of each tool; half as many of busy loops, which take a CPU for themselves.
     repetitions: u32,
     /// Length of a run.
     seconds: u64,
@@ -32,7 +33,7 @@ fn main() {
     let last = std::thread::available_parallelism().map_or(1, |n| n.get() as u32) - 1;
     let plan = Plan {
         cpu: option("--cpu", last),
-        repetitions: option("--repetitions", 6),
+        repetitions: option("--repetitions", 12),
         seconds: option("--seconds", 3),
         long: option("--long", 60),
     };
