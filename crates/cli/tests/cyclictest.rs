@@ -6,6 +6,8 @@
 
 mod support;
 
+use linux::sys::sched;
+use model::Cpus;
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -233,6 +235,17 @@ fn without_an_end_it_measures_until_it_is_told_to_end() {
     let run = support::read_json(&place.path("run/run.json"));
     assert_eq!(run["complete"], Value::Bool(true));
     assert_eq!(place.leftovers(), Vec::<String>::new());
+}
+
+/// As on a machine with isolated CPUs: what the process may use is measured, and no other CPU is left to it.
+#[test]
+fn a_process_that_has_only_the_measured_cpus_measures_them() {
+    sched::pin(&Cpus::one(0)).unwrap();
+    let place = Place::new();
+    let output = ours(&place, "-q -S -l 50 -p 80");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let threads = text(&output.stdout).lines().filter(|line| line.starts_with("T:")).count();
+    assert_eq!(threads, 1, "one thread a CPU that it may use");
 }
 
 #[test]

@@ -128,7 +128,8 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
 
 fn probes(args: &WakeupArgs, place: &Place) -> Result<Vec<ProbeSpec>, Error> {
     check(args)?;
-    let crowded = place.housekeeping == place.machine.topology.online;
+    let crowded =
+        place.housekeeping == place.machine.topology.online || place.housekeeping.is_subset(&place.measured);
     let priority = if crowded { CROWDED_PRIORITY } else { PRIORITY };
     let cpus: Vec<u32> = place.measured.iter().collect();
     let threads = args.threads.unwrap_or(if args.affinity == Affinity::None { 1 } else { cpus.len() as u32 });

@@ -78,6 +78,11 @@ impl Place {
                 );
                 machine.topology.online.clone()
             }
+            // A machine with isolated CPUs gives a process the others only, and these are all measured.
+            Ok(others) if asked.all_cpus && others.and(&sched::affinity()?).is_empty() => {
+                limits.push(format!("this process may run on none of CPUs {others}, which are not measured: what stores the samples ran on the measured ones"));
+                sched::affinity()?
+            }
             result => result?,
         };
         check_reachable(&housekeeping, "housekeeping")?;
