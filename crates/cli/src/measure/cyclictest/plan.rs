@@ -82,6 +82,10 @@ impl Plan {
         let distance_us = if bins.is_some() { 0 } else { options.distance.unwrap_or(DISTANCE_US) };
         let pinned = options.affinity.is_some() || options.smp;
         let of: Vec<u32> = list.as_ref().unwrap_or(&machine.usable).iter().collect();
+        if of.is_empty() {
+            let what = "this process may run on no CPU that is online";
+            return Err(Error::invalid("CPU affinity", what, "at least one"));
+        }
         let one = |number: u32| Thread {
             cpus: if pinned { Cpus::one(of[number as usize % of.len()]) } else { machine.usable.clone() },
             listed: list.is_some(),
