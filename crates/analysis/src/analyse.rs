@@ -10,11 +10,12 @@ use crate::losses::{self, disagreements, trace_whole};
 use crate::missed::{self, Charged};
 use crate::overlap::Intervals;
 use crate::resample;
+use crate::sections::Sections;
 use crate::shape::{self, Analysis, Attribution, CountNs, Distribution};
 use crate::tally::Tally;
 use crate::trace_pass::{Traced, read_trace};
 use model::events::EventCatalogue;
-use model::run::{ProbeRecord, Run, Window};
+use model::run::{ProbeRecord, Run, TRACED, Window};
 use model::sample::{ProbeKind, Sample, SampleMeta};
 use model::{samples_file, store};
 use std::collections::BTreeSet;
@@ -28,7 +29,8 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
     let run = store::read_run(run_dir)?;
     let catalogue = EventCatalogue::embedded()?;
     let mut remarks = Vec::new();
-    let mut measured = read_samples(run_dir, &run, &mut remarks)?;
+    let mut sections = Sections::default();
+    let mut measured = read_samples(run_dir, &run, &mut remarks, &mut sections)?;
     let traced = read_trace(run_dir, &run, &catalogue, &mut measured, &mut remarks)?;
     let mut section = losses::losses(&run, traced.as_ref().map(|traced| &traced.reading), remarks);
     let mut events = Vec::new();
@@ -62,6 +64,10 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
             }
         }
     }
+    if let Some((cpu, lengths)) = traced.as_ref().and_then(|traced| traced.lengths.as_ref()) {
+        let ours = sections.overheads.iter_mut().filter(|one| one.cpu == *cpu);
+        ours.for_each(|one| one.traced.clone_from(lengths));
+    }
     section.statements.extend(disagreements(&section, &events));
     let none = BTreeSet::new();
     let trust = EventTrust {
@@ -89,6 +95,11 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         attribution,
         paths,
         coverage: covered,
+        ipi: sections.ipi,
+        periodic: sections.periodic,
+        taskset: sections.taskset,
+        overheads: sections.overheads,
+        clocks: sections.clocks,
     })
 }
 
@@ -106,9 +117,11 @@ fn attributed(record: &ProbeRecord, tally: &Tally, traced: &Traced) -> Attributi
     }
 }
 
-/// Whether the samples of a file are of one kind; those of the others are told apart by [`crate::ipi`] and [`crate::overheads`].
+/// Whether the samples of a file are of one kind, and were taken for their own sake; those of several kinds are told apart by
+/// [`crate::sections`].
 fn apart(one: &Measured<'_>) -> bool {
-    !matches!(one.record.probe, ProbeKind::Ipi | ProbeKind::Overheads)
+    one.record.phase != TRACED
+        && !matches!(one.record.probe, ProbeKind::Ipi | ProbeKind::Overheads | ProbeKind::Clocks)
 }
 
 /// One probe record with its samples and, once the trace has been read, its events.
@@ -130,7 +143,12 @@ impl Measured<'_> {
     }
 }
 
-fn read_samples<'r>(dir: &Path, run: &'r Run, remarks: &mut Vec<String>) -> Result<Vec<Measured<'r>>, Error> {
+fn read_samples<'r>(
+    dir: &Path,
+    run: &'r Run,
+    remarks: &mut Vec<String>,
+    sections: &mut Sections,
+) -> Result<Vec<Measured<'r>>, Error> {
     let mut measured = Vec::with_capacity(run.probes.len());
     for record in &run.probes {
         let path = dir.join(&record.file);
@@ -144,6 +162,7 @@ fn read_samples<'r>(dir: &Path, run: &'r Run, remarks: &mut Vec<String>) -> Resu
             }
             Err(error) => return Err(error.into()),
         };
+        sections.add(record, &path, &samples)?;
         remarks.extend(accounts(record));
         // A gap's place on the clock is known as well as the counter was fitted to it.
         let slack_ns = if record.probe == ProbeKind::Noise { record.clock_error_ns.unwrap_or(0) } else { 0 };
@@ -186,7 +205,7 @@ fn belonging(
 /// Whether every release is accounted for.
 fn accounts(record: &ProbeRecord) -> Option<String> {
     let told = record.samples.saturating_add(record.missed).saturating_add(record.ring_lost);
-    (record.probe == ProbeKind::Wakeup && told != record.released).then(|| {
+    (record.probe.has_releases() && told != record.released).then(|| {
         format!(
             "CPU {}, {} window of phase {}: {} releases were asked for, but served, missed and lost ones are {told}: the account \
              does not balance",

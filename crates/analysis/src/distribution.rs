@@ -46,6 +46,7 @@ pub fn distribution(record: &ProbeRecord, samples: &[Sample]) -> Distribution {
         phase: record.phase.clone(),
         probe: record.probe,
         cpu: record.cpu,
+        thread: record.thread,
         policy: record.policy_effective.clone(),
         n: sorted.len() as u64,
         excluded: (samples.len() - sorted.len()) as u64,

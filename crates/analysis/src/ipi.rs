@@ -32,7 +32,7 @@ pub struct Way {
     pub bound_ns: i64,
     /// Median of the answer's way, from the target back to the sender, ns.
     pub back_median_ns: Option<i64>,
-    /// The values.
+    /// The values; without a timeline, since the ways take turns.
     pub figures: Distribution,
 }
 
@@ -88,7 +88,7 @@ pub fn ways(
             offset_ns: rows.first().map_or(0, |&row| offset[row]),
             bound_ns: rows.iter().map(|&row| bound[row]).max().unwrap_or(0),
             back_median_ns: answers.get(answers.len().saturating_sub(1) / 2).copied(),
-            figures: distribution(record, &own),
+            figures: Distribution { timeline: Vec::new(), ..distribution(record, &own) },
         }
     };
     Ok(groups.into_iter().map(way).collect())

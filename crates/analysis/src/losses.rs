@@ -4,7 +4,7 @@
 //! for the number). The kernel's own per-CPU statistics, read after recording ended, are exact; they are what decides.
 
 use crate::shape::{LossSection, TraceAccount, WindowEvents};
-use model::run::{Run, TraceCpu};
+use model::run::{ProbeRecord, Run, TraceCpu};
 use std::collections::BTreeMap;
 
 /// What reading the trace has found.
@@ -41,17 +41,26 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
     }
     statements.extend(run.probes.iter().filter(|probe| probe.ring_lost > 0).map(|probe| {
         format!(
-            "CPU {}, {} window of phase {}: {} samples found the ring full and are missing, so verdicts on its samples are withheld",
-            probe.cpu, probe.probe.name(), probe.phase, probe.ring_lost
+            "CPU {}{}, {} window of phase {}: {} samples found the ring full and are missing, so verdicts on its samples are withheld",
+            probe.cpu, thread(run, probe), probe.probe.name(), probe.phase, probe.ring_lost
         )
     }));
     statements.extend(run.probes.iter().filter(|probe| probe.missed > 0).map(|probe| {
         format!(
-            "CPU {}, phase {}: {} of {} releases passed unserved while an earlier one was late; the corrected quantiles charge them",
-            probe.cpu, probe.phase, probe.missed, probe.released
+            "CPU {}{}, phase {}: {} of {} releases passed unserved while an earlier one was late; the corrected quantiles charge them",
+            probe.cpu, thread(run, probe), probe.phase, probe.missed, probe.released
         )
     }));
     LossSection { totals: run.losses, trace, reconciled, statements }
+}
+
+/// Which thread of several in the window on the CPU.
+fn thread(run: &Run, probe: &ProbeRecord) -> String {
+    let beside = |other: &ProbeRecord| {
+        (other.cpu, other.probe, &other.phase) == (probe.cpu, probe.probe, &probe.phase)
+            && other.thread != probe.thread
+    };
+    if run.probes.iter().any(beside) { format!(", thread {}", probe.thread) } else { String::new() }
 }
 
 fn accounts(run: &Run, reading: Option<&TraceReading>) -> Vec<TraceAccount> {

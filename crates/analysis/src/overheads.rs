@@ -7,6 +7,7 @@
 use crate::Error;
 use crate::distribution::distribution;
 use crate::ipi::Columns;
+use crate::lengths::TracedTerm;
 use crate::shape::Distribution;
 use model::Sample;
 use model::run::ProbeRecord;
@@ -27,17 +28,22 @@ pub struct Overhead {
     pub bytes: u64,
     /// The observer's own cost, which was subtracted from every value, ns.
     pub subtracted_ns: i64,
-    /// The values.
+    /// The values; without a timeline, since the terms take turns.
     pub figures: Distribution,
 }
 
 /// Everything an overheads file says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Overheads {
+    /// The CPU.
+    pub cpu: u32,
     /// Distance of ticks, ns; none where no gaps come at one.
     pub tick_period_ns: Option<i64>,
     /// The terms that were measured; ticks once more as `tick` beside all `gap`s.
     pub terms: Vec<Overhead>,
+    /// The same kernel work by its own tracepoints, from a window of its own; empty without a trace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traced: Vec<TracedTerm>,
 }
 
 /// One term for every group of samples.
@@ -54,14 +60,14 @@ pub fn overheads(
         let group = groups.entry((term[row], bytes[row])).or_insert((subtracted[row], Vec::new()));
         group.1.push(*sample);
     }
-    let mut told = Overheads { tick_period_ns: None, terms: Vec::new() };
+    let mut told = Overheads { cpu: record.cpu, tick_period_ns: None, terms: Vec::new(), traced: Vec::new() };
     for ((code, bytes), (subtracted_ns, own)) in groups {
         let name = TERMS.get(code as usize).map_or_else(|| format!("term {code}"), ToString::to_string);
         let one = |term: String, own: &[Sample]| Overhead {
             term,
             bytes: bytes as u64,
             subtracted_ns,
-            figures: distribution(record, own),
+            figures: Distribution { timeline: Vec::new(), ..distribution(record, own) },
         };
         if name == "gap"
             && let Some((period_ns, ticks)) = ticks(&own)

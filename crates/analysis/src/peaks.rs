@@ -5,11 +5,11 @@
 //! tried. Folding asks nothing of the times between, and survives peaks that are missing. The ERTS 2022 paper (§VI-B, Figs. 6 and 7) saw
 //! large peaks among small ones, ten of these to one of those: so the largest are looked at once more by themselves.
 
-use crate::periodic::median;
-use serde::Serialize;
+use crate::median::median;
+use serde::{Deserialize, Serialize};
 
 /// Peaks of a series.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Peaks {
     /// A value is a peak from here on: eight median absolute deviations above the median, and a tenth of the median at least.
     pub from: i64,
@@ -22,7 +22,7 @@ pub struct Peaks {
 }
 
 /// A period that peaks come back with.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Period {
     /// The period, ns.
     pub period_ns: i64,

@@ -2,6 +2,11 @@
 
 use crate::attribute::Confidence;
 use crate::attribute::path::Step;
+use crate::clocks::Clocks;
+use crate::ipi::Way;
+use crate::overheads::Overheads;
+use crate::periodic::Process;
+use crate::taskset::MeasuredTask;
 use model::EventClass;
 use model::run::{Losses, TraceCpu};
 use model::sample::{Policy, ProbeKind};
@@ -37,6 +42,21 @@ pub struct Analysis {
     /// What this kernel shows of events and of their sources; empty without a trace.
     #[serde(default)]
     pub coverage: Vec<Coverage>,
+    /// Wake-ups of one CPU by another: an entry a pair and method.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ipi: Vec<Way>,
+    /// Periodic jobs: an entry a process, the victim first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub periodic: Vec<Process>,
+    /// The tasks of a task set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taskset: Vec<MeasuredTask>,
+    /// What the kernel's own work costs: an entry a CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overheads: Vec<Overheads>,
+    /// The clocks against one another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
 }
 
 /// The sources of one window's events on one CPU.
@@ -196,6 +216,9 @@ pub struct Distribution {
     pub probe: ProbeKind,
     /// The CPU.
     pub cpu: u32,
+    /// Number of the measuring thread in the window.
+    #[serde(default)]
+    pub thread: u32,
     /// Policy the kernel reported for the measuring thread.
     pub policy: Policy,
     /// Samples that figures count.

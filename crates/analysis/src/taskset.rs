@@ -4,11 +4,14 @@
 //! distance of two starts, the jitter its distance from the asked one, the response counts from the actual start. And that of
 //! scheduling theory, in which R_i is calculated: the response counts from the release, so that waiting for the CPU is part of it.
 
+use crate::Error;
+use crate::ipi::Columns;
 use model::Sample;
-use serde::Serialize;
+use model::run::{ProbeRecord, TaskRecord};
+use serde::{Deserialize, Serialize};
 
 /// What the paper's tables give of a quantity, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spread {
     /// Values counted.
     pub n: u64,
@@ -16,6 +19,8 @@ pub struct Spread {
     pub mean_ns: f64,
     /// Smallest; `null` without values.
     pub min_ns: Option<i64>,
+    /// Median, the lower of two in the middle.
+    pub median_ns: Option<i64>,
     /// Largest observed.
     pub observed_max_ns: Option<i64>,
     /// Standard deviation of the sample (n − 1); 0 below two values.
@@ -36,7 +41,7 @@ pub struct Job {
 }
 
 /// Figures of one task. Jobs that no figure counts (the first) are left out of all but the accounts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskFigures {
     /// Jobs that count.
     pub jobs: u64,
@@ -64,6 +69,62 @@ pub struct TaskFigures {
     pub preemptions: u64,
     /// The most of one job.
     pub most_preemptions: u64,
+}
+
+/// One task of the set: what was asked of it, and what came.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MeasuredTask {
+    /// What was asked for.
+    pub task: TaskRecord,
+    /// Its CPU.
+    pub cpu: u32,
+    /// Period, ns.
+    pub period_ns: u64,
+    /// Priority asked for: what response times are calculated by.
+    pub priority: u32,
+    /// Jobs that were released: served, missed or lost.
+    pub released: u64,
+    /// Jobs that were served.
+    pub served: u64,
+    /// Jobs that were served, and found the ring full.
+    pub ring_lost: u64,
+    /// The figures.
+    pub figures: TaskFigures,
+}
+
+/// The task that one probe record stands for; none where the run does not say which (older runs).
+pub fn measured(
+    record: &ProbeRecord,
+    samples: &[Sample],
+    columns: &[(String, Vec<i64>)],
+) -> Result<Option<MeasuredTask>, Error> {
+    let Some(task) = &record.task else { return Ok(None) };
+    let columns = Columns::new(columns, record, samples.len());
+    let [starts, ends] = [columns.get("start_ns")?, columns.get("end_ns")?];
+    let [cpu_times, preemptions] = [columns.get("cpu_ns")?, columns.get("preemptions")?];
+    let job = |row: usize| Job {
+        start_ns: starts[row],
+        end_ns: ends[row],
+        cpu_ns: cpu_times[row],
+        preemptions: preemptions[row],
+    };
+    let jobs: Vec<Job> = (0..samples.len()).map(job).collect();
+    let period_ns = record.period_ns.unwrap_or(0);
+    let asked = Asked {
+        period_ns: period_ns as i64,
+        deadline_ns: task.deadline_ns as i64,
+        cost_ns: task.cost_ns as i64,
+    };
+    Ok(Some(MeasuredTask {
+        task: task.clone(),
+        cpu: record.cpu,
+        period_ns,
+        priority: record.policy_asked.priority,
+        released: record.released,
+        served: record.samples,
+        ring_lost: record.ring_lost,
+        figures: figures(samples, &jobs, asked, record.missed),
+    }))
 }
 
 /// What was asked of a task.
@@ -105,16 +166,19 @@ pub fn figures(samples: &[Sample], jobs: &[Job], asked: Asked, missed: u64) -> T
 }
 
 /// Mean and deviation in one pass (B. P. Welford, Technometrics 4(3), 1962), which keeps digits where a sum of squares loses them.
-fn spread(values: impl Iterator<Item = i64>) -> Spread {
+pub(crate) fn spread(values: impl Iterator<Item = i64>) -> Spread {
     let (mut spread, mut squares) = (Spread::default(), 0.0);
-    for value in values {
+    let mut sorted: Vec<i64> = values.collect();
+    sorted.sort_unstable();
+    for &value in &sorted {
         spread.n += 1;
         let off = value as f64 - spread.mean_ns;
         spread.mean_ns += off / spread.n as f64;
         squares += off * (value as f64 - spread.mean_ns);
-        spread.min_ns = Some(spread.min_ns.map_or(value, |least| least.min(value)));
-        spread.observed_max_ns = spread.observed_max_ns.max(Some(value));
     }
+    spread.min_ns = sorted.first().copied();
+    spread.median_ns = sorted.get(sorted.len().saturating_sub(1) / 2).copied();
+    spread.observed_max_ns = sorted.last().copied();
     if spread.n > 1 {
         spread.sd_ns = (squares / (spread.n - 1) as f64).sqrt();
     }
@@ -181,6 +245,10 @@ mod tests {
             prop_assert!((told.mean_ns - mean).abs() < 1e-3);
             prop_assert!((told.sd_ns - variance.sqrt()).abs() < 1e-3);
             prop_assert_eq!(told.min_ns, values.iter().min().copied());
+            prop_assert_eq!(told.observed_max_ns, values.iter().max().copied());
+            let below = values.iter().filter(|&&value| Some(value) < told.median_ns).count();
+            let above = values.iter().filter(|&&value| Some(value) > told.median_ns).count();
+            prop_assert!(below * 2 < values.len() && above * 2 <= values.len());
         }
     }
 }

@@ -37,5 +37,8 @@ pub(crate) fn record(probe: ProbeKind) -> ProbeRecord {
         rss_kib: 0,
         clock_error_ns: None,
         jobs: None,
+        task: None,
+        wake_ups: None,
+        clocks: None,
     }
 }

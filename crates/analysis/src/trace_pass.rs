@@ -6,6 +6,7 @@ use crate::attribute::paths::Paths;
 use crate::decode::Decoder;
 use crate::hash::FastMap;
 use crate::labels::CpuSets;
+use crate::lengths::{Lengths, TracedTerm};
 use crate::losses::TraceReading;
 use crate::overlap::Intervals;
 use crate::spans::{KnownLabels, MeasuredCpu, Span, SpanBuilder};
@@ -15,7 +16,7 @@ use ftrace::{Item, TraceFile};
 use model::EventClass;
 use model::cpus::MAX_CPU;
 use model::events::EventCatalogue;
-use model::run::{Run, TraceRecord};
+use model::run::{Run, TRACED, TraceRecord};
 use model::sample::ProbeKind;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,6 +29,8 @@ pub(crate) struct Traced {
     pub(crate) observable: BTreeSet<EventClass>,
     /// Names of tasks when the trace was saved.
     pub(crate) comms: FastMap<i32, String>,
+    /// The terms of the phase that was measured for its trace, and its CPU.
+    pub(crate) lengths: Option<(u32, Vec<TracedTerm>)>,
 }
 
 /// Streams the trace into the tallies. `None` where there is none that can be placed in the windows.
@@ -89,11 +92,11 @@ fn stream_trace<'r>(
             Item::Lost { cpu, .. } => windows.lost(cpu),
         }
     }
-    windows.finish();
+    let lengths = windows.finish();
     reading.remarks = remarks(&decoder, &stream, unknown);
     let observable = decoder.observable(catalogue, &trace.events);
     let comms = file.comms().map(|(pid, comm)| (pid, comm.to_owned())).collect();
-    Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, comms })
+    Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, comms, lengths })
 }
 
 fn remarks(decoder: &Decoder, stream: &ftrace::EventStream, unknown: u64) -> Vec<String> {
@@ -130,12 +133,17 @@ struct Windows<'a, 'r> {
     places: Vec<Option<usize>>,
     measured: &'a mut [Measured<'r>],
     known: KnownLabels,
+    lengths: Option<(u32, Lengths)>,
 }
 
 impl<'a, 'r> Windows<'a, 'r> {
     fn new(run: &'r Run, measured: &'a mut [Measured<'r>], decoder: &Decoder) -> Self {
         let mut order: Vec<usize> = (0..run.windows.len()).collect();
         order.sort_by_key(|&at| run.windows[at].t0_ns);
+        let traced = run.probes.iter().find(|record| record.phase == TRACED);
+        let tids =
+            run.probes.iter().filter(|record| record.phase == TRACED).map(|record| record.tid).collect();
+        let lengths = traced.map(|record| (record.cpu, Lengths::new(record.cpu, tids, decoder)));
         Self {
             run,
             order,
@@ -145,11 +153,12 @@ impl<'a, 'r> Windows<'a, 'r> {
             places: Vec::new(),
             measured,
             known: decoder.known(),
+            lengths,
         }
     }
 
     fn event(&mut self, event: &KernelEvent, sets: &CpuSets) {
-        loop {
+        let traced = loop {
             let Some(&window) = self.order.get(self.at) else { return };
             let window = &self.run.windows[window];
             if event.ts_ns > window.t1_ns {
@@ -160,10 +169,13 @@ impl<'a, 'r> Windows<'a, 'r> {
             if event.ts_ns < window.t0_ns {
                 return;
             }
-            break;
-        }
+            break window.phase == TRACED;
+        };
         if self.builder.is_none() {
             self.open();
+        }
+        if let Some((_, lengths)) = self.lengths.as_mut().filter(|_| traced) {
+            lengths.event(event, sets);
         }
         let Self { builder, paths, places, measured, .. } = self;
         if let Some(one) = place(places, event.cpu)
@@ -210,13 +222,17 @@ impl<'a, 'r> Windows<'a, 'r> {
     }
 
     fn lost(&mut self, cpu: u32) {
+        if let Some((_, lengths)) = self.lengths.as_mut().filter(|(own, _)| *own == cpu) {
+            lengths.lost();
+        }
         if let Some(builder) = &mut self.builder {
             builder.lost(cpu, &mut sink(&self.places, self.measured, &mut self.paths));
         }
     }
 
-    fn finish(mut self) {
+    fn finish(mut self) -> Option<(u32, Vec<TracedTerm>)> {
         self.close();
+        self.lengths.map(|(cpu, lengths)| (cpu, lengths.terms()))
     }
 }
 

@@ -7,22 +7,23 @@ mod support;
 use model::sample::flag;
 use model::samples_file;
 use serde_json::Value;
-use support::{Place, assert_refused, stillcore, text};
-
-fn clocks(arguments: &[&str]) -> Value {
-    let output = stillcore(&["measure", "clocks", "--json"]).args(arguments).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
+use support::{Place, answer, assert_refused, measure, read_json, releases_balance, stillcore, text};
 
 #[test]
 fn every_clock_has_a_rate_and_every_pair_is_stored() {
     let place = Place::new();
-    let file = place.path("pairs.csv");
-    let answer = clocks(&["--duration", "500ms", "--step", "5ms", "--pairs", file.to_str().unwrap()]);
+    let answer = answer(&mut measure(&place, "clocks", &["--duration", "500ms", "--step", "5ms"]), 0);
     assert_eq!(answer["schema"], "stillcore.measure-clocks/1");
-    let stored = std::fs::read_to_string(&file).unwrap();
-    let rows = |clock: &str| stored.lines().filter(|line| line.starts_with(&format!("{clock},"))).count();
+    let run = read_json(&place.path("run/run.json"));
+    let record = &run["probes"][0];
+    let codes = record["clocks"]["names"].as_array().unwrap();
+    let file = place.path("run").join(record["file"].as_str().unwrap());
+    let columns = samples_file::read_columns(&file).unwrap();
+    let rows = |name: &str| {
+        let code = codes.iter().position(|one| one == name).unwrap() as i64;
+        columns[0].1.iter().filter(|found| **found == code).count()
+    };
+    assert_eq!(columns[0].0, "clock");
     let listed = answer["clocks"].as_array().unwrap();
     let names: Vec<_> = listed.iter().map(|one| one["clock"].as_str().unwrap()).collect();
     assert!(names.starts_with(&["CLOCK_MONOTONIC_RAW", "CLOCK_REALTIME", "CLOCK_TAI", "CLOCK_BOOTTIME"]));
@@ -37,6 +38,28 @@ fn every_clock_has_a_rate_and_every_pair_is_stored() {
     let scheduler = &answer["scheduler"];
     assert_eq!(scheduler["measured"].is_object(), scheduler["unread"].is_null(), "{scheduler}");
     assert_eq!(names.contains(&"scheduler"), scheduler["unread"].is_null());
+    for file in ["analysis.json", "report.html", "findings.json", "machine-after.json"] {
+        assert!(place.path("run").join(file).is_file(), "{file}");
+    }
+    assert_eq!(place.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn a_measurement_is_concluded_again_with_its_own_heading_and_exit_status() {
+    let place = Place::new();
+    answer(&mut measure(&place, "clocks", &["--duration", "100ms", "--step", "5ms"]), 0);
+    let before = std::fs::read(place.path("run/report.html")).unwrap();
+    let output = stillcore(&["report"]).arg(place.path("run")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let told = text(&output.stdout);
+    assert!(told.starts_with("stillcore measure clocks   CPU "), "{told}");
+    for heading in ["CONDITIONS", "CLOCKS AGAINST CLOCK_MONOTONIC", "LOSSES", "NEXT"] {
+        assert!(told.contains(heading), "{heading}");
+    }
+    for heading in ["WAKE-UP LATENCY", "GUARANTEED", "TOLD APART"] {
+        assert!(!told.contains(heading), "{heading}");
+    }
+    assert_eq!(std::fs::read(place.path("run/report.html")).unwrap(), before, "the same run, the same page");
 }
 
 #[test]
@@ -46,18 +69,13 @@ fn bad_orders_are_refused() {
     };
     refused(&["clocks", "--step", "10us"], &["--step", "at least 1ms"]);
     refused(&["clocks", "--duration", "20ms"], &["--duration", "ten steps"]);
-    refused(&["clocks", "--cpu", "8191"], &["CPU 8191"]);
-    refused(&["clocks", "--duration", "100ms", "--quiet", "--pairs", "/no/such/place"], &["/no/such/place"]);
+    refused(&["clocks", "--cpus", "8191"], &["CPU 8191"]);
+    refused(&["clocks", "--duration", "100ms", "--quiet", "--out", "/proc/none"], &["/proc/none"]);
     refused(&["wakeup", "--policy", "deadline", "--clock", "tai"], &["--clock", "the kernel's"]);
 }
 
 fn deadline(place: &Place, arguments: &[&str]) -> Value {
-    let mut command =
-        stillcore(&["measure", "wakeup", "--policy", "deadline", "--json", "--quiet", "-D", "1s"]);
-    command.arg("--state").arg(place.state()).arg("--out").arg(place.path("run")).args(arguments);
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    answer(measure(place, "wakeup", &["--policy", "deadline", "-D", "1s"]).args(arguments), 0)
 }
 
 #[test]
@@ -65,13 +83,8 @@ fn releases_of_the_kernel_are_accounted_for() {
     let place = Place::new();
     let answer = deadline(&place, &["--affinity", "none", "--period", "5ms", "--warm-up", "5"]);
     let record = &answer["threads"][0]["record"];
-    let number = |name: &str| record[name].as_u64().unwrap();
-    assert_eq!(number("released"), number("samples") + number("missed") + number("ring_lost"), "{record}");
-    let file = place.path("run").join(record["file"].as_str().unwrap());
-    let (meta, samples) = samples_file::read(&file).unwrap();
-    assert_eq!(samples.len() as u64, number("samples"));
-    let told: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
-    assert!(told <= number("missed"), "those behind the last sample are in no sample: {record}");
+    let samples = releases_balance(&place.path("run"), record);
+    let (meta, _) = samples_file::read(&place.path("run").join(record["file"].as_str().unwrap())).unwrap();
     if meta.policy_effective.name != "SCHED_DEADLINE" {
         // Refused, as in a container; the run says so, and is one of an ordinary thread.
         assert!(answer["limits"].to_string().contains("SCHED_DEADLINE"), "{}", answer["limits"]);

@@ -7,20 +7,7 @@ mod support;
 use linux::sys::sched;
 use model::samples_file;
 use serde_json::Value;
-use std::process::Command;
-use support::{Place, stillcore, text};
-
-fn measure(place: &Place, verb: &str, arguments: &[&str]) -> Command {
-    let mut command = stillcore(&["measure", verb, "--quiet"]);
-    command.arg("--state").arg(place.state()).arg("--out").arg(place.path("run")).args(arguments);
-    command
-}
-
-fn answer(command: &mut Command) -> Value {
-    let output = command.arg("--json").output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
+use support::{Place, answer, measure, read_json, text};
 
 /// Two CPUs that this process may use; none on a machine of one.
 fn two_cpus() -> Option<(u32, u32)> {
@@ -52,7 +39,7 @@ fn every_wake_up_of_every_method_is_accounted_for() {
     let Some((one, other)) = two_cpus() else { return };
     let place = Place::new();
     let pairs = format!("{one}:{other},{other}:{one}");
-    let answer = answer(measure(&place, "ipi", &["-n", "40", "--pairs"]).arg(pairs));
+    let answer = answer(measure(&place, "ipi", &["-n", "40", "--pairs"]).arg(pairs), 0);
     assert_eq!(answer["schema"], "stillcore.measure-ipi/1");
     assert!(every_wake_up_is_accounted_for(&place, &answer) > 0);
     let ways: Vec<_> = answer["pairs"]
@@ -73,7 +60,7 @@ fn a_busy_target_under_the_ordinary_policy_loses_nothing() {
     let Some((one, other)) = two_cpus() else { return };
     let place = Place::new();
     let order = ["-n", "30", "--target", "busy", "--policy", "other", "--methods", "pipe,futex", "--pairs"];
-    let answer = answer(measure(&place, "ipi", &order).arg(format!("{one}:{other}")));
+    let answer = answer(measure(&place, "ipi", &order).arg(format!("{one}:{other}")), 0);
     assert!(every_wake_up_is_accounted_for(&place, &answer) > 0);
     assert_eq!(answer["threads"][0]["policy_effective"]["name"], "SCHED_OTHER");
 }
@@ -100,7 +87,7 @@ fn overheads_come_with_what_was_subtracted_and_in_the_form_for_analysis() {
     let Some((_, cpu)) = two_cpus() else { return };
     let place = Place::new();
     let order = ["-n", "60", "--cache-count", "25", "--sizes", "4K,16K", "--take", "median", "--cpus"];
-    let answer = answer(measure(&place, "overheads", &order).arg(cpu.to_string()));
+    let answer = answer(measure(&place, "overheads", &order).arg(cpu.to_string()), 0);
     assert_eq!(answer["schema"], "stillcore.measure-overheads/1");
     let record = &answer["threads"][0];
     assert_eq!(record["samples"], record["released"], "{record}");
@@ -118,5 +105,17 @@ fn overheads_come_with_what_was_subtracted_and_in_the_form_for_analysis() {
     assert_eq!(given["crpd"].as_array().unwrap().len(), 2);
     assert_eq!(given["crpd"][1]["bytes"], 16384);
     assert_eq!(given["tick"].is_null(), answer["tick_period_ns"].is_null());
+    // Where events could be recorded, the terms by tracepoints are there; else the run says why not.
+    let run = read_json(&place.path("run/run.json"));
+    let traced = answer["traced"].as_array().unwrap();
+    if run["trace"].is_null() {
+        assert!(traced.is_empty() && answer["limits"].to_string().contains("no events were recorded"));
+    } else {
+        assert!(run["trace"]["cpus"].as_array().unwrap().iter().all(|cpu| cpu["left"] == 0));
+        let term = |name: &str| traced.iter().find(|term| term["term"] == name);
+        let woken = term("wake-to-switch").expect("a thread that is woken every millisecond");
+        assert!(woken["lengths"]["n"].as_u64().unwrap() > 100, "{woken}");
+        assert!(woken["events_within"].as_u64().unwrap() >= 1, "the switch is an event: {woken}");
+    }
     assert_eq!(place.leftovers(), Vec::<String>::new());
 }

@@ -4,42 +4,30 @@
 
 mod support;
 
-use linux::sys::clock::{now_ns, sleep_until};
 use model::samples_file;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use support::{Place, assert_refused, stillcore, text};
+use std::time::Duration;
+use support::{
+    Place, answer, assert_refused, eventually, measure, measure_in_words, probe_of, releases_balance, signal,
+    start, text, told, window_open,
+};
 
-fn measure(place: &Place, arguments: &[&str]) -> Command {
-    let mut command = stillcore(&["measure", "periodic", "--quiet"]);
-    command.arg("--state").arg(place.state()).arg("--out").arg(place.path("run")).args(arguments);
-    command
-}
-
-fn answer(command: &mut Command) -> Value {
-    let output = command.arg("--json").output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+fn periodic(place: &Place, arguments: &[&str]) -> Command {
+    measure(place, "periodic", arguments)
 }
 
 /// Served, missed and lost are what was asked for; outputs are compared and right; the columns are there and in order.
 fn accounts_balance(run: &Path, answer: &Value) {
     for thread in answer["threads"].as_array().unwrap() {
         let record = &thread["record"];
-        let number = |name: &str| record[name].as_u64().unwrap();
-        assert_eq!(
-            number("released"),
-            number("samples") + number("missed") + number("ring_lost"),
-            "{record}"
-        );
+        let samples = releases_balance(run, record);
         let outputs = |name: &str| record["jobs"][name].as_u64().unwrap();
-        assert!(outputs("outputs_compared") >= number("samples"), "{record}");
+        assert!(outputs("outputs_compared") >= samples.len() as u64, "{record}");
         assert_eq!(outputs("outputs_wrong"), 0, "{record}");
         let file = run.join(record["file"].as_str().unwrap());
-        let (_, samples) = samples_file::read(&file).unwrap();
-        assert_eq!(samples.len() as u64, number("samples"));
         let columns = samples_file::read_columns(&file).unwrap();
         let column = |name: &str| &columns.iter().find(|(found, _)| found == name).unwrap().1;
         let (wake, start, end) = (column("wake_ns"), column("start_ns"), column("end_ns"));
@@ -49,18 +37,6 @@ fn accounts_balance(run: &Path, answer: &Value) {
         }
         let counters = record["jobs"]["counters"].as_array().unwrap();
         assert_eq!(columns.len(), 5 + counters.len());
-    }
-}
-
-/// Waits until there is something; how long that takes is no matter of the test.
-fn eventually<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
-    let give_up = now_ns() + 60_000_000_000;
-    loop {
-        assert!(now_ns() < give_up, "never: {what}");
-        if let Some(found) = there() {
-            return found;
-        }
-        sleep_until(now_ns() + 10_000_000);
     }
 }
 
@@ -78,7 +54,7 @@ fn no_files_left(place: &Place) {
 #[test]
 fn jobs_at_pipes_are_served_compared_and_cleared_away() {
     let place = Place::new();
-    let answer = answer(&mut measure(&place, &["-D", "1s", "--rate", "100", "--copies", "2"]));
+    let answer = answer(&mut periodic(&place, &["-D", "1s", "--rate", "100", "--copies", "2"]), 0);
     assert_eq!(answer["schema"], "stillcore.measure-periodic/1");
     assert_eq!(answer["threads"].as_array().unwrap().len(), 2);
     accounts_balance(&place.path("run"), &answer);
@@ -96,7 +72,7 @@ fn jobs_at_pipes_are_served_compared_and_cleared_away() {
 fn jobs_longer_than_their_period_miss_releases_to_the_unit() {
     let place = Place::new();
     let order = ["-D", "1s", "-i", "4ms", "--work", "busy", "--busy", "6ms", "--input", "memory"];
-    let answer = answer(&mut measure(&place, &order));
+    let answer = answer(&mut periodic(&place, &order), 0);
     accounts_balance(&place.path("run"), &answer);
     let record = &answer["threads"][0]["record"];
     assert_eq!(record["released"], 250);
@@ -107,29 +83,51 @@ fn jobs_longer_than_their_period_miss_releases_to_the_unit() {
 }
 
 #[test]
+fn under_deadline_the_response_counts_from_the_kernel_s_release() {
+    let place = Place::new();
+    let order = ["-D", "1s", "-i", "20ms", "--policy", "deadline", "--victim", "free", "--runtime", "8ms"];
+    let answer = answer(&mut periodic(&place, &order), 0);
+    accounts_balance(&place.path("run"), &answer);
+    let record = &answer["threads"][0]["record"];
+    if record["policy_effective"]["name"] != "SCHED_DEADLINE" {
+        // Refused, as in a container; the run says so, and its releases are those of a timer.
+        assert!(answer["limits"].to_string().contains("SCHED_DEADLINE"), "{}", answer["limits"]);
+        assert!(record["release_clock"].is_null());
+        return;
+    }
+    assert_eq!(record["release_clock"], "scheduler");
+    if answer["limits"].to_string().contains("lower envelope") {
+        assert!(record["clock_error_ns"].is_null());
+        return;
+    }
+    let file = place.path("run").join(record["file"].as_str().unwrap());
+    let (meta, samples) = samples_file::read(&file).unwrap();
+    assert_eq!(meta.clock, "scheduler");
+    let columns = samples_file::read_columns(&file).unwrap();
+    let wakes = &columns.iter().find(|(name, _)| name == "wake_ns").unwrap().1;
+    // A job never runs before its release; releases lie a period apart, but where the kernel began a new row.
+    assert!(samples.iter().zip(wakes).all(|(sample, wake)| wake - sample.t_ns > -100_000));
+    let grid = samples.windows(2).filter(|two| {
+        let off = (two[1].t_ns - two[0].t_ns).rem_euclid(20_000_000);
+        off.min(20_000_000 - off) < 1_000_000
+    });
+    assert!(grid.count() * 2 > samples.len(), "most releases are on the kernel's grid of periods");
+}
+
+#[test]
 fn a_stopped_process_misses_what_passes_and_goes_on() {
     let place = Place::new();
-    let mut command = measure(&place, &["-D", "2s", "-i", "5ms", "--input", "file", "--json"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let start = now_ns();
-    let probe = loop {
-        assert!(now_ns() - start < 30_000_000_000, "no measuring process came");
-        if let Some(pid) = measuring_process(&place) {
-            break pid;
-        }
-        sleep_until(now_ns() + 10_000_000);
-    };
-    // Its window may not be open yet: stopped for half a second it is late in any case, or slower to become ready.
-    sleep_until(now_ns() + 700_000_000);
-    let signal = |name: &str| Command::new("kill").args([name, &probe.to_string()]).status().unwrap();
-    signal("-STOP");
-    sleep_until(now_ns() + 500_000_000);
-    signal("-CONT");
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let child = start(&mut periodic(&place, &["-D", "6s", "-i", "5ms", "--input", "file"]));
+    let probe = probe_of(child.id());
+    window_open(&place);
+    signal(probe, "STOP");
+    std::thread::sleep(Duration::from_millis(500));
+    signal(probe, "CONT");
+    let answer = told(&child.wait_with_output().unwrap(), 0);
     accounts_balance(&place.path("run"), &answer);
-    assert_eq!(answer["threads"][0]["record"]["released"], 400);
+    assert_eq!(answer["threads"][0]["record"]["released"], 1200);
+    let missed = answer["threads"][0]["record"]["missed"].as_u64().unwrap();
+    assert!(missed >= 80, "{missed} releases of 500 ms");
     no_files_left(&place);
 }
 
@@ -149,9 +147,8 @@ fn measuring_process(place: &Place) -> Option<u32> {
 #[test]
 fn a_wrong_output_is_counted_and_fails_the_call() {
     let place = Place::new();
-    let order = ["-D", "2s", "-i", "5ms", "--input", "pipe", "--json"];
-    let child = measure(&place, &order).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let probe = eventually("a measuring process", || measuring_process(&place));
+    let child = start(&mut periodic(&place, &["-D", "2s", "-i", "5ms", "--input", "pipe"]));
+    eventually("a measuring process", || measuring_process(&place));
     // Somebody spoils the expected outputs, all but those that are compared already.
     let spoilt = fs::read_dir(place.state())
         .unwrap()
@@ -160,9 +157,7 @@ fn a_wrong_output_is_counted_and_fails_the_call() {
         .unwrap();
     let bytes = vec![0xff; usize::try_from(fs::metadata(&spoilt).unwrap().len()).unwrap()];
     fs::write(&spoilt, bytes).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{probe}: {}", text(&output.stderr));
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answer = told(&child.wait_with_output().unwrap(), 2);
     let jobs = &answer["threads"][0]["record"]["jobs"];
     assert!(jobs["outputs_wrong"].as_u64().unwrap() > 0, "{jobs}");
     assert!(answer["limits"].to_string().contains("not the expected ones"), "{}", answer["limits"]);
@@ -172,14 +167,18 @@ fn a_wrong_output_is_counted_and_fails_the_call() {
 #[test]
 fn what_a_killed_run_leaves_is_removed_by_the_next() {
     let place = Place::new();
-    let mut child = measure(&place, &["-D", "20s", "--files", "own"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = periodic(&place, &["-D", "20s", "--files", "own"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let probe = eventually("a measuring process", || measuring_process(&place));
     child.kill().unwrap();
     child.wait().unwrap();
     eventually("its end", || (!Path::new(&format!("/proc/{probe}")).exists()).then_some(()));
     let order = ["-D", "500ms", "--rate", "50", "--empty"];
     fs::remove_dir_all(place.path("run")).unwrap();
-    answer(&mut measure(&place, &order));
+    answer(&mut periodic(&place, &order), 0);
     no_files_left(&place);
 }
 
@@ -187,7 +186,7 @@ fn what_a_killed_run_leaves_is_removed_by_the_next() {
 fn same_files_and_own_files_are_two_runs_beside_each_other() {
     let place = Place::new();
     let order = ["-D", "500ms", "--rate", "50", "--copies", "2", "--compare-files", "--work", "array"];
-    let answer = answer(measure(&place, &order).args(["--size", "16K", "--input", "file"]));
+    let answer = answer(periodic(&place, &order).args(["--size", "16K", "--input", "file"]), 0);
     for (group, own) in [("same", false), ("own", true)] {
         accounts_balance(&place.path("run").join(group), &answer["groups"][group]);
         let record = &answer["groups"][group]["threads"][0]["record"];
@@ -200,9 +199,8 @@ fn same_files_and_own_files_are_two_runs_beside_each_other() {
 #[test]
 fn the_text_tells_the_cost_of_measuring_alone() {
     let place = Place::new();
-    let output = measure(&place, &["-D", "500ms", "--rate", "100", "--empty", "--counters", "switches"])
-        .output()
-        .unwrap();
+    let order = ["-D", "500ms", "--rate", "100", "--empty", "--counters", "switches"];
+    let output = measure_in_words(&place, "periodic", &order).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let told = text(&output.stdout);
     for row in
@@ -229,7 +227,7 @@ fn orders_that_cannot_be_carried_out_are_refused() {
         (&["--counters", "nonsense"][..], "no counter"),
         (&["--duration", "200ms"][..], "warm-up"),
     ] {
-        assert_refused(&measure(&place, order).output().unwrap(), &[told]);
+        assert_refused(&measure_in_words(&place, "periodic", order).output().unwrap(), &[told]);
         assert!(!place.path("run").exists(), "{order:?}");
     }
 }

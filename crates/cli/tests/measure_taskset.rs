@@ -6,20 +6,14 @@ mod support;
 
 use model::samples_file;
 use serde_json::Value;
-use support::{Place, assert_refused, read_json, stillcore, text};
-
-fn order(place: &Place, arguments: &[&str]) -> std::process::Command {
-    let mut command = stillcore(&["measure", "taskset", "--json", "--quiet"]);
-    command.arg("--state").arg(place.state()).arg("--out").arg(place.path("run")).args(arguments);
-    command
-}
+use support::{Place, assert_refused, measure, measure_in_words, read_json, releases_balance, text};
 
 #[test]
 fn every_release_is_accounted_for_and_every_job_is_whole() {
     for burn in ["cputime", "slots"] {
         let place = Place::new();
         let tasks = ["--tasks", "10:1:60,20:2:50,40:4:40", "--duration", "1s", "--burn", burn];
-        let output = order(&place, &tasks).output().unwrap();
+        let output = measure(&place, "taskset", &tasks).output().unwrap();
         // A busy machine may miss a deadline; that is exit 2.
         assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output.stderr));
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -33,8 +27,8 @@ fn every_release_is_accounted_for_and_every_job_is_whole() {
         for (task, thread) in tasks.iter().zip(answer["threads"].as_array().unwrap()) {
             let number = |name: &str| task[name].as_u64().unwrap();
             assert_eq!(number("released"), number("served") + number("missed") + number("ring_lost"));
+            let samples = releases_balance(&place.path("run"), &thread["record"]);
             let file = place.path("run").join(thread["record"]["file"].as_str().unwrap());
-            let (_, samples) = samples_file::read(&file).unwrap();
             let columns = samples_file::read_columns(&file).unwrap();
             let names: Vec<_> = columns.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(names, ["start_ns", "end_ns", "cpu_ns", "preemptions"]);
@@ -62,8 +56,7 @@ fn what_is_no_task_set_is_refused_before_anything_is_written() {
         (&[][..], "--tasks"),
     ] {
         let place = Place::new();
-        let mut command = stillcore(&["measure", "taskset"]);
-        command.arg("--state").arg(place.state()).arg("--out").arg(place.path("run")).args(arguments);
+        let mut command = measure_in_words(&place, "taskset", arguments);
         assert_refused(&command.output().unwrap(), &[expected]);
         assert!(!place.path("run").exists());
     }

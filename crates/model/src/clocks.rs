@@ -2,6 +2,38 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The name of the scheduler's clock in what is read.
+pub const SCHEDULER: &str = "scheduler";
+
+/// What a run says of the clocks besides the pairs, which are its samples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClocksRecord {
+    /// The clocks, in the order of their codes in the column `clock`.
+    pub names: Vec<String>,
+    /// Distance of two readings asked for, ns.
+    pub step_ns: u64,
+    /// mult of the scheduler's clock (ns = ticks · mult / 2^shift), where the kernel tells.
+    pub mult: Option<u32>,
+    /// Its shift.
+    pub shift: Option<u16>,
+    /// Why the scheduler's clock could not be read.
+    pub scheduler_unread: Option<String>,
+    /// The counter's frequency where the CPU tells it (arm64), Hz.
+    pub told_hz: Option<u64>,
+    /// Clock source in use.
+    pub source: Option<String>,
+    /// Those there are.
+    pub sources: Vec<String>,
+    /// Time keeping before and after.
+    pub ntp: Option<[NtpState; 2]>,
+    /// What a read costs.
+    pub costs: Vec<Cost>,
+    /// How far the counters of the CPUs are apart.
+    pub core_offsets: Vec<CoreOffset>,
+    /// Why they could not be compared.
+    pub core_offsets_unread: Option<String>,
+}
+
 /// Another clock and CLOCK_MONOTONIC at the same moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {

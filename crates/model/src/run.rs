@@ -1,6 +1,7 @@
 //! `run.json`: everything a run directory says about itself.
 
 use crate::Cpus;
+use crate::clocks::ClocksRecord;
 use crate::sample::{Policy, ProbeKind};
 use crate::stressor::StressorRecord;
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,9 @@ use std::collections::BTreeMap;
 
 /// Schema of `run.json`.
 pub const SCHEMA: &str = "stillcore.run/1";
+
+/// Name of the phase whose only purpose is its trace: what its probes measure holds the recorder's cost, and is in no figure.
+pub const TRACED: &str = "traced";
 
 /// One measurement on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,6 +158,40 @@ pub struct ProbeRecord {
     /// What the jobs were (periodic).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<JobRecord>,
+    /// Which task of a task set it was (taskset).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskRecord>,
+    /// How its wake-ups came (ipi).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_ups: Option<WakeUpsRecord>,
+    /// What was found out about the clocks besides their readings (clocks).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClocksRecord>,
+}
+
+/// One task of a task set, as asked for; its period and priority are those of the probe's record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskRecord {
+    /// Its name.
+    pub name: String,
+    /// Relative deadline, ns.
+    pub deadline_ns: u64,
+    /// Execution time, ns.
+    pub cost_ns: u64,
+    /// First release after the common one, ns.
+    pub offset_ns: u64,
+    /// Length of the slots of wall-clock time that it burnt, ns; none where it burnt CPU time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot_ns: Option<u64>,
+}
+
+/// How a thread was woken from other CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeUpsRecord {
+    /// Distance of wake-ups asked for, ns.
+    pub interval_ns: u64,
+    /// Whether a SCHED_OTHER task kept the CPUs busy; else they were idle in between.
+    pub busy: bool,
 }
 
 /// What the jobs of a periodic probe were, and what came of their outputs.

@@ -54,6 +54,8 @@ pub enum ProbeKind {
     Taskset,
     /// What the kernel's own work costs: timer interrupt, scheduler, context switch, cache.
     Overheads,
+    /// The machine's clocks, read against one another.
+    Clocks,
 }
 
 impl ProbeKind {
@@ -66,6 +68,7 @@ impl ProbeKind {
             Self::Periodic => "periodic",
             Self::Taskset => "taskset",
             Self::Overheads => "overheads",
+            Self::Clocks => "clocks",
         }
     }
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::guarantee::{Guarantee, GuaranteeVerdict};
 use crate::outcome::is_settable;
 
-pub use next::{NextStep, next_step};
+pub use next::{NextStep, after_measurement, next_step};
 
 /// What advice is drawn from.
 #[derive(Debug, Clone, Copy)]
@@ -147,6 +147,11 @@ pub fn advise(facts: &Facts) -> Vec<Advice> {
         all.push(interference::nothing(facts));
     }
     all
+}
+
+/// What weakens a measurement. What interrupts it was not recorded, and what could be set stands in the audit.
+pub fn of_measurement(facts: &Facts) -> Vec<Advice> {
+    losses::losses(facts)
 }
 
 fn late(facts: &Facts) -> Option<Advice> {

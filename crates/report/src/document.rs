@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::advice::{self, Advice, NextStep};
 use crate::guarantee::{self, Guarantee};
 use crate::outcome::{self, Outcome};
+use crate::{heading, responses};
 
 /// One run with all that was concluded from it.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +29,8 @@ pub struct Document {
     pub analysis: Analysis,
     /// What follows for a task set.
     pub guarantee: Guarantee,
+    /// Calculated response times of a measured task set, ns, in the order of [`Analysis::taskset`]; none behind a deadline.
+    pub responses: Vec<Option<u64>>,
     /// What is wrong, in order of cost.
     pub advice: Vec<Advice>,
     /// What to type next.
@@ -56,10 +59,28 @@ impl Document {
             guarantee: &guarantee,
             catalogue,
         };
-        let advice = advice::advise(&facts);
-        let next = advice::next_step(&facts, &advice);
-        let outcome = outcome::outcome(&findings, &analysis, &guarantee);
-        Self { dir: dir.to_owned(), run, machine, findings, analysis, guarantee, advice, next, outcome }
+        let measurement = heading::is_measurement(&run);
+        let advice = if measurement { advice::of_measurement(&facts) } else { advice::advise(&facts) };
+        let next =
+            if measurement { advice::after_measurement(&facts) } else { advice::next_step(&facts, &advice) };
+        let outcome = if measurement {
+            outcome::of_measurement(&run, &analysis)
+        } else {
+            outcome::outcome(&findings, &analysis, &guarantee)
+        };
+        let responses = responses::of_measured(&analysis.taskset);
+        Self {
+            dir: dir.to_owned(),
+            run,
+            machine,
+            findings,
+            analysis,
+            guarantee,
+            responses,
+            advice,
+            next,
+            outcome,
+        }
     }
 
     /// Path of a file of the run directory, as the user would type it.
@@ -73,6 +94,9 @@ impl Document {
         let mut sections = serde_json::to_value(&self.analysis)?;
         if let Value::Object(sections) = &mut sections {
             sections.insert("guarantee".into(), serde_json::to_value(&self.guarantee)?);
+            if !self.responses.is_empty() {
+                sections.insert("responses".into(), serde_json::to_value(&self.responses)?);
+            }
             sections.insert("advice".into(), serde_json::to_value(&self.advice)?);
             sections.insert("next".into(), serde_json::to_value(&self.next)?);
             sections.insert("outcome".into(), serde_json::to_value(&self.outcome)?);

@@ -124,6 +124,15 @@ pub fn kib(value: u64) -> String {
     format!("{} KiB", count(value))
 }
 
+/// The size of a working set: `64 B`, `4 KiB`, `1 MiB`.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        b if b < 1024 || !b.is_multiple_of(1024) => format!("{} B", count(b)),
+        b if b.is_multiple_of(1 << 20) => format!("{} MiB", count(b >> 20)),
+        b => format!("{} KiB", count(b >> 10)),
+    }
+}
+
 /// `1 sample`, `2 samples`.
 pub fn plural(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{} {noun}s", count(n)) }
@@ -204,6 +213,10 @@ mod tests {
         assert_eq!(count(12), "12");
         assert_eq!(quantile_name(0.5), "p50");
         assert_eq!(quantile_name(0.999_99), "p99.999");
+        assert_eq!(
+            [size(64), size(1_536), size(65_536), size(4 << 20)],
+            ["64 B", "1,536 B", "64 KiB", "4 MiB"]
+        );
         assert_eq!(plural(1, "sample"), "1 sample");
         assert_eq!(moment("2026-03-01T09:30:00.25899717Z"), "2026-03-01T09:30:00Z");
         assert_eq!(moment("2026-03-01T09:30:00.5+01:00"), "2026-03-01T09:30:00+01:00");

@@ -252,12 +252,18 @@ fn longest_gap(analysis: &Analysis) -> Option<(&Distribution, i64)> {
     noise.filter_map(|d| d.observed_max_ns.map(|max| (d, max))).max_by_key(|(_, max)| *max)
 }
 
-/// `SCHED_FIFO, priority 95`.
+/// `SCHED_FIFO, priority 95`, `SCHED_DEADLINE, 12.50 ms in 125.0 ms every 125.0 ms`.
 pub(crate) fn policy(policy: &Policy) -> String {
-    if policy.priority == 0 {
-        policy.name.clone()
-    } else {
-        format!("{}, priority {}", policy.name, policy.priority)
+    match policy.reservation {
+        Some(one) => format!(
+            "{}, {} in {} every {}",
+            policy.name,
+            format::ns(one.runtime_ns as i64),
+            format::ns(one.deadline_ns as i64),
+            format::ns(one.period_ns as i64)
+        ),
+        None if policy.priority == 0 => policy.name.clone(),
+        None => format!("{}, priority {}", policy.name, policy.priority),
     }
 }
 

@@ -3,12 +3,19 @@
 //! A section is a partial in `templates/` and, where it needs figures computed or charts drawn, a file beside this one that
 //! returns them. A new analysis adds one of each and a row in [`SECTIONS`].
 
+mod clocks;
 mod comparison;
+mod conditions;
 mod events;
 mod filters;
+mod ipi;
 mod noise;
+mod overheads;
 mod overlap;
+mod periodic;
+mod shown;
 mod summary;
+mod taskset;
 mod wakeup;
 mod windows;
 
@@ -17,7 +24,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
-use crate::{Document, Error};
+use crate::{Document, Error, heading};
 
 /// One section of the page.
 struct Section {
@@ -29,42 +36,48 @@ struct Section {
     template: &'static str,
     /// What the partial gets as `x`, beside the document.
     figures: fn(&Document) -> Value,
+    /// Whether the page has it.
+    shown: fn(&Document) -> bool,
+}
+
+/// A section and the partial of its name.
+macro_rules! section {
+    ($id:literal, $title:literal, $figures:path, $shown:path) => {
+        Section {
+            id: $id,
+            title: $title,
+            template: include_str!(concat!("../templates/", $id, ".html")),
+            figures: $figures,
+            shown: $shown,
+        }
+    };
 }
 
 /// The sections in the order in which a reader needs them: the answer, what it rests on, what weakens it, how to read it.
 const SECTIONS: &[Section] = &[
-    section("summary", "Summary", include_str!("../templates/summary.html"), summary::figures),
-    section("wakeup", "Wake-up latency", include_str!("../templates/wakeup.html"), wakeup::figures),
-    section("noise", "Noise", include_str!("../templates/noise.html"), noise::figures),
-    section("events", "Interference events", include_str!("../templates/events.html"), events::figures),
-    section(
-        "overlap",
-        "Overlap of samples and events",
-        include_str!("../templates/overlap.html"),
-        overlap::figures,
-    ),
-    section(
-        "comparison",
-        "Disturbed against idle",
-        include_str!("../templates/comparison.html"),
-        comparison::figures,
-    ),
-    section("guarantee", "Guarantee", include_str!("../templates/guarantee.html"), nothing),
-    section("findings", "Audit of the isolation", include_str!("../templates/findings.html"), nothing),
-    section("disturbance", "Disturbances", include_str!("../templates/disturbance.html"), nothing),
-    section("losses", "Losses", include_str!("../templates/losses.html"), nothing),
-    section("observer", "Cost of measuring", include_str!("../templates/observer.html"), nothing),
-    section("machine", "Machine", include_str!("../templates/machine.html"), nothing),
-    section("how-to-read", "How to read this", include_str!("../templates/how-to-read.html"), nothing),
+    section!("summary", "Summary", summary::figures, always),
+    section!("conditions", "Conditions", conditions::figures, always),
+    section!("wakeup", "Wake-up latency", wakeup::figures, shown::wakeup),
+    section!("noise", "Noise", noise::figures, shown::noise),
+    section!("ipi", "Wake-ups from CPU to CPU", ipi::figures, shown::ipi),
+    section!("overheads", "Overheads", overheads::figures, shown::overheads),
+    section!("periodic", "Jobs", periodic::figures, shown::periodic),
+    section!("taskset", "Task set", taskset::figures, shown::taskset),
+    section!("clocks", "Clocks", clocks::figures, shown::clocks),
+    section!("events", "Interference events", events::figures, shown::assessment),
+    section!("overlap", "Overlap of samples and events", overlap::figures, shown::assessment),
+    section!("comparison", "Disturbed against idle", comparison::figures, shown::assessment),
+    section!("guarantee", "Guarantee", nothing, shown::guarantee),
+    section!("findings", "Audit of the isolation", nothing, always),
+    section!("disturbance", "Disturbances", nothing, shown::assessment),
+    section!("losses", "Losses", nothing, always),
+    section!("observer", "Cost of measuring", nothing, always),
+    section!("machine", "Machine", nothing, always),
+    section!("how-to-read", "How to read this", nothing, always),
 ];
 
-const fn section(
-    id: &'static str,
-    title: &'static str,
-    template: &'static str,
-    figures: fn(&Document) -> Value,
-) -> Section {
-    Section { id, title, template, figures }
+fn always(_: &Document) -> bool {
+    true
 }
 
 fn nothing(_: &Document) -> Value {
@@ -83,6 +96,7 @@ struct View<'a> {
     next: &'a crate::NextStep,
     outcome: &'a crate::Outcome,
     exit: u8,
+    measurement: bool,
 }
 
 /// The whole page.
@@ -98,17 +112,18 @@ pub fn page(document: &Document) -> Result<String, Error> {
         next: &document.next,
         outcome: &document.outcome,
         exit: document.outcome.exit_code(),
+        measurement: heading::is_measurement(&document.run),
     });
-    let several = document.run.measured_cpus.len() > 1;
+    let title = heading::title(&document.run);
     let mut sections = Vec::new();
-    for section in SECTIONS {
+    for section in SECTIONS.iter().filter(|section| (section.shown)(document)) {
         let x = (section.figures)(document);
         let body = render(&environment, section.id, context! { doc => doc.clone(), x => x })?;
         sections.push(
             context! { id => section.id, title => section.title, body => Value::from_safe_string(body) },
         );
     }
-    render(&environment, "page", context! { doc => doc, sections => sections, several => several })
+    render(&environment, "page", context! { doc => doc, sections => sections, title => title })
 }
 
 fn environment() -> Result<Environment<'static>, Error> {

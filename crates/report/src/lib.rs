@@ -5,6 +5,9 @@
 //! | file | idea |
 //! |---|---|
 //! | `document` | everything a renderer gets, and what of it goes to `analysis.json` |
+//! | `heading`, `conditions` | what the run was; when, by whom, with what policy, clock, kernel and losses |
+//! | `responses` | calculated response times beside measured ones |
+//! | `jobs`, `clocks` | sentences about periodic jobs and about clocks |
 //! | `guarantee` | response times with the observed maximum as release jitter |
 //! | `advice/` | what is wrong, in order of cost, and the next command |
 //! | `outcome` | pass or finding: the exit status |
@@ -18,6 +21,8 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+mod clocks;
+pub mod conditions;
 pub mod distribution;
 pub mod document;
 mod error;
@@ -25,10 +30,13 @@ mod error;
 mod fixture;
 pub mod format;
 pub mod guarantee;
+pub mod heading;
 mod html;
+mod jobs;
 mod json;
 pub mod outcome;
 pub mod pooled;
+pub mod responses;
 pub mod svg;
 mod text;
 mod words;
@@ -44,5 +52,5 @@ pub use guarantee::Guarantee;
 pub use html::page;
 pub use json::{assess_json, assess_value};
 pub use outcome::{Outcome, Status};
-pub use text::{TextOptions, summary};
+pub use text::{TextOptions, measured, summary};
 pub use words::class_title;

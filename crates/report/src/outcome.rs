@@ -2,7 +2,7 @@
 
 use analysis::Analysis;
 use analysis::shape::{Comparison, Verdict};
-use model::{EventClass, Finding, FindingState};
+use model::{EventClass, Finding, FindingState, Run};
 use serde::{Deserialize, Serialize};
 
 use crate::format;
@@ -16,6 +16,8 @@ pub enum Status {
     Pass,
     /// At least one reason to act.
     Finding,
+    /// Measured, and nothing judged: a measurement alone has no control to be told apart from.
+    Measured,
 }
 
 /// The answer with its reasons.
@@ -28,10 +30,10 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Exit status: 0 pass, 2 finding (1 is an error, which never gets here).
+    /// Exit status: 0 pass or measured, 2 finding (1 is an error, which never gets here).
     pub fn exit_code(&self) -> u8 {
         match self.status {
-            Status::Pass => 0,
+            Status::Pass | Status::Measured => 0,
             Status::Finding => 2,
         }
     }
@@ -63,6 +65,27 @@ pub fn outcome(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee)
     }
     if reasons.is_empty() {
         return Outcome { status: Status::Pass, reasons: grounds(findings, analysis, guarantee) };
+    }
+    Outcome { status: Status::Finding, reasons }
+}
+
+/// A measurement is a finding where a task missed a deadline or a job gave a wrong output: what its own verb exits with 2 for. Nothing
+/// else is judged; the audit that it stores tells the conditions.
+pub fn of_measurement(run: &Run, analysis: &Analysis) -> Outcome {
+    let late: u64 = analysis.taskset.iter().map(|one| one.figures.late + one.figures.missed).sum();
+    let outputs = run.probes.iter().filter_map(|record| record.jobs.as_ref());
+    let wrong: u64 = outputs.map(|jobs| jobs.outputs_wrong).sum();
+    let mut reasons = Vec::new();
+    if late > 0 {
+        reasons.push(format!("{} of the task set missed", format::plural(late, "deadline")));
+    }
+    if wrong > 0 {
+        let verb = if wrong == 1 { "is" } else { "are" };
+        reasons.push(format!("{} {verb} not the expected one", format::plural(wrong, "output")));
+    }
+    if reasons.is_empty() {
+        let reason = "a measurement by itself judges nothing: its figures hold under the conditions below";
+        return Outcome { status: Status::Measured, reasons: vec![reason.to_owned()] };
     }
     Outcome { status: Status::Finding, reasons }
 }

@@ -4,16 +4,22 @@
 //! light, dark and print need no second chart. Coordinates have at most one decimal: same input, same bytes.
 
 mod axis;
+mod course;
 mod exceedance;
 mod frame;
+mod heatmap;
 mod histogram;
 mod rates;
+mod spread;
 mod stolen;
 mod timeline;
 
+pub use course::{Course, Upright, course};
 pub use exceedance::{Tail, exceedance};
+pub use heatmap::{Cell, heatmap};
 pub use histogram::histogram;
 pub use rates::{RateRow, rates};
+pub use spread::{Spread, spread};
 pub use stolen::{StolenRow, stolen};
 pub use timeline::{Band, Stretch, timeline};
 

@@ -5,9 +5,10 @@
 
 mod layout;
 mod prose;
+mod sections;
 mod tables;
 
-use crate::Document;
+use crate::{Document, heading};
 use layout::Page;
 
 /// How the summary is laid out.
@@ -28,6 +29,10 @@ impl Default for TextOptions {
 /// The whole summary, newline at the end.
 pub fn summary(document: &Document, options: TextOptions) -> String {
     let mut page = Page::new(options);
+    if heading::is_measurement(&document.run) {
+        measurement(&mut page, document);
+        return page.finish();
+    }
     prose::head(&mut page, document);
     prose::advice(&mut page, document);
     tables::wakeup(&mut page, document);
@@ -40,6 +45,30 @@ pub fn summary(document: &Document, options: TextOptions) -> String {
     prose::files(&mut page, document);
     prose::next(&mut page, document);
     page.finish()
+}
+
+/// The order of a measurement: what it was, under which conditions, what came out.
+fn measurement(page: &mut Page, document: &Document) {
+    prose::head(page, document);
+    prose::conditions(page, document);
+    if !document.advice.is_empty() {
+        prose::advice(page, document);
+    }
+    tables::wakeup(page, document);
+    tables::noise(page, document);
+    sections::all(page, document);
+    prose::losses(page, document);
+    prose::observer(page, document);
+    prose::files(page, document);
+    prose::next(page, document);
+}
+
+/// What a measurement found, without what stands around it: the answer of its verb. Empty for probes whose verbs have tables of their
+/// own.
+pub fn measured(document: &Document, options: TextOptions) -> String {
+    let mut page = Page::new(options);
+    sections::all(&mut page, document);
+    page.finish().trim_start().to_owned()
 }
 
 #[cfg(test)]

@@ -355,6 +355,9 @@ fn record(phase: &str, probe: ProbeKind, at: usize, t0_ns: i64, length_ns: i64) 
         rss_kib: 0,
         clock_error_ns: None,
         jobs: None,
+        task: None,
+        wake_ups: None,
+        clocks: None,
     }
 }
 

@@ -10,10 +10,8 @@ use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
 use crate::run::output::RunOutput;
 use crate::run::progress::Teller;
-use linux::isolate::undo::Transient;
-use linux::record::cost;
-use linux::record::instance::Instance;
-use linux::record::recorder::{self, Recorder};
+use crate::run::recording;
+use linux::record::recorder::Recorder;
 use linux::session::Session;
 use linux::sys::clock;
 use linux::sys::signals::EndSignals;
@@ -24,8 +22,6 @@ use model::store;
 use std::cell::Cell;
 
 const PHASES: [(&str, bool); 3] = [("idle-before", false), ("disturbed", true), ("idle-after", false)];
-/// Raw pages of the trace while it is being recorded.
-const TRACE_PAGES: &str = "trace-pages";
 
 /// Does what the plan says and writes the facts down.
 pub(crate) fn execute(
@@ -69,18 +65,13 @@ fn measure(
     let result = phases(&stage, output, session);
     stage.groups.remove(session)?;
     // An interrupted run keeps its trace; a failed one keeps what it can.
-    if let Some(recorder) = stage.recorder {
-        let record = recorder.finish(session, &output.dir);
-        match record {
-            Ok(record) => output.run.trace = Some(record),
-            Err(error) => {
-                let _ = std::fs::remove_dir_all(output.dir.join(TRACE_PAGES));
-                if result.is_ok() {
-                    return Err(error.into());
-                }
-                output.run.limits.push(format!("the trace is lost: {error}"));
-            }
+    if let Some(recorder) = stage.recorder
+        && let Err(error) = recording::finish(recorder, session, output)
+    {
+        if result.is_ok() {
+            return Err(error.into());
         }
+        output.run.limits.push(format!("the trace is lost: {error}"));
     }
     add_probe_cost(&mut output.run.observer, &output.run.probes);
     result
@@ -103,7 +94,7 @@ fn recorder(plan: &Plan, output: &mut RunOutput, session: &mut Session) -> anyho
         output.run.limits.push("no events were recorded because --trace off was given".to_owned());
         return Ok(None);
     }
-    match prepare_recorder(plan, output, session) {
+    match recording::prepare(session, output, &plan.events, &plan.place, plan.kprobes) {
         Ok(recorder) => Ok(Some(recorder)),
         Err(error) if plan.trace == TraceMode::Auto => {
             let why = format!("no events were recorded ({error}): what interrupted the CPU is not known");
@@ -112,33 +103,6 @@ fn recorder(plan: &Plan, output: &mut RunOutput, session: &mut Session) -> anyho
         }
         Err(error) => Err(error.into()),
     }
-}
-
-fn prepare_recorder(
-    plan: &Plan,
-    output: &mut RunOutput,
-    session: &mut Session,
-) -> Result<Recorder, linux::Error> {
-    let name = format!("stillcore-{}", std::process::id());
-    let tracefs = session.tracefs()?;
-    let calibration = Instance::path_of(&tracefs, &format!("{name}-cost"));
-    let target = calibration.display().to_string();
-    let event_ns = session.change(Transient::TraceInstance, &target, || {
-        cost::event_ns(calibration.clone(), &plan.place.housekeeping)
-    })?;
-    session.take_back(Transient::TraceInstance, &target)?;
-    output.run.observer.trace_event_ns = event_ns;
-    let scratch = output.dir.join(TRACE_PAGES);
-    std::fs::create_dir(&scratch).map_err(|source| linux::Error::os("create", scratch.display(), source))?;
-    let others = plan.place.machine.topology.online.minus(&plan.place.measured);
-    let place = recorder::Place {
-        name: &name,
-        measured: &plan.place.measured,
-        others: &others,
-        scratch: &scratch,
-        kprobes: plan.kprobes,
-    };
-    Recorder::prepare(session, &plan.events, &place).inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
 }
 
 /// What stays the same over all windows.

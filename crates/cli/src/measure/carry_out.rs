@@ -8,15 +8,15 @@ use crate::run::output::{self, RunOutput};
 use crate::run::place::{Asked, Place, default_out};
 use crate::run::progress::Teller;
 use crate::{conclude, failure};
-use analysis::shape::Analysis;
 use linux::measure::spec::ProbeSpec;
 use linux::session::Session;
 use linux::sys::clock::{self, ClockId};
 use linux::sys::sched;
 use linux::sys::signals::EndSignals;
 use linux::window::{self, Go, Order, Progress};
-use model::run::{Phase, Run};
+use model::run::Phase;
 use model::store;
+use report::Document;
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,10 +28,8 @@ const PHASE: &str = "measured";
 pub(crate) struct Outcome {
     /// The run directory.
     pub(crate) dir: PathBuf,
-    /// What it says of itself.
-    pub(crate) run: Run,
-    /// What the samples say.
-    pub(crate) analysis: Analysis,
+    /// What it says of itself, and what was concluded from that.
+    pub(crate) document: Document,
     /// The signal that ended it early.
     pub(crate) interrupted: Option<&'static str>,
 }
@@ -43,8 +41,12 @@ pub(crate) fn place(common: &Common, all_cpus: bool) -> anyhow::Result<Place> {
     Place::resolve(&asked)
 }
 
-/// A window whose course somebody watches.
-pub(crate) struct Watched<'a> {
+/// What comes after the window, in the same run; gives the signal that ended it.
+pub(crate) type After<'a> =
+    &'a mut dyn FnMut(&mut RunOutput, &mut Session) -> anyhow::Result<Option<&'static str>>;
+
+/// A window and what goes with it.
+pub(crate) struct Course<'a> {
     /// The measuring threads.
     pub(crate) probes: Vec<ProbeSpec>,
     /// The clock whose next full second the window starts at; none starts it at once.
@@ -53,6 +55,8 @@ pub(crate) struct Watched<'a> {
     pub(crate) endless: bool,
     /// Sees what is stored, some fifty times a second, and may end the window, which does not make the run partial.
     pub(crate) watch: &'a mut dyn FnMut(Progress<'_>) -> Go,
+    /// What comes behind it.
+    pub(crate) after: After<'a>,
 }
 
 /// Measures and concludes.
@@ -62,29 +66,52 @@ pub(crate) fn carry_out(
     probes: Vec<ProbeSpec>,
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
-    let watched = Watched { probes, align: None, endless: false, watch: &mut |_| Go::On };
-    carry_out_watched(place, common, watched, signals)
+    carry_out_and(place, common, probes, signals, &mut |_, _| Ok(None))
 }
 
-/// Measures under somebody's eyes and concludes.
-pub(crate) fn carry_out_watched(
+/// The same, with something after the window.
+pub(crate) fn carry_out_and(
     place: &Place,
     common: &Common,
-    watched: Watched<'_>,
+    probes: Vec<ProbeSpec>,
+    signals: &EndSignals,
+    after: After<'_>,
+) -> anyhow::Result<Outcome> {
+    let course = Course { probes, align: None, endless: false, watch: &mut |_| Go::On, after };
+    follow(place, common, course, signals)
+}
+
+/// Follows a course and concludes.
+pub(crate) fn follow(
+    place: &Place,
+    common: &Common,
+    course: Course<'_>,
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
     sched::pin(&place.housekeeping)?;
-    let dir = common.out.clone().unwrap_or_else(default_out);
     let mut session = Session::open(&place.program, &place.state)?;
+    run_around(place, common, |output| {
+        let endless = course.endless;
+        let ended = measure(place, common, course, output, signals, &mut session);
+        output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
+        ended.map(|signal| signal.filter(|_| !endless))
+    })
+}
+
+/// Makes a run directory of what `measure` writes into it, and concludes. `measure` gives the signal that ended it early.
+pub(crate) fn run_around(
+    place: &Place,
+    common: &Common,
+    measure: impl FnOnce(&mut RunOutput) -> anyhow::Result<Option<&'static str>>,
+) -> anyhow::Result<Outcome> {
+    let dir = common.out.clone().unwrap_or_else(default_out);
     let mut output = RunOutput::create(&dir, place)?;
-    let endless = watched.endless;
-    let ended = measure(place, common, watched, &mut output, signals, &mut session);
-    output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
+    let ended = measure(&mut output);
     let stopped = ended.as_ref().ok().copied().flatten();
     let reason = match (&ended, stopped) {
         (Err(error), _) => Some(failure::sentence(error)),
-        (Ok(_), Some(signal)) if !endless => Some(Interrupted(signal).to_string()),
-        (Ok(_), _) => None,
+        (Ok(_), Some(signal)) => Some(Interrupted(signal).to_string()),
+        (Ok(_), None) => None,
     };
     let whole = reason.is_none();
     output.close(reason)?;
@@ -96,14 +123,14 @@ pub(crate) fn carry_out_watched(
     if whole {
         output::mark_complete(&dir)?;
     }
-    Ok(Outcome { dir, run: document.run, analysis: document.analysis, interrupted: stopped })
+    Ok(Outcome { dir, document, interrupted: stopped })
 }
 
 /// The window; gives the signal that ended it.
 fn measure(
     place: &Place,
     common: &Common,
-    watched: Watched<'_>,
+    course: Course<'_>,
     output: &mut RunOutput,
     signals: &EndSignals,
     session: &mut Session,
@@ -111,7 +138,7 @@ fn measure(
     write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
     write_findings(place, &output.dir)?;
     output.run.observer = own_cost();
-    let Watched { probes, align, watch: told, .. } = watched;
+    let Course { probes, align, watch: told, after, .. } = course;
     let length = probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
     let teller = Teller::new(common.quiet);
     let step =
@@ -133,6 +160,9 @@ fn measure(
     output.run.limits.extend(measured.limits);
     let phase = Phase { name: PHASE.to_owned(), t0_ns, t1_ns: clock::now_ns(), disturbed: false };
     output.run.phases.push(phase);
+    if signal.get().is_none() {
+        signal.set(after(output, session)?);
+    }
     write_snapshot(place, &output.dir, store::MACHINE_AFTER)?;
     output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
     output.run.observer.drain_rss_kib = Some(clock::peak_rss_kib());

@@ -1,22 +1,19 @@
 //! `stillcore measure ipi`: how long one CPU takes to make a thread run on another.
 
 use super::Common;
-use super::carry_out::{Outcome, carry_out};
+use super::carry_out::carry_out;
 use super::schedule::{PolicyName, Schedule};
-use super::table::{ending, json, quantile, table, time};
+use super::table::{found, json};
 use crate::args::duration;
 use crate::run::place::{Asked, Place};
-use analysis::ipi::{METHODS, Way};
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use linux::measure::ipi::{IpiSpec, Method};
 use linux::measure::spec::{ProbeSpec, Task};
 use linux::sys::sched;
 use linux::sys::signals::EndSignals;
 use model::run::Run;
-use model::{Cpus, Error, samples_file};
+use model::{Cpus, Error};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::time::Duration;
 
 /// As `measure wakeup`, so that the two can be compared.
@@ -110,16 +107,16 @@ pub(crate) fn run(args: &IpiArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let place = place(args)?;
     let probes = probes(args, &place)?;
     let outcome = carry_out(&place, &args.common, probes, signals)?;
-    let ways = ways(&outcome)?;
+    let run = &outcome.document.run;
     if args.common.json {
         let mut value = json(&outcome, "stillcore.measure-ipi/1");
-        value["threads"] = serde_json::to_value(&outcome.run.probes)?;
-        value["pairs"] = serde_json::to_value(&ways)?;
-        let [sent, received, lost] = accounts(&outcome.run);
+        value["threads"] = serde_json::to_value(&run.probes)?;
+        value["pairs"] = serde_json::to_value(&outcome.document.analysis.ipi)?;
+        let [sent, received, lost] = accounts(run);
         value["accounts"] = serde_json::json!({ "sent": sent, "received": received, "lost": lost });
         println!("{value}");
     } else {
-        print!("{}", text(args, &outcome, &ways));
+        print!("{}", found(&outcome));
     }
     Ok(u8::from(outcome.interrupted.is_some()))
 }
@@ -207,88 +204,10 @@ fn turn_ns(senders: usize, methods: usize, count: u32, interval_ns: i64) -> i64 
     senders as i64 * (methods as i64 * one + SET_UP_NS) + SET_UP_NS
 }
 
-fn ways(outcome: &Outcome) -> anyhow::Result<Vec<Way>> {
-    let mut all = Vec::new();
-    for record in &outcome.run.probes {
-        let path = outcome.dir.join(&record.file);
-        let (_, samples) = samples_file::read(&path)?;
-        let columns = samples_file::read_columns(&path)?;
-        all.extend(analysis::ipi::ways(record, &samples, &columns).context("the run cannot be read back")?);
-    }
-    Ok(all)
-}
-
 /// Wake-ups sent, received, lost.
 fn accounts(run: &Run) -> [u64; 3] {
     let sum = |of: fn(&model::run::ProbeRecord) -> u64| run.probes.iter().map(of).sum();
     [sum(|probe| probe.released), sum(|probe| probe.samples), sum(|probe| probe.missed + probe.ring_lost)]
-}
-
-fn text(args: &IpiArgs, outcome: &Outcome, ways: &[Way]) -> String {
-    let policy = outcome.run.probes.first().map(|probe| &probe.policy_effective);
-    let policy = policy.map_or_else(String::new, |policy| format!("{} {}", policy.name, policy.priority));
-    let target = if args.target == Target::Busy { "busy" } else { "idle" };
-    let mut text = format!(
-        "wake-ups of one CPU by another: median (min); {policy}, {target} CPUs, one every {}\n",
-        report::format::ns(args.interval.as_nanos() as i64)
-    );
-    for method in METHODS {
-        let ours: Vec<&Way> = ways.iter().filter(|way| way.method == method).collect();
-        if !ours.is_empty() {
-            text += &matrix(method, &ours);
-        }
-    }
-    let worst = ways.iter().max_by_key(|way| way.bound_ns);
-    if let Some(way) = worst {
-        let _ = writeln!(
-            text,
-            "counters of two CPUs: {} apart at most, known to {} at worst (CPUs {} and {})",
-            time(ways.iter().map(|way| way.offset_ns.abs()).max()),
-            time(Some(way.bound_ns)),
-            way.from,
-            way.to
-        );
-    }
-    if ways.iter().any(|way| way.half_round_trip) {
-        text +=
-            "~: half of the round trip, because the counters' offset is known too vaguely for the one way\n";
-    }
-    let [sent, received, lost] = accounts(&outcome.run);
-    let asked = ways.iter().filter(|way| way.method != "spin").map(|way| way.figures.n).sum::<u64>();
-    let slept: u64 = ways.iter().map(|way| way.slept).sum();
-    let _ = writeln!(
-        text,
-        "sent {sent} = received {received} + lost {lost}; the target slept before {slept} of {asked}"
-    );
-    text + &ending(outcome)
-}
-
-/// Senders down, targets across; as a list where the table would be too wide for a page.
-fn matrix(method: &str, ways: &[&Way]) -> String {
-    const WIDEST: usize = 5;
-    let cell = |way: &Way| {
-        let mark = if way.half_round_trip { "~" } else { "" };
-        format!("{mark}{} ({})", time(quantile(&way.figures.quantiles, 0.5)), time(way.figures.min_ns))
-    };
-    let to: BTreeSet<u32> = ways.iter().map(|way| way.to).collect();
-    if to.len() > WIDEST {
-        let row = |way: &&Way| {
-            let figures = &way.figures;
-            let p99 = time(quantile(&figures.quantiles, 0.99));
-            vec![format!("{} > {}", way.from, way.to), cell(way), p99, time(figures.observed_max_ns)]
-        };
-        return table(&[method, "median (min)", "p99", "observed max"], ways.iter().map(row).collect());
-    }
-    let from: BTreeSet<u32> = ways.iter().map(|way| way.from).collect();
-    let row = |from: u32| {
-        let of = |to: &u32| ways.iter().find(|way| way.from == from && way.to == *to);
-        let cells = to.iter().map(|to| of(to).map_or_else(|| "-".to_owned(), |way| cell(way)));
-        std::iter::once(format!("from {from}")).chain(cells).collect()
-    };
-    let head: Vec<String> =
-        std::iter::once(method.to_owned()).chain(to.iter().map(|to| format!("to {to}"))).collect();
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    table(&head, from.into_iter().map(row).collect())
 }
 
 #[cfg(test)]

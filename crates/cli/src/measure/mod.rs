@@ -64,7 +64,7 @@ impl MeasureVerb {
             Self::Spin(args) => args.common.json,
             Self::Ipi(args) => args.common.json,
             Self::Overheads(args) => args.common.json,
-            Self::Clocks(args) => args.json,
+            Self::Clocks(args) => args.common.json,
             Self::Periodic(args) => args.common.json,
             Self::Taskset(args) => args.common.json,
         }

@@ -1,21 +1,23 @@
 //! `stillcore measure overheads`: what the kernel's own work costs, in the form schedulability analysis takes.
 
+mod traced;
+
 use super::Common;
-use super::carry_out::{Outcome, carry_out, place};
+use super::carry_out::{Outcome, carry_out_and, place};
 use super::schedule::{PolicyName, Schedule};
-use super::table::{ending, json, quantile, table, time};
+use super::table::{ending, json};
+use crate::args::TraceMode;
 use crate::run::place::Place;
-use analysis::overheads::{Accounting, Overheads, Take, accounting, overheads};
+use analysis::overheads::{Accounting, Take, accounting};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use linux::measure::overheads::OverheadsSpec;
 use linux::measure::spec::{ProbeSpec, Task};
 use linux::sys::signals::EndSignals;
-use model::{Cpus, Error, samples_file};
-use report::format;
+use model::{Cpus, Error};
 use serde_json::json;
-use std::fmt::Write;
 use std::time::Duration;
+use traced::Traced;
 
 /// Above most real-time threads, below what must not wait for a busy loop.
 const PRIORITY: u32 = 80;
@@ -47,6 +49,9 @@ pub(crate) struct OverheadsArgs {
     /// What stands for a distribution in the object for schedulability analysis.
     #[arg(long, default_value = "max", value_name = "WHAT")]
     pub(crate) take: TakeName,
+    /// Whether to record events afterwards, for the same terms by the kernel's own tracepoints.
+    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    pub(crate) trace: TraceMode,
     /// How threads are scheduled.
     #[command(flatten)]
     pub(crate) schedule: Schedule,
@@ -117,13 +122,13 @@ pub(crate) fn run(args: &OverheadsArgs, signals: &EndSignals) -> anyhow::Result<
             gaps_ns: GAPS_NS,
         }),
     };
-    let outcome = carry_out(&place, &args.common, vec![probe], signals)?;
-    let record = outcome.run.probes.first().context("the probe left no record")?;
-    let path = outcome.dir.join(&record.file);
-    let (_, samples) = samples_file::read(&path)?;
-    let columns = samples_file::read_columns(&path)?;
-    let told = overheads(record, &samples, &columns).context("the run cannot be read back")?;
-    let given = accounting(&told, args.take.take());
+    let order = Traced { mode: args.trace, cpu, partner, policy: probe.policy.clone() };
+    let outcome = carry_out_and(&place, &args.common, vec![probe], signals, &mut |output, session| {
+        traced::window(&order, &place, output, session, signals)
+    })?;
+    let record = outcome.document.run.probes.first().context("the probe left no record")?;
+    let told = outcome.document.analysis.overheads.first().context("the probe left no samples")?;
+    let given = accounting(told, args.take.take());
     if args.common.json {
         let mut value = json(&outcome, "stillcore.measure-overheads/1");
         value["threads"] = json!([record]);
@@ -131,11 +136,12 @@ pub(crate) fn run(args: &OverheadsArgs, signals: &EndSignals) -> anyhow::Result<
         value["partner"] = partner.into();
         value["tick_period_ns"] = told.tick_period_ns.into();
         value["terms"] = serde_json::to_value(&told.terms)?;
+        value["traced"] = serde_json::to_value(&told.traced)?;
         value["taken"] = args.take.words().into();
         value["overheads_ns"] = serde_json::to_value(&given)?;
         println!("{value}");
     } else {
-        print!("{}", text(args, &outcome, &told, &given));
+        print!("{}", text(args, &outcome, &given));
     }
     Ok(u8::from(outcome.interrupted.is_some()))
 }
@@ -151,41 +157,14 @@ fn partner(args: &OverheadsArgs, place: &Place, cpu: u32) -> Result<Option<u32>,
     Ok(Some(asked))
 }
 
-fn text(args: &OverheadsArgs, outcome: &Outcome, told: &Overheads, given: &Accounting) -> String {
-    let first = outcome.run.probes.first();
-    let mut text = first.map_or_else(String::new, |probe| {
-        format!(
-            "what the kernel's work costs on CPU {}; {} {}\n",
-            probe.cpu, probe.policy_effective.name, probe.policy_effective.priority
-        )
-    });
-    let rows = told.terms.iter().map(|term| {
-        let figures = &term.figures;
-        vec![
-            term.term.clone(),
-            if term.bytes > 0 { format::kib(term.bytes.div_ceil(1024)) } else { String::new() },
-            format::count(figures.n),
-            time(Some(term.subtracted_ns)),
-            time(figures.min_ns),
-            time(quantile(&figures.quantiles, 0.5)),
-            time(quantile(&figures.quantiles, 0.9)),
-            time(quantile(&figures.quantiles, 0.99)),
-            time(figures.observed_max_ns),
-        ]
-    });
-    let head = ["term", "bytes", "n", "subtracted", "min", "p50", "p90", "p99", "observed max"];
-    text += &table(&head, rows.collect());
-    match told.tick_period_ns {
-        Some(period) => drop(writeln!(text, "tick: gaps at a distance of {}", format::ns(period))),
-        None => text += "tick: no gaps at the distance of a tick\n",
-    }
+fn text(args: &OverheadsArgs, outcome: &Outcome, given: &Accounting) -> String {
     let given = serde_json::to_string(given).unwrap_or_default();
-    let _ = writeln!(
-        text,
-        "for schedulability analysis ({}, ns; null: not measured, or too few samples for this):\n{given}",
-        args.take.words()
-    );
-    text + &ending(outcome)
+    let found = report::measured(&outcome.document, report::TextOptions::default());
+    format!(
+        "{found}for schedulability analysis ({}, ns; null: not measured, or too few samples for this):\n{given}\n{}",
+        args.take.words(),
+        ending(outcome)
+    )
 }
 
 #[cfg(test)]

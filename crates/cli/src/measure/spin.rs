@@ -117,7 +117,7 @@ fn text(outcome: &Outcome) -> String {
             time(figures.observed_max_ns),
         ]
     });
-    let first = outcome.run.probes.first();
+    let first = outcome.document.run.probes.first();
     let mut text = first.map_or_else(String::new, |probe| {
         format!(
             "noise: gaps of a busy loop of {} and longer; {} {}, counter {}\n",

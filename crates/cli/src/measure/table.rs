@@ -40,12 +40,12 @@ pub(super) fn quantile(quantiles: &[analysis::shape::Quantile], p: f64) -> Optio
 
 /// Every probe record with the figures of its samples: both lists are in the order of the threads.
 pub(super) fn threads(outcome: &Outcome) -> impl Iterator<Item = (&ProbeRecord, &Distribution)> {
-    outcome.run.probes.iter().zip(&outcome.analysis.distributions)
+    outcome.document.run.probes.iter().zip(&outcome.document.analysis.distributions)
 }
 
 /// Losses, limits, what interrupted it, where it is.
 pub(super) fn ending(outcome: &Outcome) -> String {
-    let run = &outcome.run;
+    let run = &outcome.document.run;
     let mut text = String::new();
     let faults: u64 = run.probes.iter().flat_map(|probe| probe.faults).sum();
     let rss = run.probes.iter().map(|probe| probe.rss_kib).max().unwrap_or(0);
@@ -65,18 +65,24 @@ pub(super) fn ending(outcome: &Outcome) -> String {
     text
 }
 
+/// What a measurement found, by the report's own tables, and the ending.
+pub(super) fn found(outcome: &Outcome) -> String {
+    report::measured(&outcome.document, report::TextOptions::default()) + &ending(outcome)
+}
+
 /// The JSON object that every verb gives.
 pub(super) fn json(outcome: &Outcome, schema: &str) -> Value {
     let threads: Vec<_> =
         threads(outcome).map(|(record, figures)| json!({ "record": record, "figures": figures })).collect();
+    let run = &outcome.document.run;
     json!({
         "schema": schema,
         "run": outcome.dir,
-        "complete": outcome.run.complete,
+        "complete": run.complete,
         "interrupted": outcome.interrupted,
         "threads": threads,
-        "losses": outcome.run.losses,
-        "observer": outcome.run.observer,
-        "limits": outcome.run.limits,
+        "losses": run.losses,
+        "observer": run.observer,
+        "limits": run.limits,
     })
 }

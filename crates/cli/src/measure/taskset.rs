@@ -6,21 +6,18 @@
 mod set;
 
 use super::Common;
-use super::carry_out::{Outcome, carry_out, place};
-use super::table::{ending, json, table, time};
+use super::carry_out::{carry_out, place};
+use super::table::{found, json};
 use crate::args::duration;
 use crate::run::place::Place;
-use analysis::taskset::{Asked, Job, Spread, TaskFigures, figures};
+use analysis::taskset::MeasuredTask;
 use clap::{Args, ValueEnum};
 use linux::measure::spec::{Burn, ProbeSpec, Task, TasksetSpec};
 use linux::sys::signals::EndSignals;
-use model::run::ProbeRecord;
 use model::sample::Policy;
-use model::{Cpus, Error, samples_file, store};
-use report::format;
+use model::{Cpus, Error, store};
 use serde_json::{Value, json};
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// File of the run directory with the set and its figures.
@@ -75,11 +72,9 @@ pub(crate) fn run(args: &TasksetArgs, signals: &EndSignals) -> anyhow::Result<u8
     let place = one_cpu(args, &tasks)?;
     let probes = tasks.iter().zip(0..).map(|(task, thread)| spec(args, &place, task, thread)).collect();
     let outcome = carry_out(&place, &args.common, probes, signals)?;
-    let rows = outcome.run.probes.iter().zip(&tasks).zip(&bounds);
-    let rows = rows.map(|((record, task), &bound)| measured(&outcome.dir, record, task.clone(), bound));
-    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let measured = &outcome.document.analysis.taskset;
     let mut answer = json(&outcome, "stillcore.measure-taskset/1");
-    answer["tasks"] = rows.iter().map(Row::json).collect();
+    answer["tasks"] = measured.iter().zip(&bounds).map(|(one, bound)| row(one, *bound)).collect();
     answer["burn"] = if args.burn == BurnName::Slots { "slots" } else { "cputime" }.into();
     answer["utilization"] = set::utilization(&tasks).into();
     answer["schedulable"] = bounds.iter().all(Option::is_some).into();
@@ -87,9 +82,9 @@ pub(crate) fn run(args: &TasksetArgs, signals: &EndSignals) -> anyhow::Result<u8
     if args.common.json {
         println!("{answer}");
     } else {
-        print!("{}", text(args, &outcome, &rows));
+        print!("{}", found(&outcome));
     }
-    let too_late = rows.iter().any(|row| row.figures.late + row.figures.missed > 0);
+    let too_late = measured.iter().any(|one| one.figures.late + one.figures.missed > 0);
     Ok(if outcome.interrupted.is_some() { 1 } else { 2 * u8::from(too_late) })
 }
 
@@ -149,6 +144,8 @@ fn spec(args: &TasksetArgs, place: &Place, task: &set::Task, thread: u32) -> Pro
         timer_slack_ns: TIMER_SLACK_NS,
         duration_ns: args.duration.as_nanos() as i64,
         task: Task::Taskset(TasksetSpec {
+            name: task.name.clone(),
+            deadline_ns: task.deadline_ns as i64,
             period_ns: task.period_ns as i64,
             offset_ns: task.offset_ns as i64,
             cost_ns: task.cost_ns as i64,
@@ -157,110 +154,23 @@ fn spec(args: &TasksetArgs, place: &Place, task: &set::Task, thread: u32) -> Pro
     }
 }
 
-/// A task, what theory says of it, and what was measured.
-struct Row {
-    task: set::Task,
-    bound_ns: Option<u64>,
-    released: u64,
-    served: u64,
-    ring_lost: u64,
-    figures: TaskFigures,
-}
-
-fn measured(dir: &Path, record: &ProbeRecord, task: set::Task, bound_ns: Option<u64>) -> Result<Row, Error> {
-    let path = dir.join(&record.file);
-    let (_, samples) = samples_file::read(&path)?;
-    let columns = samples_file::read_columns(&path)?;
-    let column =
-        |name: &str| columns.iter().find(|(own, _)| own == name).map_or(&[][..], |(_, values)| values);
-    let (starts, ends) = (column("start_ns"), column("end_ns"));
-    let rest = column("cpu_ns").iter().zip(column("preemptions"));
-    let jobs: Vec<Job> = starts
-        .iter()
-        .zip(ends)
-        .zip(rest)
-        .map(|((&start_ns, &end_ns), (&cpu_ns, &preemptions))| Job { start_ns, end_ns, cpu_ns, preemptions })
-        .collect();
-    let asked = Asked {
-        period_ns: task.period_ns as i64,
-        deadline_ns: task.deadline_ns as i64,
-        cost_ns: task.cost_ns as i64,
-    };
-    let figures = figures(&samples, &jobs, asked, record.missed);
-    let (served, ring_lost) = (record.samples, record.ring_lost);
-    Ok(Row { task, bound_ns, released: record.released, served, ring_lost, figures })
-}
-
-impl Row {
-    fn json(&self) -> Value {
-        json!({
-            "task": self.task,
-            "calculated_response_ns": self.bound_ns,
-            "released": self.released,
-            "served": self.served,
-            "missed": self.figures.missed,
-            "ring_lost": self.ring_lost,
-            "figures": self.figures,
-        })
-    }
-}
-
-fn text(args: &TasksetArgs, outcome: &Outcome, rows: &[Row]) -> String {
-    let how = match args.burn {
-        BurnName::Cputime => "CPU time".to_owned(),
-        BurnName::Slots => format!("slots of {} of wall-clock time", format::ns(args.slot.as_nanos() as i64)),
-    };
-    let policy = outcome.run.probes.first().map_or("", |probe| &probe.policy_effective.name);
-    let mut text = format!(
-        "task set on CPU {}, {policy}, burning {how}, {:?}\n\nresponse from the release, beside the calculated R\n",
-        outcome.run.measured_cpus, args.duration
-    );
-    let head =
-        ["task", "prio", "T", "C", "R", "mean", "min", "observed max", "jobs", "late", "missed", "preempted"];
-    let ours = rows.iter().map(|Row { task, bound_ns, figures, .. }| {
-        vec![
-            task.name.clone(),
-            task.priority.to_string(),
-            time(Some(task.period_ns as i64)),
-            time(Some(task.cost_ns as i64)),
-            bound_ns.map_or_else(|| "> D".to_owned(), |ns| format::ns(ns as i64)),
-            mean(&figures.response),
-            time(figures.response.min_ns),
-            time(figures.response.observed_max_ns),
-            format::count(figures.jobs),
-            format::count(figures.late),
-            format::count(figures.missed),
-            format::count(figures.preemptions),
-        ]
-    });
-    text += &table(&head, ours.collect());
-    text += "\nfrom start to start and from start to end, as in IEEE Access 8 (2020), Table 7\n";
-    let head =
-        ["task", "P mean", "P max", "P min", "P sd", "R mean", "R max", "R min", "R sd", "J mean", "J max"];
-    let theirs = rows.iter().map(|Row { task, figures: told, .. }| {
-        let mut row = vec![task.name.clone()];
-        for spread in [&told.period, &told.response_from_start] {
-            row.extend([mean(spread), time(spread.observed_max_ns), time(spread.min_ns), sd(spread)]);
-        }
-        row.extend([mean(&told.jitter), time(told.jitter.observed_max_ns)]);
-        row
-    });
-    text += &table(&head, theirs.collect());
-    let short: u64 = rows.iter().map(|row| row.figures.under_executed).sum();
-    if args.burn == BurnName::Slots && short > 0 {
-        let _ = writeln!(
-            text,
-            "{short} jobs used less CPU time than their C: what preempted them ran inside their slots"
-        );
-    }
-    text + "\nlate: ended behind the deadline; missed: never served; the first job of each task is left out\n"
-        + &ending(outcome)
-}
-
-fn mean(spread: &Spread) -> String {
-    if spread.n == 0 { "-".to_owned() } else { format::ns_f(spread.mean_ns) }
-}
-
-fn sd(spread: &Spread) -> String {
-    if spread.n < 2 { "-".to_owned() } else { format::ns_f(spread.sd_ns) }
+/// The keys of one task in `--json` and `taskset.json`.
+fn row(one: &MeasuredTask, bound_ns: Option<u64>) -> Value {
+    let asked = &one.task;
+    json!({
+        "task": {
+            "name": asked.name,
+            "period_ns": one.period_ns,
+            "deadline_ns": asked.deadline_ns,
+            "cost_ns": asked.cost_ns,
+            "offset_ns": asked.offset_ns,
+            "priority": one.priority,
+        },
+        "calculated_response_ns": bound_ns,
+        "released": one.released,
+        "served": one.served,
+        "missed": one.figures.missed,
+        "ring_lost": one.ring_lost,
+        "figures": one.figures,
+    })
 }

@@ -195,7 +195,7 @@ fn check(args: &WakeupArgs) -> Result<(), Error> {
 fn over(outcome: &Outcome, threshold: Option<Duration>) -> Option<u64> {
     let threshold = i64::try_from(threshold?.as_nanos()).ok()?;
     let dir = &outcome.dir;
-    let files = outcome.run.probes.iter().filter_map(|probe| {
+    let files = outcome.document.run.probes.iter().filter_map(|probe| {
         let (_, samples) = model::samples_file::read(&dir.join(&probe.file)).ok()?;
         Some(samples.iter().filter(|sample| sample.counts() && sample.value_ns >= threshold).count() as u64)
     });
@@ -218,7 +218,7 @@ fn text(args: &WakeupArgs, outcome: &Outcome, over: Option<u64>) -> String {
             time(quantile(&figures.corrected_quantiles, 0.999)),
         ]
     });
-    let policy = outcome.run.probes.first().map(|probe| &probe.policy_effective);
+    let policy = outcome.document.run.probes.first().map(|probe| &probe.policy_effective);
     let by_kernel = policy.is_some_and(|policy| policy.reservation.is_some());
     let policy = policy.map_or_else(String::new, |policy| match policy.reservation {
         Some(one) => format!("{} {}", policy.name, format::ns(one.runtime_ns as i64)),

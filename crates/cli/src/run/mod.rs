@@ -5,3 +5,4 @@ pub(crate) mod interrupted;
 pub(crate) mod output;
 pub(crate) mod place;
 pub(crate) mod progress;
+pub(crate) mod recording;

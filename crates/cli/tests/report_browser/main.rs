@@ -10,6 +10,7 @@
 mod page;
 mod webdriver;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,10 +25,10 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
 }
 
-/// The report of the stored run, made by the command that users call, from a copy: the command writes into its run.
-fn report(folder: &Path) -> PathBuf {
+/// The report of a stored run, made by the command that users call, from a copy: the command writes into its run.
+fn report(folder: &Path, stored: &str) -> PathBuf {
     let run = folder.join("run");
-    copy(&root().join("fixtures/runs/small"), &run);
+    copy(&root().join("fixtures/runs").join(stored), &run);
     let file = folder.join("report.html");
     let mut command = Command::new(env!("CARGO_BIN_EXE_stillcore"));
     let made = command.arg("report").arg(&run).arg("--html").arg(&file).output().unwrap();
@@ -54,18 +55,22 @@ fn copy(from: &Path, to: &Path) {
 fn look(file: &Path, scripts: bool, picture_name: &str) -> Page {
     let browser = Browser::start(scripts, WIDTH, HEIGHT);
     let page = Page::read(&browser, file);
+    store(&browser, picture_name);
+    page
+}
+
+fn store(browser: &Browser, picture_name: &str) {
     let folder = root().join("target/report-screens");
     fs::create_dir_all(&folder).unwrap();
-    let png = picture(&browser);
+    let png = picture(browser);
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"), "not a picture");
     fs::write(folder.join(picture_name), png).unwrap();
-    page
 }
 
 #[test]
 fn the_report_reads_well_with_scripts_and_without() {
     let folder = tempfile::tempdir().unwrap();
-    let file = report(folder.path());
+    let file = report(folder.path(), "small");
     let with = look(&file, true, "report-scripts-on.png");
     assert_eq!(with.complaints(), [] as [&str; 0]);
     let without = look(&file, false, "report-scripts-off.png");
@@ -75,6 +80,40 @@ fn the_report_reads_well_with_scripts_and_without() {
     assert_eq!(with.headings, without.headings, "scripts add or remove a heading");
     assert_eq!(with.charts.len(), without.charts.len(), "scripts add or remove a chart");
     assert_eq!(with.sections.len(), without.sections.len(), "scripts add or remove a section");
+}
+
+/// The runs of `stillcore measure` that are stored.
+const MEASURED: [&str; 5] = ["ipi", "overheads", "periodic", "taskset", "clocks"];
+
+#[test]
+fn the_report_of_each_measurement_reads_well_on_a_desk_and_in_a_hand() {
+    let folders = MEASURED.map(|verb| (verb, tempfile::tempdir().unwrap()));
+    let files =
+        folders.iter().map(|(verb, folder)| (*verb, report(folder.path(), &format!("measure/{verb}"))));
+    let files: Vec<_> = files.collect();
+    let mut seen: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+    for scripts in [true, false] {
+        let browser = Browser::start(scripts, WIDTH, HEIGHT);
+        for (verb, file) in &files {
+            assert!(fs::metadata(file).unwrap().len() < 500_000, "{verb} is too large");
+            // Each width and each scheme, with scripts and without, in half of the combinations.
+            for (width, dark) in [(WIDTH, !scripts), (400, scripts)] {
+                let name = format!("{verb} {width} {}", if dark { "dark" } else { "light" });
+                browser.emulate(width, HEIGHT, dark);
+                let page = Page::read(&browser, file);
+                store(&browser, &format!("measure-{}.png", name.replace(' ', "-")));
+                assert_eq!(page.complaints(), [] as [&str; 0], "{name}");
+                assert!((page.widths.1 - f64::from(width)).abs() < 30.0, "{name}: {:?}", page.widths);
+                seen.entry(verb).or_default().push((page.headings, page.charts.len(), page.sections.len()));
+            }
+        }
+    }
+    for (verb, pages) in seen {
+        assert!(
+            pages.windows(2).all(|two| two[0] == two[1]),
+            "{verb} differs by scripts or width: {pages:?}"
+        );
+    }
 }
 
 /// A page that has all a report needs; `more` goes into its section.

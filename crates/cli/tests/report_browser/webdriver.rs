@@ -72,6 +72,15 @@ impl Browser {
         }}})
     }
 
+    /// Shows pages as on a screen of this size, light or dark: a window has a least width, a screen has none.
+    pub(crate) fn emulate(&self, width: u32, height: u32, dark: bool) {
+        let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
+        self.devtools("Emulation.setDeviceMetricsOverride", &screen);
+        let scheme = if dark { "dark" } else { "light" };
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        self.devtools("Emulation.setEmulatedMedia", &features);
+    }
+
     /// Opens a file and waits until it is loaded.
     pub(crate) fn open(&self, file: &Path) {
         let url = format!("file://{}", file.canonicalize().unwrap().display());

@@ -5,9 +5,12 @@
 
 pub(crate) mod guest;
 
+use model::{Sample, samples_file};
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A scratch place with a state directory for the journal.
 pub(crate) struct Place {
@@ -108,6 +111,94 @@ pub(crate) fn assert_refused(output: &Output, expected: &[&str]) {
     }
 }
 
-pub(crate) fn read_json(path: &Path) -> serde_json::Value {
+pub(crate) fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// `stillcore measure VERB --json` with the state directory and run directory in this place.
+pub(crate) fn measure(place: &Place, verb: &str, arguments: &[&str]) -> Command {
+    ordered(place, &["measure", verb, "--json"], arguments)
+}
+
+/// The same without `--json`.
+pub(crate) fn measure_in_words(place: &Place, verb: &str, arguments: &[&str]) -> Command {
+    ordered(place, &["measure", verb], arguments)
+}
+
+/// Arguments come last, so that a caller may add the value of the last.
+fn ordered(place: &Place, verb: &[&str], arguments: &[&str]) -> Command {
+    let mut command = stillcore(verb);
+    command
+        .arg("--quiet")
+        .arg("--state")
+        .arg(place.state())
+        .arg("--out")
+        .arg(place.path("run"))
+        .args(arguments);
+    command
+}
+
+/// The object that a command prints, which has to end with this code.
+pub(crate) fn answer(command: &mut Command, code: i32) -> Value {
+    told(&command.output().unwrap(), code)
+}
+
+/// The object in the output of a command that has ended with this code.
+pub(crate) fn told(output: &Output, code: i32) -> Value {
+    assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A run in the background whose output is wanted at its end.
+pub(crate) fn start(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Served, missed and lost releases are those asked for, in every record, and the file has as many rows as the record says.
+pub(crate) fn releases_balance(run: &Path, record: &Value) -> Vec<Sample> {
+    let number = |name: &str| record[name].as_u64().unwrap();
+    assert_eq!(number("released"), number("samples") + number("missed") + number("ring_lost"), "{record}");
+    let (_, samples) = samples_file::read(&run.join(record["file"].as_str().unwrap())).unwrap();
+    assert_eq!(samples.len() as u64, number("samples"));
+    let told: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
+    assert!(told <= number("missed"), "those behind the last sample are in no sample: {record}");
+    samples
+}
+
+/// Waits until there is something; how long that takes is no matter of the test.
+pub(crate) fn eventually<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    loop {
+        assert!(Instant::now() < give_up, "never: {what}");
+        if let Some(found) = there() {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits until the window of a run has opened: its samples file is made when the start has been set, 30 ms ahead.
+pub(crate) fn window_open(place: &Place) {
+    eventually("samples", || {
+        let mut files = fs::read_dir(place.path("run").join(model::store::SAMPLES)).ok()?;
+        files.find_map(Result::ok).map(|_| ())
+    });
+    std::thread::sleep(Duration::from_millis(100));
+}
+
+/// The measuring process of a run.
+pub(crate) fn probe_of(parent: u32) -> u32 {
+    eventually("a measuring process", || {
+        let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
+        let is_probe = |pid: &u32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains("\0probe\0")
+        };
+        children.split_whitespace().filter_map(|word| word.parse().ok()).find(|pid| is_probe(pid))
+    })
+}
+
+/// Sends a signal by its name.
+pub(crate) fn signal(pid: u32, name: &str) {
+    assert!(Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
 }

@@ -9,8 +9,10 @@ use crate::sys::clock::{self, ClockId};
 use crate::sys::counter::{self, Counter, batch_minimum_ns};
 use crate::sys::sched;
 use crate::sys::schedclock::{Conversion, SchedClock};
-use model::Cpus;
-use model::clocks::{CoreOffset, Cost, NtpState, Pair, Series};
+use model::clocks::{CoreOffset, Cost, NtpState, Pair, SCHEDULER, Series};
+use model::sample::SampleMeta;
+use model::samples_file::SampleWriter;
+use model::{Cpus, Sample};
 use std::io;
 use std::path::Path;
 
@@ -89,8 +91,27 @@ pub fn read(duration_ns: i64, step_ns: i64, mut go_on: impl FnMut() -> bool) -> 
     Reading { series, conversion, scheduler_unread, costs, ntp }
 }
 
-/// The name of the scheduler's clock in what is read.
-pub const SCHEDULER: &str = "scheduler";
+/// The columns of a samples file of clocks besides the common ones: which clock, by its place in the run's list, what it said (ns, or ticks
+/// of a counter), and by how much the pair may be off.
+pub const COLUMNS: [&str; 3] = ["clock", "value", "error_ns"];
+
+/// Writes every pair: `t_ns` CLOCK_MONOTONIC, `value_ns` the clock minus that, or 0 for a counter, which counts ticks. Gives the number of
+/// rows.
+pub fn store(reading: &Reading, path: &Path, meta: &SampleMeta) -> Result<u64, model::Error> {
+    let columns = COLUMNS.map(str::to_owned);
+    let mut writer = SampleWriter::with_columns(path, &columns)?;
+    let mut seq = 0;
+    for (code, series) in reading.series.iter().enumerate() {
+        let ticks = series.clock == Counter::Cpu.name();
+        for pair in &series.pairs {
+            let value_ns = if ticks { 0 } else { pair.value.wrapping_sub(pair.mono_ns) };
+            let sample = Sample { t_ns: pair.mono_ns, value_ns, seq, ..Sample::default() };
+            writer.push_with(sample, &[code as i64, pair.value, pair.error_ns])?;
+            seq += 1;
+        }
+    }
+    writer.finish(meta)
+}
 
 fn pair(reader: &Reader) -> Option<Pair> {
     let brackets = (0..TRIES).filter_map(|_| {

@@ -6,13 +6,13 @@ use super::drain_deadline::DeadlineDrain;
 use super::live::Live;
 use super::periodic::{self, PeriodicDrain};
 use super::ring::{BYTES, Ring, State};
-use super::spec::{ProbeReport, ProbeSpec, Task};
+use super::spec::{Burn, ProbeReport, ProbeSpec, Task, Wake};
 use super::taskset::{self, TasksetDrain};
 use super::{ipi, overheads};
 use crate::error::Error;
 use crate::sys::clock::ClockId;
 use crate::sys::{memory, spawn};
-use model::run::ProbeRecord;
+use model::run::{ProbeRecord, TaskRecord, WakeUpsRecord};
 use model::sample::{ProbeKind, SampleMeta};
 use model::samples_file::SampleWriter;
 use model::store;
@@ -200,7 +200,11 @@ impl ProbeDrain {
                 writer.push(sample)
             })?;
         }
-        let postponed = if let Converter::Deadline(drain) = converter { drain.postponed } else { 0 };
+        let postponed = match converter {
+            Converter::Deadline(drain) => drain.postponed,
+            Converter::Periodic(drain) => drain.postponed,
+            _ => 0,
+        };
         let ring_lost = self.handle.ring.lost();
         let meta = meta(&self.handle.spec, &report, phase);
         let samples = self.writer.finish(&meta)?;
@@ -208,9 +212,10 @@ impl ProbeDrain {
             Converter::Wakeup(drain) => (drain.tally, Vec::new()),
             Converter::Deadline(drain) => (drain.tally, Vec::new()),
             Converter::Noise(drain) => (drain.tally, drain.slices),
-            Converter::Batch(_) | Converter::Periodic(_) | Converter::Taskset(_) => {
-                (Tally::default(), Vec::new())
+            Converter::Periodic(drain) => {
+                (Tally { clock_error_ns: drain.error_ns, ..Tally::default() }, Vec::new())
             }
+            Converter::Batch(_) | Converter::Taskset(_) => (Tally::default(), Vec::new()),
         };
         let record = record(&self.handle.spec, &meta, &report, self.file, samples, ring_lost, tally, slices);
         Ok((record, limits(&meta, &report, postponed)))
@@ -232,7 +237,12 @@ fn meta(spec: &ProbeSpec, report: &ProbeReport, phase: &str) -> SampleMeta {
         Task::Periodic(task) => (Some(task.period_ns as u64), ClockId::Monotonic),
         Task::Taskset(task) => (Some(task.period_ns as u64), ClockId::Monotonic),
     };
-    let by_kernel = spec.kind() == ProbeKind::Wakeup && report.policy_effective.reservation.is_some();
+    let yields = match &spec.task {
+        Task::Wakeup(_) => true,
+        Task::Periodic(task) => task.wake == Wake::Scheduler,
+        _ => false,
+    };
+    let by_kernel = yields && report.policy_effective.reservation.is_some();
     SampleMeta {
         probe: spec.kind(),
         cpu: spec.cpu(),
@@ -290,10 +300,36 @@ fn record(
         switches: report.switches,
         cpu_time_ns: report.cpu_time_ns,
         rss_kib: report.rss_kib,
-        clock_error_ns: (meta.probe == ProbeKind::Noise || meta.clock == SCHEDULER_CLOCK)
-            .then_some(tally.clock_error_ns),
+        clock_error_ns: (meta.probe == ProbeKind::Noise
+            || meta.clock == SCHEDULER_CLOCK && report.deadline_unread.is_none())
+        .then_some(tally.clock_error_ns),
         jobs: report.jobs.clone(),
+        task: task_of(&spec.task),
+        wake_ups: wake_ups_of(&spec.task),
+        clocks: None,
     }
+}
+
+/// Which task of a set it was.
+fn task_of(task: &Task) -> Option<TaskRecord> {
+    let Task::Taskset(task) = task else { return None };
+    let slot_ns = match task.burn {
+        Burn::Slots { slot_ns } => Some(slot_ns as u64),
+        Burn::CpuTime => None,
+    };
+    Some(TaskRecord {
+        name: task.name.clone(),
+        deadline_ns: task.deadline_ns as u64,
+        cost_ns: task.cost_ns as u64,
+        offset_ns: task.offset_ns as u64,
+        slot_ns,
+    })
+}
+
+/// How it was woken from other CPUs.
+fn wake_ups_of(task: &Task) -> Option<WakeUpsRecord> {
+    let Task::Ipi(task) = task else { return None };
+    Some(WakeUpsRecord { interval_ns: task.interval_ns as u64, busy: task.busy })
 }
 
 /// Name of the clock that the kernel releases SCHED_DEADLINE jobs in.

@@ -37,11 +37,11 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     let releases = sched::effective()?.reservation.map(Releases::open);
     memory::prefault_stack();
     rehearse(&mut ring, spec, dial, releases.as_ref())?;
-    kit.iter_mut().for_each(|kit| kit.rehearse(&mut ring));
+    kit.iter_mut().for_each(|kit| kit.rehearse(&mut ring, releases.as_ref()));
     let mut report = ProbeReport {
         pid: rustix::process::getpid().as_raw_nonzero().get(),
         tid: sched::tid(),
-        counter: dial.map_or(Counter::Monotonic, |dial| dial.counter),
+        counter: counter(spec, dial),
         policy_effective: sched::effective()?,
         policy_refused,
         deadline_unread: releases.as_ref().and_then(|one| one.unread().map(str::to_owned)),
@@ -63,7 +63,7 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     let (faults, switches) = clock::thread_usage()?;
     let cpu_time = clock::thread_cpu_ns();
     report.result = match &mut kit {
-        Some(kit) => kit.run(&mut ring, report.t0_ns, spec.duration_ns),
+        Some(kit) => kit.run(&mut ring, report.t0_ns, spec.duration_ns, releases.as_ref()),
         None => measure(&mut ring, spec, dial, releases.as_ref(), report.t0_ns),
     };
     let batch = batch::run(&mut ring, spec, report.t0_ns)?;
@@ -85,6 +85,15 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     report.cpu_time_ns = (cpu_time_after - cpu_time) as u64;
     report.rss_kib = clock::peak_rss_kib();
     Ok(report)
+}
+
+/// What the values are read from.
+fn counter(spec: &ProbeSpec, dial: Option<Dial>) -> Counter {
+    match &spec.task {
+        Task::Noise(_) => dial.map_or(Counter::Monotonic, |dial| dial.counter),
+        Task::Ipi(_) | Task::Overheads(_) => Counter::choose(),
+        Task::Wakeup(_) | Task::Taskset(_) | Task::Periodic(_) => Counter::Monotonic,
+    }
 }
 
 /// Runs the probe's loop; the noise loop is the one with a dial, and under SCHED_DEADLINE the kernel releases the jobs.

@@ -145,8 +145,12 @@ impl ReadFrom {
 /// One task of a task set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TasksetSpec {
+    /// Its name.
+    pub name: String,
     /// Distance of releases, ns.
     pub period_ns: i64,
+    /// Relative deadline, ns.
+    pub deadline_ns: i64,
     /// First release after the window's start, ns.
     pub offset_ns: i64,
     /// Execution time of a job, ns.

@@ -213,7 +213,8 @@ mod tests {
         let (mut ring, mut other) = (Ring::map(&file).unwrap(), Ring::map(&file).unwrap());
         for burn in [Burn::CpuTime, Burn::Slots { slot_ns: MS / 2 }] {
             // Longer than its period: every other release at least goes unserved.
-            let spec = TasksetSpec { period_ns: MS, offset_ns: 0, cost_ns: 5 * MS / 2, burn };
+            let (name, cost_ns) = (String::new(), 5 * MS / 2);
+            let spec = TasksetSpec { name, period_ns: MS, deadline_ns: MS, offset_ns: 0, cost_ns, burn };
             let start = clock::now_ns();
             let result = run(&mut ring, &spec, start, 20 * MS);
             assert_eq!(result.released, 20);

@@ -42,12 +42,33 @@ impl Releases {
         self.reader.as_ref().err().map(String::as_str)
     }
 
-    /// The release of the job that is running, CLOCK_MONOTONIC ns, and how far it may be off.
-    #[inline]
-    fn current(&self) -> Option<(i64, i64)> {
-        let (deadline, error) = self.reader.as_ref().ok()?.read()?;
-        Some((deadline - self.reservation.deadline_ns as i64, error))
+    /// Distance of releases, ns.
+    pub(super) fn period_ns(&self) -> i64 {
+        self.reservation.period_ns as i64
     }
+
+    /// The release of the job that is running and began at `began_ns`; without a reading, when it began.
+    #[inline]
+    pub(super) fn of_job(&self, began_ns: i64) -> Release {
+        let read = self.reader.as_ref().ok().and_then(DeadlineReader::read);
+        let Some((deadline, error_ns)) = read else {
+            return Release { ns: began_ns, error_ns: 0, postponed: false };
+        };
+        let ns = deadline - self.reservation.deadline_ns as i64;
+        let postponed = postponed(ns - began_ns - error_ns, self.period_ns());
+        Release { ns: ns - postponed, error_ns, postponed: postponed > 0 }
+    }
+}
+
+/// A release of the kernel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Release {
+    /// When, CLOCK_MONOTONIC ns.
+    pub(super) ns: i64,
+    /// How far that may be off, ns.
+    pub(super) error_ns: i64,
+    /// Whether the job had run out of its reserved runtime, so that the kernel had postponed its deadline.
+    pub(super) postponed: bool,
 }
 
 /// Serves the releases of a window until its end or until told to stop.
@@ -58,9 +79,9 @@ pub fn run(
     start_ns: i64,
     duration_ns: i64,
 ) -> LoopResult {
-    let (end, period) = (start_ns + duration_ns, releases.reservation.period_ns as i64);
+    let end = start_ns + duration_ns;
     clock::sleep_until(start_ns + spec.offset_ns);
-    let mut count = Count { period, limit: spec.loops, last: None, released: 0 };
+    let mut count = Count::new(releases.period_ns(), spec.loops);
     let mut jobs: u64 = 0;
     if releases.reader.is_err() {
         sched::yield_now();
@@ -69,16 +90,15 @@ pub fn run(
     while count.goes_on() && !ring.stopped() {
         sched::yield_now();
         let now = clock::now_ns();
-        let (release, error) = releases.current().unwrap_or((now, 0));
-        let postponed = postponed(release - now - error, period);
-        let (release, told) = (release - postponed, if postponed > 0 { POSTPONED } else { RELEASE });
-        if release >= end {
+        let release = releases.of_job(now);
+        let told = if release.postponed { POSTPONED } else { RELEASE };
+        if release.ns >= end {
             count.passed(end);
             break;
         }
-        let number = count.served(release);
+        let number = count.served(release.ns);
         let kind = if jobs < u64::from(spec.warm_up) { WARM_UP } else { SERVED };
-        let job = [(release as u64, error as u64, told), (now as u64, number, kind)];
+        let job = [(release.ns as u64, release.error_ns as u64, told), (now as u64, number, kind)];
         ring.push_all(if releases.reader.is_ok() { &job } else { &job[1..] });
         jobs += 1;
         if now >= end {
@@ -97,21 +117,27 @@ fn postponed(early: i64, period: i64) -> i64 {
 }
 
 /// Numbers releases, those that nobody served included.
-struct Count {
+pub(super) struct Count {
     period: i64,
     /// Releases asked for; 0 for as many as there are.
     limit: u64,
     last: Option<i64>,
-    released: u64,
+    /// Releases so far.
+    pub(super) released: u64,
 }
 
 impl Count {
+    /// For releases a period apart.
+    pub(super) fn new(period: i64, limit: u64) -> Self {
+        Self { period, limit, last: None, released: 0 }
+    }
+
     fn goes_on(&self) -> bool {
         self.limit == 0 || self.released < self.limit
     }
 
     /// The number of a release that is served. One nearer than half a period to the last is one of a new row: the kernel gave up the old.
-    fn served(&mut self, release: i64) -> u64 {
+    pub(super) fn served(&mut self, release: i64) -> u64 {
         let steps = self.last.map_or(1, |last| periods(release - last, self.period).max(1));
         self.last = Some(release);
         self.released += steps;
@@ -119,7 +145,7 @@ impl Count {
     }
 
     /// Counts those that lie before the end and were not served.
-    fn passed(&mut self, end: i64) {
+    pub(super) fn passed(&mut self, end: i64) {
         if let Some(last) = self.last {
             self.released += ((end - last - 1).max(0) / self.period) as u64;
         }
@@ -137,7 +163,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn count(period: i64) -> Count {
-        Count { period, limit: 0, last: None, released: 0 }
+        Count::new(period, 0)
     }
 
     #[test]

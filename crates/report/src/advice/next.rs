@@ -55,6 +55,14 @@ pub fn next_step(facts: &Facts, advice: &[Advice]) -> NextStep {
     }
 }
 
+/// After a measurement: who interrupts, and what removes it.
+pub fn after_measurement(facts: &Facts) -> NextStep {
+    if !facts.run.complete {
+        return next(facts.run.command.join(" "), "this run is partial");
+    }
+    next(assess(facts, ""), "to see who interrupts, told apart from idle, and what removes it")
+}
+
 fn change(step: &Step, remedy: &str, then: String) -> NextStep {
     NextStep {
         now: step.now.clone(),

@@ -22,6 +22,7 @@ pub(super) fn add(environment: &mut Environment) {
     environment.add_filter("seconds", |v: &Value| float(v, |s| format!("{s:.3} s")));
     environment.add_filter("dash", dash);
     environment.add_filter("moment", |text: &str| format::moment(text));
+    environment.add_filter("capitalize_first", capitalize_first);
     environment.add_filter("prose", |text: &str| prose(text));
 }
 
@@ -31,6 +32,12 @@ fn float(value: &Value, text: impl Fn(f64) -> String) -> String {
 
 fn whole(value: &Value, text: impl Fn(u64) -> String) -> String {
     u64::try_from(value.clone()).map_or_else(|_| NONE.to_owned(), |number| typographic(&text(number)))
+}
+
+/// A sentence with a capital letter at its beginning, the rest as it is.
+fn capitalize_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A class in words.

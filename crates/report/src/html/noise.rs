@@ -4,9 +4,9 @@ use analysis::shape::Distribution;
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 
-use super::windows::{CHARTS, LISTED, curves, known_quantiles, list, of, rows, worst_cpus};
+use super::windows::{CHARTS, LISTED, curves, known_quantiles, list, of, rows, shared, worst_cpus};
 use super::{chart, value};
-use crate::svg::{Tail, exceedance};
+use crate::svg::{Tail, exceedance, histogram};
 use crate::{Document, format};
 
 pub(super) fn figures(document: &Document) -> Value {
@@ -24,6 +24,7 @@ pub(super) fn figures(document: &Document) -> Value {
         .sum();
     context! {
         rows => value(&rows(document, &shown, &names)),
+        shared => shared(&windows),
         quantiles => names.iter().map(|&p| format::quantile_name(p)).collect::<Vec<_>>(),
         unlisted => list(&unlisted),
         undrawn => list(&undrawn),
@@ -37,5 +38,6 @@ fn charts(document: &Document, windows: &[&Distribution], cpu: u32) -> Value {
     let curves = curves(document, windows, cpu, |d| d.duration_ns as f64 / 1e9);
     let title = format!("Gaps in the busy loop on CPU {cpu}");
     let svg = exceedance(&format!("ne{cpu}"), &title, "length of a gap", Tail::PerSecond, &curves);
-    context! { cpu => cpu, exceedance => chart(svg) }
+    let buckets = histogram(&format!("nh{cpu}"), &title, "length of a gap", &curves);
+    context! { cpu => cpu, exceedance => chart(svg), histogram => chart(buckets) }
 }

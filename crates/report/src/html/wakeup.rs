@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 use model::sample::ProbeKind;
 use serde::Serialize;
 
-use super::windows::{CHARTS, LISTED, curves, known_quantiles, list, of, rows, style, worst_cpus};
+use super::windows::{CHARTS, LISTED, curves, known_quantiles, list, of, rows, shared, style, worst_cpus};
 use super::{chart, value};
 use crate::svg::{Tail, exceedance, histogram};
 use crate::{Document, format};
@@ -22,6 +22,7 @@ pub(super) fn figures(document: &Document) -> Value {
     let period_ns = document.run.probes.iter().find_map(|record| record.period_ns);
     context! {
         rows => value(&rows(document, &shown, &names)),
+        shared => shared(&windows),
         quantiles => names.iter().map(|&p| format::quantile_name(p)).collect::<Vec<_>>(),
         tail => value(&tail(document, &shown)),
         unlisted => list(&unlisted),
@@ -53,6 +54,7 @@ struct TailRow<'a> {
     phase: &'a str,
     style: usize,
     cpu: u32,
+    thread: u32,
     cells: Vec<Option<&'a analysis::shape::Exceedance>>,
 }
 
@@ -75,7 +77,13 @@ fn tail<'a>(document: &Document, windows: &[&'a Distribution]) -> TailTable<'a> 
     };
     let rows = windows
         .iter()
-        .map(|d| TailRow { phase: &d.phase, style: style(document, &d.phase), cpu: d.cpu, cells: cells(d) })
+        .map(|d| TailRow {
+            phase: &d.phase,
+            style: style(document, &d.phase),
+            cpu: d.cpu,
+            thread: d.thread,
+            cells: cells(d),
+        })
         .collect();
     TailTable { thresholds_ns, rows }
 }

@@ -13,12 +13,16 @@ pub(super) const CHARTS: usize = 4;
 /// CPUs that tables list: again those with the largest maxima. Keeps the page small on machines with many CPUs.
 pub(super) const LISTED: usize = 32;
 
+/// Threads of one CPU that get a curve: as many as there are styles.
+const THREADS: usize = 3;
+
 /// One row of a table of distributions.
 #[derive(Debug, Serialize)]
 pub(super) struct Row<'a> {
     pub(super) phase: &'a str,
     pub(super) style: usize,
     pub(super) cpu: u32,
+    pub(super) thread: u32,
     pub(super) policy: String,
     pub(super) d: Figures<'a>,
     /// Missed releases charged where the probe has releases.
@@ -61,8 +65,13 @@ pub(super) fn seconds(document: &Document, t_ns: i64) -> Option<f64> {
 /// The windows of a probe, by phase, then CPU.
 pub(super) fn of(document: &Document, probe: ProbeKind) -> Vec<&Distribution> {
     let mut windows: Vec<_> = document.analysis.distributions.iter().filter(|d| d.probe == probe).collect();
-    windows.sort_by_key(|d| (style(document, &d.phase), d.cpu));
+    windows.sort_by_key(|d| (style(document, &d.phase), d.cpu, d.thread));
     windows
+}
+
+/// Whether some CPU has several threads in one window, so that threads have to be told apart.
+pub(super) fn shared(windows: &[&Distribution]) -> bool {
+    windows.windows(2).any(|two| (two[0].cpu, &two[0].phase) == (two[1].cpu, &two[1].phase))
 }
 
 /// The `most` CPUs with the largest maxima, in ascending order, and those left out.
@@ -93,11 +102,15 @@ pub(super) fn rows<'a>(document: &'a Document, windows: &[&'a Distribution], nam
 
 fn row<'a>(document: &'a Document, d: &'a Distribution, names: &[f64]) -> Row<'a> {
     let probes = &document.run.probes;
-    let record = probes.iter().find(|r| r.probe == d.probe && r.cpu == d.cpu && r.phase == d.phase);
+    let ours = |r: &&model::run::ProbeRecord| {
+        (r.probe, r.cpu, r.thread, &r.phase) == (d.probe, d.cpu, d.thread, &d.phase)
+    };
+    let record = probes.iter().find(ours);
     Row {
         phase: &d.phase,
         style: style(document, &d.phase),
         cpu: d.cpu,
+        thread: d.thread,
         policy: crate::guarantee::policy(&d.policy),
         quantiles: names.iter().map(|&p| quantile(d, p)).collect(),
         max_ns: maximum(d),
@@ -136,13 +149,21 @@ pub(super) fn curves(
     cpu: u32,
     total: impl Fn(&Distribution) -> f64,
 ) -> Vec<Curve> {
+    let shared = shared(windows);
     let windows = windows.iter().filter(|d| d.cpu == cpu && d.observed_max_ns.is_some());
-    let curve = |d: &&Distribution| Curve {
-        label: d.phase.clone(),
-        style: style(document, &d.phase),
+    // Of many threads the worst: more curves than that hide each other.
+    let mut windows: Vec<&Distribution> = windows.copied().collect();
+    if shared {
+        windows.sort_by_key(|d| std::cmp::Reverse(maximum(d)));
+        windows.truncate(THREADS);
+        windows.sort_by_key(|d| d.thread);
+    }
+    let curve = |(index, d): (usize, &Distribution)| Curve {
+        label: if shared { format!("thread {}", d.thread) } else { d.phase.clone() },
+        style: if shared { index } else { style(document, &d.phase) },
         histogram: d.histogram.clone(),
         max_ns: d.observed_max_ns.unwrap_or(0),
         total: total(d),
     };
-    windows.map(curve).collect()
+    windows.into_iter().enumerate().map(curve).collect()
 }

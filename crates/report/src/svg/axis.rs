@@ -93,7 +93,9 @@ impl Axis {
     }
 
     fn linear_ticks(&self) -> Vec<Tick> {
-        let step = nice_step((self.high - self.low) / ((self.to_px - self.from_px).abs() / 90.0).max(2.0));
+        // Beside an upright axis labels lie under each other, and need less room.
+        let room = if self.to_px < self.from_px { 40.0 } else { 90.0 };
+        let step = nice_step((self.high - self.low) / ((self.to_px - self.from_px).abs() / room).max(2.0));
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
         let tick = |k: i64| Tick { px: self.px(k as f64 * step), label: Some(self.label(k as f64 * step)) };

@@ -7,7 +7,7 @@ use super::layout::{Page, Paint};
 use crate::advice::{Advice, AdviceKind};
 use crate::guarantee::GuaranteeVerdict;
 use crate::json::paths;
-use crate::{Document, Status, format};
+use crate::{Document, Status, conditions, format, heading};
 
 /// Pieces of advice shown before the list is cut.
 const ADVICE: usize = 10;
@@ -23,7 +23,8 @@ pub(super) fn head(page: &mut Page, document: &Document) {
         Paint::Bold,
         "",
         &format!(
-            "stillcore assess   CPU {}   {} {}{realtime}{host}   {}",
+            "stillcore {}   CPU {}   {} {}{realtime}{host}   {}",
+            heading::verb(run),
             run.measured_cpus,
             machine.kernel.release,
             machine.kernel.arch,
@@ -39,7 +40,20 @@ pub(super) fn head(page: &mut Page, document: &Document) {
     }
     match document.outcome.status {
         Status::Pass => page.painted(Paint::Green, "pass: ", &document.outcome.reasons.join("; ")),
+        Status::Measured => page.item("measured: ", &document.outcome.reasons.join("; ")),
         Status::Finding => page.painted(Paint::Red, "finding: ", &document.outcome.reasons.join("; ")),
+    }
+}
+
+pub(super) fn conditions(page: &mut Page, document: &Document) {
+    page.heading("CONDITIONS");
+    for condition in conditions::conditions(document) {
+        let name = format!("  {:10}", condition.name);
+        if condition.weak {
+            page.painted(Paint::Yellow, &name, &condition.text);
+        } else {
+            page.item(&name, &condition.text);
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use model::sample::ProbeKind;
 use super::layout::Page;
 use crate::Document;
 use crate::distribution::{maximum, quantile};
-use crate::format;
 use crate::pooled::{Pooled, pooled, telling_probe};
+use crate::{format, heading};
 
 /// Rows of a table before it is cut; the page and the JSON have them all.
 const ROWS: usize = 24;
@@ -16,15 +16,19 @@ const ROWS: usize = 24;
 pub(super) fn wakeup(page: &mut Page, document: &Document) {
     let windows = of(document, ProbeKind::Wakeup);
     if windows.is_empty() {
+        if heading::is_measurement(&document.run) {
+            return;
+        }
         page.heading("WAKE-UP LATENCY");
         return page.item("  ", "not measured in this run");
     }
     page.heading(&format!("WAKE-UP LATENCY   {}", conditions(document, ProbeKind::Wakeup)));
+    let (first, name) = named(document);
     let rows: Vec<Vec<String>> = windows
         .iter()
         .map(|&d| {
             vec![
-                d.phase.clone(),
+                name(d),
                 d.cpu.to_string(),
                 format::count(d.n),
                 format::count(d.missed),
@@ -35,7 +39,7 @@ pub(super) fn wakeup(page: &mut Page, document: &Document) {
             ]
         })
         .collect();
-    let header = ["phase", "CPU", "n", "missed", "p50", "p99", "p99.9", "observed max"];
+    let header = [first, "CPU", "n", "missed", "p50", "p99", "p99.9", "observed max"];
     cut(page, 1, &header, &rows);
     page.item(
         "  ",
@@ -46,17 +50,21 @@ pub(super) fn wakeup(page: &mut Page, document: &Document) {
 pub(super) fn noise(page: &mut Page, document: &Document) {
     let windows = of(document, ProbeKind::Noise);
     if windows.is_empty() {
+        if heading::is_measurement(&document.run) {
+            return;
+        }
         page.heading("NOISE");
         return page.item("  ", "not measured in this run");
     }
     page.heading(&format!("NOISE   {}", conditions(document, ProbeKind::Noise)));
+    let (first, name) = named(document);
     let rows: Vec<Vec<String>> = windows
         .iter()
         .map(|d| {
             let stolen = d.stolen.as_ref();
             let unexplained = stolen.and_then(|stolen| stolen.unexplained);
             vec![
-                d.phase.clone(),
+                name(d),
                 d.cpu.to_string(),
                 format::count(d.n),
                 stolen.map_or_else(dash, |stolen| format::share(stolen.share)),
@@ -67,9 +75,18 @@ pub(super) fn noise(page: &mut Page, document: &Document) {
             ]
         })
         .collect();
-    let header = ["phase", "CPU", "gaps", "stolen", "p50", "p99", "longest seen", "unexplained"];
+    let header = [first, "CPU", "gaps", "stolen", "p50", "p99", "longest seen", "unexplained"];
     cut(page, 1, &header, &rows);
     page.item("  ", &format!("the loop ran: {}; its pauses are not counted", loop_time(document, &windows)));
+}
+
+/// What tells windows apart in the first column: of an assessment the phase, of a measurement the thread.
+fn named(document: &Document) -> (&'static str, fn(&Distribution) -> String) {
+    if heading::is_measurement(&document.run) {
+        ("thread", |d| d.thread.to_string())
+    } else {
+        ("phase", |d| d.phase.clone())
+    }
 }
 
 /// How long the loop ran in each window: `idle-before 9.98 s, …`, or the shortest and longest where CPUs differ.
@@ -153,7 +170,7 @@ fn cut(page: &mut Page, left: usize, header: &[&str], rows: &[Vec<String>]) {
 fn of(document: &Document, probe: ProbeKind) -> Vec<&Distribution> {
     let mut windows: Vec<_> = document.analysis.distributions.iter().filter(|d| d.probe == probe).collect();
     let phase = |d: &Distribution| document.run.phases.iter().position(|phase| phase.name == d.phase);
-    windows.sort_by_key(|d| (phase(d), d.cpu));
+    windows.sort_by_key(|d| (phase(d), d.cpu, d.thread));
     windows
 }
 

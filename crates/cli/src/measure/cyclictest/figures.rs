@@ -174,6 +174,9 @@ mod tests {
             rss_kib: 0,
             clock_error_ns: None,
             jobs: None,
+            task: None,
+            wake_ups: None,
+            clocks: None,
         }
     }
 

@@ -10,7 +10,7 @@ mod screen;
 mod text;
 
 use super::Common;
-use super::carry_out::{Outcome, Watched, carry_out_watched, place};
+use super::carry_out::{Course, Outcome, follow, place};
 use super::table;
 use crate::failure;
 use crate::run::place::Place;
@@ -106,14 +106,15 @@ fn measure(call: &Call<'_>, mut place: Place, common: &Common, signals: &EndSign
         let unread = shown && screen.look(progress).is_err();
         if unread || is_over(progress, *rules, &mut seen_full) { Go::Stop } else { Go::On }
     };
-    let watched = Watched {
+    let course = Course {
         probes: probes(plan),
         align: plan.secaligned.then_some(plan.clock),
         endless: plan.duration_s == 0 && options.loops == 0,
         watch: &mut watch,
+        after: &mut |_, _| Ok(None),
     };
-    let outcome = carry_out_watched(&place, common, watched, signals)?;
-    outcome.run.limits.iter().skip(place.limits.len()).for_each(|limit| eprintln!("WARN: {limit}"));
+    let outcome = follow(&place, common, course, signals)?;
+    outcome.document.run.limits.iter().skip(place.limits.len()).for_each(|limit| eprintln!("WARN: {limit}"));
     if common.json {
         return said(put(&format!("{}\n", table::json(&outcome, "stillcore.measure-wakeup/1"))));
     }
@@ -129,7 +130,7 @@ fn tell(
     screen: Option<&Screen<'_>>,
 ) -> anyhow::Result<()> {
     let Call { options, plan, rules } = call;
-    let samples = outcome.run.probes.iter().map(|record| {
+    let samples = outcome.document.run.probes.iter().map(|record| {
         let (_, samples) = samples_file::read(&outcome.dir.join(&record.file))?;
         Ok((record, samples))
     });

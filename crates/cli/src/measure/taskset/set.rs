@@ -3,8 +3,8 @@
 
 use crate::args::duration;
 use model::Error;
-use sched::{Limits, TaskSet, deadline_monotonic, response_times};
-use serde::{Deserialize, Serialize};
+use sched::deadline_monotonic;
+use serde::Deserialize;
 use std::path::Path;
 
 /// The priority of the first task where a set gives none.
@@ -13,7 +13,7 @@ const FIRST_PRIORITY: u32 = 90;
 const MOST: usize = 64;
 
 /// One task as asked for, ns.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Task {
     /// Its name.
     pub(crate) name: String,
@@ -163,17 +163,9 @@ pub(crate) fn utilization(tasks: &[Task]) -> f64 {
 }
 
 /// The response time of each task that theory allows, ns, when all are released together; none where it lies behind the deadline.
-///
-/// The tests order tasks strictly. Of equal priorities SCHED_FIFO serves who came first, so that each may have to wait for all the
-/// others: every task is analysed as the last of its equals.
 pub(crate) fn bounds(tasks: &[Task]) -> Result<Vec<Option<u64>>, sched::TaskError> {
-    let of = |(index, task): (usize, &Task)| {
-        let others = tasks.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, other)| other);
-        let above = others.filter(|other| other.priority >= task.priority);
-        let set = TaskSet::new(above.chain([task]).map(in_theory).collect())?;
-        Ok(response_times(&set, Limits::default()).response_times.last().copied().flatten())
-    };
-    tasks.iter().enumerate().map(of).collect()
+    let tasks: Vec<_> = tasks.iter().map(|task| (task.priority, in_theory(task))).collect();
+    report::responses::bounds(&tasks)
 }
 
 #[cfg(test)]

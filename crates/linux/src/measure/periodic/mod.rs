@@ -5,25 +5,32 @@
 //! and a release that passes while a job is still running is missed, counted and charged as in the wake-up probe.
 //!
 //! Releases are set in CLOCK_MONOTONIC by a timer, or under SCHED_DEADLINE by the scheduler: `sched_yield(2)` ends the job, and the next
-//! begins when the scheduler's own clock says so (sched(7)). That clock runs at a rate of its own, so there the grid of releases follows
-//! the wake-ups, and how it drifts against CLOCK_MONOTONIC is a result (Figs. 10 to 12).
+//! begins when the scheduler's own clock says so (sched(7)). That clock runs at a rate of its own: how it drifts against CLOCK_MONOTONIC is
+//! a result (Figs. 10 to 12), and the release is taken from the deadline that the kernel holds, as in [`super::wakeup_deadline`]. It is
+//! read behind the last stamp, since reading it may cost as much as the job. Where it cannot be read, the grid of releases follows the
+//! wake-ups.
+
+mod drain;
+
+pub use drain::PeriodicDrain;
 
 use super::job::feed::{Compared, Source};
 use super::job::{Job, Verified};
-use super::ring::{Packed, Record, Ring};
+use super::ring::Ring;
 use super::spec::{LoopResult, PeriodicSpec, ProbeSpec, ReadFrom, Task, Wake};
+use super::wakeup_deadline::{Count, Release, Releases};
 use crate::sys::perf::{Chosen, MOST, Meters, Reading};
 use crate::sys::{clock, sched};
-use model::Sample;
+use drain::Placed;
 use model::run::{JobCounter, JobRecord};
-use model::sample::flag;
 use std::io;
 
 /// First record of a job: stamp = intended release, ns; value = its number.
 const SERVED: u8 = 0;
 /// The same, while warming up.
 const WARM_UP: u8 = 1;
-/// The job's further records in their order: wake-up and CPU number, start and CPU time, end, then one a counter (value 1: refused).
+/// The job's further records in their order: wake-up and CPU number, start and CPU time, end and [`Placed`], then one a counter (value 1:
+/// refused).
 const MORE: u8 = 2;
 /// Records of a job besides those of its counters.
 const STAMPS: usize = 4;
@@ -70,21 +77,33 @@ impl Kit {
 
     /// Does some jobs as the window will, so that nothing is touched there for the first time, and measures what busy work really takes.
     /// The ring is empty afterwards; inputs and outputs go on in their order.
-    pub fn rehearse(&mut self, ring: &mut Ring) {
+    pub fn rehearse(&mut self, ring: &mut Ring, releases: Option<&Releases>) {
         const SHORT_NS: i64 = 5_000_000;
         let period_ns = std::mem::replace(&mut self.spec.period_ns, SHORT_NS / 4);
         serve(ring, self, false, clock::now_ns(), SHORT_NS);
         self.spec.period_ns = period_ns;
+        if let Some(releases) = releases {
+            std::hint::black_box(releases.of_job(clock::now_ns()));
+        }
         self.verified = self.job.verify();
         ring.rewind();
     }
 
     /// The window.
-    pub fn run(&mut self, ring: &mut Ring, start_ns: i64, duration_ns: i64) -> LoopResult {
-        // Where the policy was refused, a yield would return at once.
-        let reserved = sched::effective().is_ok_and(|policy| policy.reservation.is_some());
-        let yields = self.spec.wake == Wake::Scheduler && reserved;
-        serve(ring, self, yields, start_ns, duration_ns)
+    pub fn run(
+        &mut self,
+        ring: &mut Ring,
+        start_ns: i64,
+        duration_ns: i64,
+        releases: Option<&Releases>,
+    ) -> LoopResult {
+        // Without releases the policy was refused, and a yield would return at once.
+        match releases.filter(|_| self.spec.wake == Wake::Scheduler) {
+            Some(releases) if releases.unread().is_none() => {
+                serve_releases(ring, self, releases, start_ns, duration_ns)
+            }
+            found => serve(ring, self, found.is_some(), start_ns, duration_ns),
+        }
     }
 
     /// Ends the processes at the pipes and puts together what the run records. An error where a job could not be fed.
@@ -159,7 +178,8 @@ fn serve(ring: &mut Ring, kit: &mut Kit, yields: bool, start_ns: i64, duration_n
             kit.failed = Some(error);
             break;
         }
-        store(ring, kit, &stamps, release, number, if warm_up > 0 { WARM_UP } else { SERVED });
+        let exact = Release { ns: release, error_ns: 0, postponed: false };
+        store(ring, kit, &stamps, exact, number, if warm_up > 0 { WARM_UP } else { SERVED });
         warm_up = warm_up.saturating_sub(1);
         let step = if yields { 1 } else { 1 + (stamps.end_ns - release).max(0) / period_ns };
         number += step as u64;
@@ -170,6 +190,46 @@ fn serve(ring: &mut Ring, kit: &mut Kit, yields: bool, start_ns: i64, duration_n
     }
     let released = if ring.stopped() || kit.failed.is_some() { number.min(wanted) } else { wanted };
     LoopResult { t1_ns: clock::now_ns(), released, iterations: 0 }
+}
+
+/// Does a job at every release of the kernel, until the end of the window or until told to stop.
+fn serve_releases(
+    ring: &mut Ring,
+    kit: &mut Kit,
+    releases: &Releases,
+    start_ns: i64,
+    duration_ns: i64,
+) -> LoopResult {
+    let end = start_ns + duration_ns;
+    let mut count = Count::new(releases.period_ns(), 0);
+    let (mut warm_up, mut stamps) = (u64::from(kit.spec.warm_up), Stamps::default());
+    clock::sleep_until(start_ns);
+    while !ring.stopped() {
+        sched::yield_now();
+        stamps.wake_ns = clock::now_ns();
+        // A job that was released before the end is one that was asked for, however late it wakes.
+        if stamps.wake_ns >= end && releases.of_job(stamps.wake_ns).ns >= end {
+            count.passed(end);
+            break;
+        }
+        if let Err(error) = job(kit, &mut stamps) {
+            kit.failed = Some(error);
+            break;
+        }
+        let release = releases.of_job(stamps.wake_ns);
+        if release.ns >= end {
+            count.passed(end);
+            break;
+        }
+        let number = count.served(release.ns);
+        store(ring, kit, &stamps, release, number, if warm_up > 0 { WARM_UP } else { SERVED });
+        warm_up = warm_up.saturating_sub(1);
+        if stamps.end_ns >= end {
+            count.passed(end);
+            break;
+        }
+    }
+    LoopResult { t1_ns: clock::now_ns(), released: count.released, iterations: 0 }
 }
 
 /// Sleeps by the timer; gives the wake-up date.
@@ -221,70 +281,18 @@ fn job(kit: &mut Kit, stamps: &mut Stamps) -> io::Result<()> {
     Ok(())
 }
 
-fn store(ring: &mut Ring, kit: &Kit, stamps: &Stamps, release: i64, number: u64, kind: u8) {
+fn store(ring: &mut Ring, kit: &Kit, stamps: &Stamps, release: Release, number: u64, kind: u8) {
+    let placed = Placed { error_ns: release.error_ns.max(0) as u64, postponed: release.postponed };
     let mut records = [(0u64, 0u64, MORE); STAMPS + MOST];
-    records[0] = (release as u64, number, kind);
+    records[0] = (release.ns as u64, number, kind);
     records[1] = (stamps.wake_ns as u64, u64::from(sched::current_cpu()), MORE);
     records[2] = (stamps.start_ns as u64, stamps.cpu_time_ns.max(0) as u64, MORE);
-    records[3] = (stamps.end_ns as u64, 0, MORE);
+    records[3] = (stamps.end_ns as u64, placed.word(), MORE);
     for position in 0..kit.meters.count() {
         let counted = stamps.after.since(&stamps.before, position);
         records[STAMPS + position] = (counted.unwrap_or(0), u64::from(counted.is_none()), MORE);
     }
     ring.push_all(&records[..STAMPS + kit.meters.count()]);
-}
-
-/// Records → samples with their own columns.
-#[derive(Debug)]
-pub struct PeriodicDrain {
-    parts: Vec<(u64, Packed)>,
-    /// Records of a job.
-    whole: usize,
-    next_number: u64,
-    seq: u64,
-}
-
-impl PeriodicDrain {
-    /// For jobs with so many counters.
-    pub fn new(counters: usize) -> Self {
-        Self {
-            parts: Vec::with_capacity(STAMPS + counters),
-            whole: STAMPS + counters,
-            next_number: 0,
-            seq: 0,
-        }
-    }
-
-    /// The sample whose last record this is.
-    pub fn convert(&mut self, record: Record) -> Option<(Sample, Vec<i64>)> {
-        let packed = Packed::from_word(record.packed);
-        if packed.kind != MORE {
-            self.parts.clear();
-        }
-        self.parts.push((record.stamp, packed));
-        (self.parts.len() == self.whole).then(|| self.sample())
-    }
-
-    fn sample(&mut self) -> (Sample, Vec<i64>) {
-        let stamp = |part: usize| self.parts[part].0 as i64;
-        let value = |part: usize| self.parts[part].1.value;
-        let head = self.parts[0].1;
-        let lost = u64::from(head.lost);
-        let missed = head.value.saturating_sub(self.next_number).saturating_sub(lost);
-        self.seq += lost;
-        let (release_ns, end_ns) = (stamp(0), stamp(3));
-        let mut flags = 0;
-        flags |= if self.seq == 0 { flag::FIRST } else { 0 };
-        flags |= if head.kind == WARM_UP { flag::WARM_UP } else { 0 };
-        flags |= if lost > 0 { flag::RING_GAP } else { 0 };
-        let mut own = vec![stamp(1), stamp(2), end_ns, value(2) as i64, value(1) as i64];
-        own.extend((STAMPS..self.whole).map(|part| if value(part) == 0 { stamp(part) } else { REFUSED }));
-        let missed = u32::try_from(missed).unwrap_or(u32::MAX);
-        let sample = Sample { t_ns: release_ns, value_ns: end_ns - release_ns, seq: self.seq, missed, flags };
-        self.next_number = head.value + 1;
-        self.seq += 1;
-        (sample, own)
-    }
 }
 
 /// The columns of a file of this probe.
@@ -297,41 +305,6 @@ pub fn columns(spec: &PeriodicSpec) -> Vec<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    fn job_records(release: i64, number: u64, kind: u8, lost: u16, counters: &[(u64, u64)]) -> Vec<Record> {
-        let record = |stamp: i64, value, kind, lost| Record {
-            stamp: stamp as u64,
-            packed: Packed { value, kind, lost }.word(),
-        };
-        let mut records = vec![
-            record(release, number, kind, lost),
-            record(release + 10, 3, MORE, 0),
-            record(release + 20, 500, MORE, 0),
-            record(release + 900, 0, MORE, 0),
-        ];
-        records.extend(counters.iter().map(|&(count, refused)| record(count as i64, refused, MORE, 0)));
-        records
-    }
-
-    #[test]
-    fn records_become_rows_and_lost_jobs_are_told_from_missed_ones() {
-        let mut drain = PeriodicDrain::new(2);
-        let records = [
-            job_records(1_000, 0, WARM_UP, 0, &[(7, 0), (8, 0)]),
-            // Of the releases 1 to 5 two were served and lost, three missed.
-            job_records(7_000, 6, SERVED, 2, &[(9, 0), (0, 1)]),
-        ];
-        let rows: Vec<_> = records.concat().into_iter().filter_map(|record| drain.convert(record)).collect();
-        let (first, own) = &rows[0];
-        assert_eq!(
-            *first,
-            Sample { t_ns: 1_000, value_ns: 900, seq: 0, missed: 0, flags: flag::FIRST | flag::WARM_UP }
-        );
-        assert_eq!(own[..], [1_010, 1_020, 1_900, 500, 3, 7, 8]);
-        let (second, own) = &rows[1];
-        assert_eq!(*second, Sample { t_ns: 7_000, value_ns: 900, seq: 3, missed: 3, flags: flag::RING_GAP });
-        assert_eq!(own[5..], [9, REFUSED]);
-    }
 
     #[test]
     fn the_grid_follows_the_scheduler_s_clock() {

@@ -1,0 +1,41 @@
+//! The sections of probes whose samples are of several kinds, told apart by columns of their own: one entry of [`Sections`] a kind.
+
+use crate::Error;
+use crate::clocks::{Clocks, clocks};
+use crate::ipi::{Way, ways};
+use crate::overheads::{Overheads, overheads};
+use crate::periodic::{Process, process};
+use crate::taskset::{MeasuredTask, measured};
+use model::run::{ProbeRecord, TRACED};
+use model::sample::ProbeKind;
+use model::{Sample, samples_file};
+use std::path::Path;
+
+/// What the probes with columns of their own say.
+#[derive(Debug, Default)]
+pub(crate) struct Sections {
+    pub(crate) ipi: Vec<Way>,
+    pub(crate) periodic: Vec<Process>,
+    pub(crate) taskset: Vec<MeasuredTask>,
+    pub(crate) overheads: Vec<Overheads>,
+    pub(crate) clocks: Option<Clocks>,
+}
+
+impl Sections {
+    /// Adds what one samples file says; nothing for a probe without columns of its own.
+    pub(crate) fn add(&mut self, record: &ProbeRecord, path: &Path, samples: &[Sample]) -> Result<(), Error> {
+        if record.phase == TRACED || matches!(record.probe, ProbeKind::Wakeup | ProbeKind::Noise) {
+            return Ok(());
+        }
+        let columns = samples_file::read_columns(path)?;
+        match record.probe {
+            ProbeKind::Wakeup | ProbeKind::Noise => {}
+            ProbeKind::Ipi => self.ipi.extend(ways(record, samples, &columns)?),
+            ProbeKind::Periodic => self.periodic.push(process(record, samples, &columns)?),
+            ProbeKind::Taskset => self.taskset.extend(measured(record, samples, &columns)?),
+            ProbeKind::Overheads => self.overheads.push(overheads(record, samples, &columns)?),
+            ProbeKind::Clocks => self.clocks = Some(clocks(record, samples, &columns)?),
+        }
+        Ok(())
+    }
+}

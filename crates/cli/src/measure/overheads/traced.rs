@@ -1,0 +1,121 @@
+//! The second window of `measure overheads`: the same kernel work by its own tracepoints.
+//!
+//! It comes after the first and apart from it, so that recording costs the user-space terms nothing. A task that is woken by its timer every
+//! millisecond and one that is woken from the partner CPU give the kernel something to do; what they measure themselves is stored, and
+//! is in no figure.
+
+use crate::args::TraceMode;
+use crate::run::output::RunOutput;
+use crate::run::place::Place;
+use crate::run::recording;
+use linux::measure::ipi::{IpiSpec, Method};
+use linux::measure::spec::{ProbeSpec, Task, WakeupSpec};
+use linux::record::recorder::Recorder;
+use linux::session::Session;
+use linux::sys::clock::{self, ClockId};
+use linux::sys::signals::EndSignals;
+use linux::window::{self, Go, Order};
+use model::Cpus;
+use model::events::EventCatalogue;
+use model::run::{Phase, TRACED};
+use model::sample::Policy;
+
+const DURATION_NS: i64 = 3_000_000_000;
+const PERIOD_NS: i64 = 1_000_000;
+/// Wake-ups from the partner: they end with the window, with time to spare.
+const WAKE_UPS: u32 = 1_500;
+
+/// What to record.
+pub(super) struct Traced {
+    pub(super) mode: TraceMode,
+    pub(super) cpu: u32,
+    pub(super) partner: Option<u32>,
+    pub(super) policy: Policy,
+}
+
+/// Records, or says why not; gives the signal that ended it early.
+pub(super) fn window(
+    order: &Traced,
+    place: &Place,
+    output: &mut RunOutput,
+    session: &mut Session,
+    signals: &EndSignals,
+) -> anyhow::Result<Option<&'static str>> {
+    if order.mode == TraceMode::Off {
+        return Ok(None);
+    }
+    let events = EventCatalogue::embedded()?;
+    match recording::prepare(session, output, &events, place, false) {
+        Ok(recorder) => {
+            let ended = record(order, output, session, &recorder, signals);
+            recording::finish(recorder, session, output)?;
+            ended
+        }
+        Err(error) if order.mode == TraceMode::Auto => {
+            let why =
+                format!("no events were recorded ({error}): the terms are those seen from user space alone");
+            output.run.limits.push(why);
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn record(
+    order: &Traced,
+    output: &mut RunOutput,
+    session: &mut Session,
+    recorder: &Recorder,
+    signals: &EndSignals,
+) -> anyhow::Result<Option<&'static str>> {
+    let mut signal = None;
+    let mut watch = |_: window::Progress<'_>| {
+        signal = signal.or_else(|| signals.arrived());
+        if signal.is_some() { Go::Stop } else { Go::On }
+    };
+    let (k, t0_ns) = (output.run.windows.len(), clock::now_ns());
+    let dir = output.dir.clone();
+    let window = Order { run: &dir, phase: TRACED, k, probes: probes(order), align: None };
+    let measured = window::measure(session, Some(recorder), &window, &mut watch)?;
+    output.run.windows.push(measured.window);
+    output.run.probes.extend(measured.probes);
+    output.run.limits.extend(measured.limits);
+    let phase = Phase { name: TRACED.to_owned(), t0_ns, t1_ns: clock::now_ns(), disturbed: false };
+    output.run.phases.push(phase);
+    Ok(signal)
+}
+
+fn probes(order: &Traced) -> Vec<ProbeSpec> {
+    let spec = |thread: u32, task: Task| ProbeSpec {
+        thread,
+        cpus: Cpus::one(order.cpu),
+        policy: order.policy.clone(),
+        timer_slack_ns: 1,
+        duration_ns: DURATION_NS,
+        task,
+    };
+    let by_timer = Task::Wakeup(WakeupSpec {
+        period_ns: PERIOD_NS,
+        offset_ns: 0,
+        warm_up: 0,
+        clock: ClockId::Monotonic,
+        loops: 0,
+    });
+    let by_partner = order.partner.map(|partner| {
+        Task::Ipi(IpiSpec {
+            from: vec![partner],
+            methods: vec![Method::Futex],
+            count: WAKE_UPS,
+            warm_up: 0,
+            interval_ns: PERIOD_NS,
+            busy: false,
+            offset_ns: 0,
+        })
+    });
+    [Some(by_timer), by_partner]
+        .into_iter()
+        .flatten()
+        .zip(0..)
+        .map(|(task, thread)| spec(thread, task))
+        .collect()
+}

@@ -1,0 +1,203 @@
+//! What `measure periodic` can be asked for, and what of it cannot be carried out.
+
+use crate::args::duration;
+use crate::measure::Common;
+use crate::measure::schedule::{PolicyName, Schedule};
+use clap::{Args, ValueEnum};
+use linux::measure::job::Work;
+use linux::sys::perf::Event;
+use model::{Cpus, Error};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of `measure periodic`.
+#[derive(Debug, Args)]
+pub(crate) struct PeriodicArgs {
+    /// What all measurements take.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// How long to measure.
+    #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// Jobs a second.
+    #[arg(long, default_value = "8", value_name = "HZ", conflicts_with = "period", value_parser = rate)]
+    pub(crate) rate: f64,
+    /// Distance of releases, instead of a rate.
+    #[arg(long, short = 'i', value_name = "TIME", value_parser = duration)]
+    pub(crate) period: Option<Duration>,
+    /// What a job computes.
+    #[arg(long, default_value = "attitude", value_name = "WHAT")]
+    pub(crate) work: WorkName,
+    /// Size of the array, in bytes, K or M.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) size: Option<u64>,
+    /// CPU time of busy work.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) busy: Option<Duration>,
+    /// Compute nothing: what the measuring itself costs.
+    #[arg(long, conflicts_with_all = ["work", "size", "busy"])]
+    pub(crate) empty: bool,
+    /// Where a job reads its inputs; with a pipe a process fills it, and another one compares the outputs.
+    #[arg(long, default_value = "pipe", value_name = "FROM")]
+    pub(crate) input: InputName,
+    /// How many run at once; the first is the victim, the others run anywhere.
+    #[arg(long, short = 'n', default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) copies: u32,
+    /// Where the victim runs: on the first measured CPU, or on any [default: pinned; under deadline free].
+    #[arg(long, value_name = "HOW")]
+    pub(crate) victim: Option<Victim>,
+    /// CPUs of the processes at the pipes [default: any].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) io_cpus: Option<Cpus>,
+    /// Whether copies share executable, input and output file, or have inodes of their own.
+    #[arg(long, default_value = "same", value_name = "WHOSE")]
+    pub(crate) files: Files,
+    /// Measure twice, with the same files and then with own ones, and print both.
+    #[arg(long, conflicts_with = "files")]
+    pub(crate) compare_files: bool,
+    /// Directory for these files while it measures [default: that of the journal].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) files_in: Option<PathBuf>,
+    /// What is counted around each job; a list of names, or NAME=rHEX for a raw event of this CPU.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = DEFAULT_COUNTERS)]
+    pub(crate) counters: Vec<Event>,
+    /// What begins a job [default: timer; under deadline scheduler].
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) wake: Option<WakeName>,
+    /// How jobs are scheduled.
+    #[command(flatten)]
+    pub(crate) schedule: Schedule,
+    /// Jobs at the start that no figure counts; they are stored.
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    pub(crate) warm_up: u32,
+}
+
+/// No more than the six counters of a small core, so that nothing is multiplexed; then what every kernel counts.
+const DEFAULT_COUNTERS: &str =
+    "l1d_refill,l1i_refill,l2d_refill,ll_refill,bus_access,switches,migrations,faults";
+
+/// What a job computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WorkName {
+    /// An attitude-control step.
+    Attitude,
+    /// The sum of an array (--size).
+    Array,
+    /// A calibrated loop (--busy).
+    Busy,
+}
+
+/// Where inputs come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputName {
+    /// The job's own memory.
+    Memory,
+    /// A file.
+    File,
+    /// A pipe.
+    Pipe,
+}
+
+/// Where the victim runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Victim {
+    /// On one CPU.
+    Pinned,
+    /// On any.
+    Free,
+}
+
+/// Whose files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Files {
+    /// One set for all.
+    Same,
+    /// One each.
+    Own,
+}
+
+/// What begins a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WakeName {
+    /// A timer in CLOCK_MONOTONIC.
+    Timer,
+    /// SCHED_DEADLINE, in its own clock.
+    Scheduler,
+}
+
+impl Files {
+    /// As the directory of a group is called.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Own => "own",
+        }
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let hz = text.strip_suffix("Hz").unwrap_or(text).trim().parse::<f64>().ok();
+    hz.filter(|hz| (1e-3..=50_000.0).contains(hz))
+        .ok_or_else(|| format!("{text:?} is no rate; expected 0.001 to 50000 jobs a second"))
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is no size; expected 1 to 1024M, such as 64K");
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&text[..at], 1 << 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 1 << 20),
+        _ => (text, 1),
+    };
+    let bytes = digits.parse::<u64>().map_err(|_| wrong())?.saturating_mul(unit);
+    if (1..=1 << 30).contains(&bytes) { Ok(bytes) } else { Err(wrong()) }
+}
+
+/// What a job computes.
+pub(super) fn work(args: &PeriodicArgs) -> Work {
+    const SIZE: u64 = 64 << 10;
+    match args.work {
+        _ if args.empty => Work::Empty,
+        WorkName::Attitude => Work::Attitude,
+        WorkName::Array => Work::Array { bytes: args.size.unwrap_or(SIZE) },
+        WorkName::Busy => Work::Busy { ns: args.busy.unwrap_or_default().as_nanos() as u64 },
+    }
+}
+
+/// Distance of releases.
+pub(super) fn period(args: &PeriodicArgs) -> Duration {
+    args.period.unwrap_or_else(|| Duration::from_secs_f64(1.0 / args.rate))
+}
+
+/// Refuses what cannot be carried out.
+pub(super) fn check(args: &PeriodicArgs) -> Result<(), Error> {
+    let refuse = |option: &str, found: String, expected: &str| {
+        Err(Error::invalid(option.to_owned(), found, expected.to_owned()))
+    };
+    let period = period(args);
+    if period < Duration::from_micros(20) {
+        return refuse("--period", format!("{period:?}"), "at least 20us");
+    }
+    if args.duration < period * (args.warm_up + 2) {
+        return refuse("--duration", format!("{:?}", args.duration), "room for the warm-up and two jobs");
+    }
+    if args.duration > Duration::from_secs(7 * 86400) {
+        return refuse("--duration", format!("{:?}", args.duration), "at most 168h");
+    }
+    if args.size.is_some() && args.work != WorkName::Array {
+        return refuse("--size", "a size without an array".to_owned(), "--work array");
+    }
+    if args.busy.is_some() != (args.work == WorkName::Busy) {
+        return refuse("--busy", "not both of a time and --work busy".to_owned(), "--work busy --busy TIME");
+    }
+    if args.busy.is_some_and(|time| time > Duration::from_secs(2)) {
+        return refuse("--busy", format!("{:?}", args.busy.unwrap_or_default()), "at most 2s");
+    }
+    if args.wake == Some(WakeName::Scheduler) && args.schedule.policy != PolicyName::Deadline {
+        return refuse(
+            "--wake",
+            "the scheduler's releases without SCHED_DEADLINE".to_owned(),
+            "--policy deadline",
+        );
+    }
+    Ok(())
+}

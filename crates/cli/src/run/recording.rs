@@ -1,0 +1,62 @@
+//! The recorder of a run, set up: what recording an event costs, and a private instance that is ready.
+
+use super::output::RunOutput;
+use super::place::Place;
+use linux::isolate::undo::Transient;
+use linux::record::cost;
+use linux::record::instance::Instance;
+use linux::record::recorder::{self, Recorder};
+use linux::session::Session;
+use model::events::EventCatalogue;
+
+/// Raw pages of the trace while it is being recorded.
+const TRACE_PAGES: &str = "trace-pages";
+
+/// Prepares to record what happens on the measured CPUs, and on the others what they do to them; the cost of an event is measured on the
+/// housekeeping CPUs and stored.
+pub(crate) fn prepare(
+    session: &mut Session,
+    output: &mut RunOutput,
+    events: &EventCatalogue,
+    place: &Place,
+    kprobes: bool,
+) -> Result<Recorder, linux::Error> {
+    let name = format!("stillcore-{}", std::process::id());
+    let tracefs = session.tracefs()?;
+    let calibration = Instance::path_of(&tracefs, &format!("{name}-cost"));
+    let target = calibration.display().to_string();
+    let event_ns = session.change(Transient::TraceInstance, &target, || {
+        cost::event_ns(calibration.clone(), &place.housekeeping)
+    })?;
+    session.take_back(Transient::TraceInstance, &target)?;
+    output.run.observer.trace_event_ns = event_ns;
+    let scratch = output.dir.join(TRACE_PAGES);
+    std::fs::create_dir(&scratch).map_err(|source| linux::Error::os("create", scratch.display(), source))?;
+    let others = place.machine.topology.online.minus(&place.measured);
+    let wanted = recorder::Place {
+        name: &name,
+        measured: &place.measured,
+        others: &others,
+        scratch: &scratch,
+        kprobes,
+    };
+    Recorder::prepare(session, events, &wanted).inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
+}
+
+/// Ends recording and writes the trace into the run. What could not be kept leaves no raw pages behind.
+pub(crate) fn finish(
+    recorder: Recorder,
+    session: &mut Session,
+    output: &mut RunOutput,
+) -> Result<(), linux::Error> {
+    match recorder.finish(session, &output.dir) {
+        Ok(record) => {
+            output.run.trace = Some(record);
+            Ok(())
+        }
+        Err(error) => {
+            let _ = std::fs::remove_dir_all(output.dir.join(TRACE_PAGES));
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Sentences about clocks, the same in text and page; ASCII.
+
+use crate::format;
+use analysis::clocks::{Clocks, CounterRate, Scheduler};
+use analysis::drift::Frequency;
+use model::clocks::{ClocksRecord, CoreOffset, NtpState};
+
+/// Everything there is to say below the table of rates.
+pub(crate) fn remarks(clocks: &Clocks, facts: &ClocksRecord) -> Vec<String> {
+    let mut told = scheduler(&clocks.scheduler);
+    told.extend(clocks.counter.as_ref().map(counter));
+    // The one that may be furthest off.
+    let reach = |offset: &CoreOffset| offset.ns.abs() + offset.bound_ns;
+    let furthest = facts.core_offsets.iter().max_by(|a, b| reach(a).total_cmp(&reach(b)));
+    told.extend(furthest.map(|one| {
+        format!(
+            "counters of {} CPUs against CPU {}: at most {:.0} +- {:.0} ns apart (CPU {})",
+            facts.core_offsets.len(),
+            one.from,
+            one.ns.abs(),
+            one.bound_ns,
+            one.to
+        )
+    }));
+    let reads = ["CLOCK_MONOTONIC", "tsc", "cntvct", "rdtscp"];
+    let costs = reads.iter().filter_map(|name| facts.costs.iter().find(|cost| cost.read == *name));
+    let costs = costs.map(|cost| {
+        let trap = if cost.ns > 1000.0 { " (it traps)" } else { "" };
+        format!("{} {:.0} ns{trap}", cost.read, cost.ns)
+    });
+    told.push(format!("a read costs: {}", costs.collect::<Vec<_>>().join(", ")));
+    let source = facts.source.as_deref().unwrap_or("unknown");
+    let sources = if facts.sources.is_empty() { "unknown".to_owned() } else { facts.sources.join(" ") };
+    told.push(format!("clock source {source}, of {sources}"));
+    told.extend(facts.ntp.as_ref().map(|[before, after]| time_keeping(before, after)));
+    told
+}
+
+fn scheduler(scheduler: &Scheduler) -> Vec<String> {
+    let mut told = Vec::new();
+    if let Some(drift) = &scheduler.measured {
+        let sooner = if drift.ppb > 0.0 { "earlier" } else { "later" };
+        // Two standard errors: what is within them is no drift that was seen.
+        told.push(if drift.ppb.abs() <= 2.0 * drift.ppb_error {
+            format!(
+                "SCHED_DEADLINE tasks: no drift against CLOCK_MONOTONIC seen; at most {:.1} us an hour",
+                (drift.ppb.abs() + 2.0 * drift.ppb_error) * 3.6
+            )
+        } else {
+            format!(
+                "SCHED_DEADLINE tasks drift: every hour they are released {:.1} +- {:.1} us {sooner}, by CLOCK_MONOTONIC",
+                drift.us_per_hour.abs(),
+                2.0 * drift.ppb_error * 3.6
+            )
+        });
+    }
+    if let (Some(ppb), Some(from)) = (scheduler.predicted_ppb, &scheduler.predicted_from) {
+        let ntp = scheduler.ntp_ppb.filter(|ppb| ppb.abs() > 0.0);
+        let ntp = ntp.map_or_else(String::new, |ntp| format!(", and {:+.2} ppb from NTP", -ntp));
+        told.push(format!("predicted: {ppb:+.2} ppb by rounding{ntp} (from {from})"));
+    }
+    told
+}
+
+fn counter(counter: &CounterRate) -> String {
+    let known = match counter.kernel {
+        Some(Frequency::Khz(khz)) => format!("; the kernel takes it for {khz} kHz"),
+        Some(Frequency::Hz(hz)) => format!("; it is said to run at {hz} Hz"),
+        None => String::new(),
+    };
+    format!("{}: {:.1} +- {:.1} Hz{known}", counter.name, counter.hz, counter.hz_error)
+}
+
+fn time_keeping(before: &NtpState, after: &NtpState) -> String {
+    let kept = if before.synchronised { "kept in step by NTP or PTP" } else { "kept in step by nobody" };
+    let changed = if (after.frequency_ppb - before.frequency_ppb).abs() > 0.0 {
+        format!(", {:+.3} ppm at the end", after.frequency_ppb / 1000.0)
+    } else {
+        String::new()
+    };
+    format!(
+        "time keeping: {kept}; rate corrected by {:+.3} ppm{changed}; {} to slew; TAI - UTC {} s",
+        before.frequency_ppb / 1000.0,
+        format::ns(before.offset_ns),
+        before.tai_s
+    )
+}
+
+/// What reading a clock costs, ns.
+pub(crate) fn cost(facts: &ClocksRecord, clock: &str) -> Option<f64> {
+    facts.costs.iter().find(|cost| cost.read == clock).map(|cost| cost.ns)
+}

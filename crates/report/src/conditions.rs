@@ -1,0 +1,190 @@
+//! The conditions of a run: what was measured, by whom, when, how long, with what policy, clock, kernel and losses. No figure means
+//! anything without them.
+
+use crate::{Document, format, guarantee, heading};
+use model::run::{ProbeRecord, TRACED};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// One condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Condition {
+    /// What it is about.
+    pub name: &'static str,
+    /// What it was; ASCII.
+    pub text: String,
+    /// Whether it is not what was asked for, or weakens every figure.
+    pub weak: bool,
+}
+
+/// All of them, in the order in which a reader asks.
+pub fn conditions(document: &Document) -> Vec<Condition> {
+    let strong = |name, text| Condition { name, text, weak: false };
+    let (run, machine) = (&document.run, &document.machine.machine);
+    let mut all = vec![
+        strong("measured", measured(document)),
+        strong("by", by(document)),
+        strong("command", run.command.join(" ")),
+        strong("started", format::moment(&run.started_at)),
+    ];
+    all.extend(samples(document).into_iter().map(|text| strong("samples", text)));
+    all.extend(policies(&run.probes));
+    all.extend(clocks(&run.probes).into_iter().map(|text| strong("clock", text)));
+    let host =
+        machine.hypervisor.as_ref().map_or_else(String::new, |name| format!("; virtual machine ({name})"));
+    let preempt =
+        machine.kernel.preempt.as_ref().map_or_else(String::new, |model| format!(", preemption {model}"));
+    let realtime = if machine.kernel.realtime { ", PREEMPT_RT" } else { "" };
+    let (release, arch) = (&machine.kernel.release, &machine.kernel.arch);
+    all.push(strong("kernel", format!("{release} {arch}{preempt}{realtime}{host}")));
+    all.push(losses(document));
+    all
+}
+
+fn measured(document: &Document) -> String {
+    let run = &document.run;
+    let span = |record: &ProbeRecord| record.t1_ns.saturating_sub(record.t0_ns).max(0) as u64;
+    let longest = run.probes.iter().filter(|record| record.phase != TRACED).map(span).max();
+    let length = longest.map_or_else(|| "nothing".to_owned(), format::span);
+    let phases = run.phases.iter().filter(|phase| phase.name != TRACED).count();
+    let windows =
+        if phases > 1 { format!(" a window, {} windows", run.windows.len()) } else { String::new() };
+    format!(
+        "{}, {length}{windows}; all else on {}",
+        heading::cpus(&run.measured_cpus),
+        heading::cpus(&run.housekeeping_cpus)
+    )
+}
+
+fn by(document: &Document) -> String {
+    let user = match document.machine.machine.limits.euid {
+        0 => "root".to_owned(),
+        euid => format!("user {euid}, without root"),
+    };
+    format!("stillcore {}, as {user}", document.run.tool_version)
+}
+
+/// A line a kind of probe: how many, and what became of them.
+fn samples(document: &Document) -> Vec<String> {
+    let probes = &document.run.probes;
+    // What was measured for the trace alone comes last, and apart.
+    let key = |record: &ProbeRecord| (record.phase == TRACED, record.probe);
+    let kinds: BTreeSet<_> = probes.iter().map(key).collect();
+    let line = |(traced, kind)| {
+        let ours = probes.iter().filter(|one| key(one) == (traced, kind));
+        let sum = |of: fn(&ProbeRecord) -> u64| ours.clone().map(of).sum::<u64>();
+        let (n, lost) = (format::count(sum(|one| one.samples)), format::count(sum(|one| one.ring_lost)));
+        let (released, missed) =
+            (format::count(sum(|one| one.released)), format::count(sum(|one| one.missed)));
+        let accounts = match kind {
+            model::sample::ProbeKind::Ipi => format!("sent {released} = received {n} + lost {missed}"),
+            kind if kind.has_releases() => {
+                format!("released {released} = served {n} + missed {missed} + lost {lost}")
+            }
+            _ => format!("{n} stored, {lost} lost"),
+        };
+        let apart = if traced { " (for the trace, in no figure)" } else { "" };
+        format!("{}{apart}: {accounts}", kind.name())
+    };
+    kinds.into_iter().map(line).collect()
+}
+
+/// A line for every pair of policies asked for and in force.
+fn policies(probes: &[ProbeRecord]) -> Vec<Condition> {
+    let mut told: Vec<Condition> = Vec::new();
+    for record in probes {
+        let (asked, effective) = (&record.policy_asked, &record.policy_effective);
+        let mut text = guarantee::policy(effective);
+        if asked != effective {
+            text = format!("{text}; asked for: {}", guarantee::policy(asked));
+        }
+        if !effective.is_real_time() {
+            text = format!("{text}; timer slack {}", format::ns(record.timer_slack_ns as i64));
+        }
+        let condition = Condition { name: "policy", text, weak: asked != effective };
+        if !told.contains(&condition) {
+            told.push(condition);
+        }
+    }
+    told
+}
+
+fn clocks(probes: &[ProbeRecord]) -> BTreeSet<String> {
+    let line = |record: &ProbeRecord| {
+        let releases = record.release_clock.as_ref();
+        let releases = releases.map_or_else(String::new, |clock| format!(", releases by {clock}"));
+        let error = record.clock_error_ns;
+        let error = error.map_or_else(String::new, |ns| format!(", known to {}", format::ns(ns as i64)));
+        (record.counter.clone() + &releases, error)
+    };
+    let mut lines: std::collections::BTreeMap<String, String> = std::collections::BTreeMap::new();
+    for record in probes {
+        let (clock, error) = line(record);
+        let kept = lines.entry(clock).or_default();
+        // The vaguest of several: by the number, since texts of ns and us do not compare.
+        let worst = probes.iter().filter_map(|one| one.clock_error_ns).max() == record.clock_error_ns;
+        if kept.is_empty() || worst {
+            *kept = error;
+        }
+    }
+    lines.into_iter().map(|(clock, error)| clock + &error).collect()
+}
+
+fn losses(document: &Document) -> Condition {
+    let losses = document.run.losses;
+    let text = format!(
+        "missed releases {}, samples {}, trace events {}",
+        format::count(losses.missed_releases),
+        format::count(losses.ring_samples),
+        format::count(losses.trace_events)
+    );
+    let text = if document.run.complete { text } else { format!("{text}; the run is partial") };
+    let weak =
+        losses.missed_releases + losses.ring_samples + losses.trace_events > 0 || !document.run.complete;
+    Condition { name: "lost", text, weak }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use model::sample::Policy;
+
+    fn text(document: &Document, name: &str) -> String {
+        let told = conditions(document);
+        told.iter()
+            .filter(|one| one.name == name)
+            .map(|one| one.text.as_str())
+            .collect::<Vec<_>>()
+            .join(" | ")
+    }
+
+    #[test]
+    fn what_was_asked_for_and_not_had_is_told() {
+        let mut document = fixture::document();
+        assert_eq!(text(&document, "policy"), "SCHED_FIFO, priority 95");
+        document.run.probes[0].policy_effective = Policy::other();
+        let policies = conditions(&document);
+        let refused = policies.iter().find(|one| one.weak && one.name == "policy").unwrap();
+        assert_eq!(refused.text, "SCHED_OTHER; asked for: SCHED_FIFO, priority 95; timer slack 50.00 us");
+    }
+
+    #[test]
+    fn what_was_measured_for_the_trace_alone_is_told_apart() {
+        let mut document = fixture::document();
+        document.run.probes[0].phase = TRACED.to_owned();
+        let told = text(&document, "samples");
+        assert_eq!(told.matches("wakeup").count(), 2, "{told}");
+        assert!(told.contains("wakeup (for the trace, in no figure): released"), "{told}");
+    }
+
+    #[test]
+    fn samples_and_losses_are_accounted_for() {
+        let mut document = fixture::document();
+        assert!(text(&document, "samples").contains("missed 1"), "{}", text(&document, "samples"));
+        document.run.losses = model::run::Losses::default();
+        assert!(conditions(&document).iter().all(|one| !one.weak));
+        document.run.complete = false;
+        assert!(conditions(&document).iter().any(|one| one.weak && one.name == "lost"));
+    }
+}

@@ -1,0 +1,38 @@
+//! Clocks against CLOCK_MONOTONIC: a row and a chart each, and what follows for SCHED_DEADLINE.
+
+use analysis::clocks::Rate;
+use minijinja::{Value, context};
+
+use super::{chart, value};
+use crate::svg::{Course, Upright, course};
+use crate::{Document, clocks};
+
+pub(super) fn figures(document: &Document) -> Value {
+    let facts = document.run.probes.iter().find_map(|record| record.clocks.as_ref());
+    let (Some(told), Some(facts)) = (&document.analysis.clocks, facts) else { return Value::from(()) };
+    let rows = told.rates.iter().map(|rate| {
+        context! {
+            clock => rate.clock.as_str(), drift => value(&rate.drift),
+            ppb => rate.drift.as_ref().map(|drift| format!("{:+.2}", drift.ppb)),
+            ppb_error => rate.drift.as_ref().map(|drift| format!("{:.2}", drift.ppb_error)),
+            us_per_hour => rate.drift.as_ref().map(|drift| format!("{:+.2}", drift.us_per_hour)),
+            cost_ns => clocks::cost(facts, &rate.clock),
+        }
+    });
+    context! {
+        span_ns => told.span_ns, step_ns => facts.step_ns,
+        rows => rows.collect::<Vec<_>>(),
+        charts => told.rates.iter().enumerate().map(draw).collect::<Vec<_>>(),
+        remarks => clocks::remarks(told, facts),
+        limits => told.limits.clone(),
+        offsets => value(&facts.core_offsets.iter().take(64).collect::<Vec<_>>()),
+    }
+}
+
+fn draw((index, rate): (usize, &Rate)) -> Value {
+    let slots = &rate.gained_ns[..];
+    let one = [Course { label: &rate.clock, style: 0, slots }];
+    let title = format!("{} against CLOCK_MONOTONIC", rate.clock);
+    let svg = course(&format!("ck{index}"), &title, "gained since the first", Upright::Linear, &one);
+    context! { clock => rate.clock.as_str(), svg => chart(svg) }
+}

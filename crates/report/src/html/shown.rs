@@ -1,0 +1,47 @@
+//! Which sections a page has: those of an assessment all of its own, so that what is missing is told; those of a measurement where it
+//! measured them.
+
+use model::sample::ProbeKind;
+
+use crate::{Document, heading};
+
+pub(super) fn assessment(document: &Document) -> bool {
+    !heading::is_measurement(&document.run)
+}
+
+pub(super) fn wakeup(document: &Document) -> bool {
+    assessment(document) || has(document, ProbeKind::Wakeup)
+}
+
+pub(super) fn noise(document: &Document) -> bool {
+    assessment(document) || has(document, ProbeKind::Noise)
+}
+
+fn has(document: &Document, probe: ProbeKind) -> bool {
+    document.analysis.distributions.iter().any(|window| window.probe == probe)
+}
+
+pub(super) fn ipi(document: &Document) -> bool {
+    !document.analysis.ipi.is_empty()
+}
+
+pub(super) fn overheads(document: &Document) -> bool {
+    !document.analysis.overheads.is_empty()
+}
+
+pub(super) fn periodic(document: &Document) -> bool {
+    !document.analysis.periodic.is_empty()
+}
+
+pub(super) fn taskset(document: &Document) -> bool {
+    !document.analysis.taskset.is_empty()
+}
+
+pub(super) fn clocks(document: &Document) -> bool {
+    document.analysis.clocks.is_some()
+}
+
+/// Without a wake-up there is no jitter to conclude from.
+pub(super) fn guarantee(document: &Document) -> bool {
+    assessment(document) || document.guarantee.evidence.is_some()
+}

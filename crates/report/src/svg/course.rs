@@ -1,0 +1,112 @@
+//! Values over time, one mark a slot from its least to its most: a single value is a dot. A trend, a step and what comes back with a
+//! period show here and in no histogram.
+
+use super::axis::{Axis, Unit};
+use super::frame::{Chart, HALF, px};
+use crate::format;
+use std::fmt::Write;
+
+/// One series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course<'a> {
+    /// What it is.
+    pub label: &'a str,
+    /// Which style.
+    pub style: usize,
+    /// `[t_ns, least, most]`, ascending.
+    pub slots: &'a [[i64; 3]],
+}
+
+/// How values lie on the upright axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Upright {
+    /// Times above 0, decades apart.
+    Log,
+    /// Anything.
+    Linear,
+}
+
+/// Draws the series; `None` where nothing can be drawn.
+pub fn course(id: &str, title: &str, what: &str, upright: Upright, courses: &[Course<'_>]) -> Option<String> {
+    let drawn = |slot: &&[i64; 3]| upright == Upright::Linear || slot[2] > 0;
+    let slots = || courses.iter().flat_map(|one| one.slots).filter(drawn);
+    let start = slots().map(|slot| slot[0]).min()?;
+    let end = slots().map(|slot| slot[0]).max()?;
+    let low = match upright {
+        Upright::Linear => slots().map(|slot| slot[1]).min()?,
+        Upright::Log => slots().map(|slot| if slot[1] > 0 { slot[1] } else { slot[2] }).min()?,
+    };
+    let high = slots().map(|slot| slot[2]).max()?;
+    let mut chart = Chart::new(id, title, &description(what, courses), [HALF, 260.0], 70.0);
+    if courses.len() > 1 {
+        chart.area[2] = 28.0;
+        key(&mut chart, courses);
+    }
+    let seconds = |t_ns: i64| t_ns.saturating_sub(start) as f64 / 1e9;
+    let x = Axis::linear(Unit::Seconds, 0.0, seconds(end), chart.across());
+    let (low, high) = (low as f64, high as f64);
+    let y = match upright {
+        Upright::Log => Axis::log_tight(Unit::Ns, low, high, chart.upwards()),
+        Upright::Linear => {
+            let room = ((high - low) * 0.06).max(1.0);
+            Axis::linear(Unit::Ns, low - room, high + room, chart.upwards())
+        }
+    };
+    chart.axes(&x, &y, "time since the first", what);
+    for one in courses {
+        let mut path = String::new();
+        for slot in one.slots.iter().filter(drawn) {
+            let (at, top, bottom) = (x.px(seconds(slot[0])), y.px(slot[2] as f64), y.px(slot[1] as f64));
+            let _ = write!(path, "M{} {}", px(at), px(top));
+            // A stroke of no length is drawn as a dot by its round ends.
+            let _ = if bottom - top < 0.5 { write!(path, "h0") } else { write!(path, "V{}", px(bottom)) };
+        }
+        chart.raw(&format!("<path class=\"v s{}\" d=\"{path}\"/>", one.style));
+    }
+    Some(chart.finish())
+}
+
+/// What each style stands for, in a row above the plot: the series leave no corner free.
+fn key(chart: &mut Chart, courses: &[Course<'_>]) {
+    let mut at = chart.area[0] + 6.0;
+    for one in courses {
+        chart.dot(one.style, at, 12.0);
+        chart.text(at + 9.0, 16.0, &format!("l s{}", one.style), one.label);
+        at += 34.0 + one.label.chars().count() as f64 * 6.6;
+    }
+}
+
+fn description(what: &str, courses: &[Course<'_>]) -> String {
+    let part = |one: &Course<'_>| {
+        let least = one.slots.iter().map(|slot| slot[1]).min().unwrap_or(0);
+        let most = one.slots.iter().map(|slot| slot[2]).max().unwrap_or(0);
+        format!("{}: from {} to {}", one.label, format::ns(least), format::ns(most))
+    };
+    format!("{what} over time. {}.", courses.iter().map(part).collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn early_dates_are_below_the_grid_and_a_logarithm_leaves_them_out() {
+        let slots = [[0, -40, -40], [1_000_000_000, 10, 900]];
+        let one = [Course { label: "off", style: 0, slots: &slots }];
+        let linear = course("c", "t", "off the grid", Upright::Linear, &one).unwrap();
+        assert_eq!(
+            linear.matches('M').count()
+                - linear.matches("class=\"g\"").count()
+                - linear.matches("class=\"m\"").count()
+                - linear.matches("class=\"a\"").count(),
+            2
+        );
+        assert!(linear.contains("from -40 ns to 900 ns"));
+        let log = course("c", "t", "off the grid", Upright::Log, &one).unwrap();
+        assert!(!log.contains("h0\"/>") && !log.contains("NaN"));
+        assert_eq!(
+            course("c", "t", "x", Upright::Log, &[Course { slots: &slots[..1], ..one[0].clone() }]),
+            None
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! What a measurement found: one file a kind, each silent where the run has none of it.
+
+mod clocks;
+mod ipi;
+mod overheads;
+mod periodic;
+mod taskset;
+
+use super::layout::Page;
+use crate::Document;
+use crate::format;
+use analysis::shape::Quantile;
+
+pub(super) fn all(page: &mut Page, document: &Document) {
+    ipi::section(page, document);
+    overheads::section(page, document);
+    periodic::section(page, document);
+    taskset::section(page, document);
+    clocks::section(page, document);
+}
+
+/// A time, or a dash where there is none.
+fn time(ns: Option<i64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), format::ns)
+}
+
+/// The quantile of this probability.
+fn quantile(quantiles: &[Quantile], p: f64) -> Option<i64> {
+    quantiles.iter().find(|quantile| (quantile.p - p).abs() < 1e-9)?.value_ns
+}

@@ -1,0 +1,35 @@
+//! The clocks against CLOCK_MONOTONIC: a row a clock, and what follows for SCHED_DEADLINE.
+
+use crate::text::layout::Page;
+use crate::{Document, clocks, format};
+use analysis::clocks::Rate;
+use analysis::drift::Drift;
+
+pub(super) fn section(page: &mut Page, document: &Document) {
+    let facts = document.run.probes.iter().find_map(|record| record.clocks.as_ref());
+    let (Some(told), Some(facts)) = (&document.analysis.clocks, facts) else { return };
+    let (over, step) = (format::span(told.span_ns as u64), format::ns(facts.step_ns as i64));
+    page.heading(&format!("CLOCKS AGAINST CLOCK_MONOTONIC   over {over}, a reading every {step}"));
+    let row = |rate: &Rate| {
+        let of = |show: &dyn Fn(&Drift) -> String| rate.drift.as_ref().map_or_else(|| "-".to_owned(), show);
+        vec![
+            rate.clock.clone(),
+            of(&|drift| format!("{:+.2}", drift.ppb)),
+            of(&|drift| format!("{:.2}", drift.ppb_error)),
+            of(&|drift| format!("{:+.2} us", drift.us_per_hour)),
+            of(&|drift| drift.steps.to_string()),
+            of(&|drift| format!("{}/{}", drift.pairs, drift.read)),
+            of(&|drift| format!("{} ns", drift.bracket_ns)),
+            clocks::cost(facts, &rate.clock).map_or_else(|| "-".to_owned(), |ns| format!("{ns:.0} ns")),
+        ]
+    };
+    let head = ["clock", "faster by, ppb", "+-", "an hour", "set", "pairs", "bracket", "a read"];
+    page.table(1, &head, &told.rates.iter().map(row).collect::<Vec<_>>());
+    page.item(
+        "  ",
+        "+-: standard error of the rate; bracket: each pair is known to so much; set: jumps, taken out",
+    );
+    for remark in clocks::remarks(told, facts) {
+        page.item("  ", &remark);
+    }
+}
