@@ -231,7 +231,11 @@ fn every_kind_of_probe_is_seen_in_two_states() {
 }
 
 /// Kinds whose files these machines lack: each is tested beside its code, on files made for it.
-const TESTED_BESIDE: [&str; 10] = [
+const TESTED_BESIDE: [&str; 14] = [
+    "cpu-manager",
+    "flag",
+    "listing",
+    "sched-domains",
     "cpulist-file",
     "tasks",
     "idle-states",
@@ -253,6 +257,10 @@ fn kind(probe: &Probe) -> &'static str {
         Probe::FileInteger { .. } => "file-integer",
         Probe::CpulistFile { .. } => "cpulist-file",
         Probe::HexmaskFile { .. } => "hexmask-file",
+        Probe::Flag { .. } => "flag",
+        Probe::Listing { .. } => "listing",
+        Probe::SchedDomains {} => "sched-domains",
+        Probe::CpuManager {} => "cpu-manager",
         Probe::IrqAffinity {} => "irq-affinity",
         Probe::KthreadAffinity { .. } => "kthread-affinity",
         Probe::Swaps {} => "swaps",

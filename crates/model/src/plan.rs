@@ -12,6 +12,8 @@ pub const SCHEMA: &str = "stillcore.plan/1";
 pub enum StepKind {
     /// A file; target: its absolute path; value: its text.
     File,
+    /// One flag of a file that lists many, as the scheduler's features are; target: `FILE#NAME`; value: `on` or `off`.
+    Flag,
     /// Where a task may run; target: `PID/STARTTIME/NAME`; value: a CPU list.
     Task,
     /// A systemd unit; target: its name; value: `active` or `inactive`.

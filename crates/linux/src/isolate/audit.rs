@@ -68,7 +68,9 @@ impl Catalogue {
                 | Probe::FileBracketedWord { paths }
                 | Probe::FileInteger { paths }
                 | Probe::CpulistFile { paths }
-                | Probe::HexmaskFile { paths } => {
+                | Probe::HexmaskFile { paths }
+                | Probe::Flag { paths, .. }
+                | Probe::Listing { paths } => {
                     wanted.files.extend(paths.iter().map(|path| path.replace("{cpu}", "*")));
                 }
                 Probe::IdleStates {} | Probe::IdleDriver {} => wanted.files.extend(IDLE.map(str::to_owned)),
@@ -83,6 +85,8 @@ impl Catalogue {
                         ["*/cpuset.mems", "*/*/cpuset.mems"].map(|file| format!("{{cgroup2}}/{file}")),
                     );
                 }
+                Probe::CpuManager {} => wanted.files.push(probe::CPU_MANAGER.to_owned()),
+                Probe::SchedDomains {} => wanted.files.push("proc/schedstat".to_owned()),
                 Probe::DeviceNodes {} => wanted.files.extend(DEVICES.map(str::to_owned)),
                 Probe::Units { units } => {
                     let places = ["etc/systemd/system", "usr/lib/systemd/system"];
@@ -93,8 +97,9 @@ impl Catalogue {
                 Probe::Kconfig { evidence: Some(path), .. } | Probe::Cmdline { evidence: Some(path), .. } => {
                     wanted.files.push(path.clone());
                 }
-                Probe::Daemon { process, spare_list, spare_hex, .. } => {
+                Probe::Daemon { process, spare_list, spare_hex, others, .. } => {
                     wanted.daemons.push(process.clone());
+                    wanted.daemons.extend(others.iter().map(|other| other.process.clone()));
                     wanted.variables.extend(spare_list.iter().chain(spare_hex).cloned());
                 }
                 Probe::Aspm {} => wanted.files.push("sys/module/pcie_aspm/parameters/policy".to_owned()),

@@ -1,7 +1,7 @@
 //! Copies what the readers read of a machine into a directory, so that the machine can be audited elsewhere.
 //!
 //! No secrets: only the files named here are taken. Of a task only its name, its parent, when it started, where it may run and where it
-//! last ran; of a named daemon also the environment variables asked for. Of the kernel command line the values of parameters that are
+//! last ran; of a named daemon also its control groups and the environment variables asked for. Of the kernel command line the values of parameters that are
 //! judged, and the names of the others; of the mounts those of the kernel's own file systems; of a PCI device's configuration what lies
 //! before its extended capabilities, among which are serial numbers.
 
@@ -136,8 +136,39 @@ fn without_secrets(file: &str, mut bytes: Vec<u8>, selection: &Selection) -> Vec
     match name {
         "proc/cmdline" => cmdline(&String::from_utf8_lossy(&bytes), selection).into_bytes(),
         "proc/mounts" => mounted(&String::from_utf8_lossy(&bytes)).into_bytes(),
+        "proc/schedstat" => names_of_domains(&String::from_utf8_lossy(&bytes)).into_bytes(),
+        _ if name.ends_with("cpu_manager_state") => pool(&bytes),
+        _ if name.ends_with("/kprobes/list") => {
+            without_addresses(&String::from_utf8_lossy(&bytes)).into_bytes()
+        }
         _ => bytes,
     }
+}
+
+/// Behind the names are counters: a CPU's from its second word on, a domain's from its third or, where it is named, its fourth.
+fn names_of_domains(text: &str) -> String {
+    let kept = |line: &str| {
+        let words = if line.starts_with("domain") { 3 } else { 1 };
+        let words: Vec<_> = line.split_whitespace().take(words).collect();
+        words.join(" ") + "\n"
+    };
+    text.lines().map(kept).collect()
+}
+
+/// The rest names pods and containers.
+fn pool(bytes: &[u8]) -> Vec<u8> {
+    let whole: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let kept = ["policyName", "defaultCpuSet"].map(|key| (key.to_owned(), whole[key].clone()));
+    serde_json::Value::from_iter(kept).to_string().into_bytes()
+}
+
+/// Addresses of the kernel would tell where it was loaded.
+fn without_addresses(text: &str) -> String {
+    let kept = |line: &str| {
+        let (_, rest) = line.split_once(char::is_whitespace).unwrap_or(("", line));
+        format!("0 {}\n", rest.trim_start())
+    };
+    text.lines().map(kept).collect()
 }
 
 fn cmdline(text: &str, selection: &Selection) -> String {
@@ -235,6 +266,9 @@ fn processes(root: &Root, out: &Out, selection: &Selection) -> Result<(), Error>
     }
     for process in found.user.iter().filter(|process| selection.daemons.contains(&process.name)) {
         let own = format!("proc/{}", process.pid);
+        if let Some(groups) = root.maybe(&format!("{own}/cgroup")) {
+            out.write(&format!("{own}/cgroup"), groups.as_bytes())?;
+        }
         let Ok(Some(environment)) = root.bytes(&format!("{own}/environ")) else { continue };
         let named = |entry: &&[u8]| {
             selection
@@ -311,6 +345,15 @@ mod tests {
         assert_eq!(cmdline(line, &selection), taken);
         let mounts = "//host/x /mnt cifs username=me 0 0\nme@host:/ /h fuse.sshfs rw 0 0\ncgroup2 /cg cgroup2 rw,nsdelegate 0 0\n";
         assert_eq!(mounted(mounts), "cgroup2 /cg cgroup2 rw,nsdelegate 0 0\n");
+        assert_eq!(
+            without_addresses("ffffffff81234560  k  vfs_read+0x0    [FTRACE]\n"),
+            "0 k  vfs_read+0x0    [FTRACE]\n"
+        );
+        let checkpoint = r#"{"policyName":"static","defaultCpuSet":"0-1","entries":{"a-pod":{"web":"2"}}}"#;
+        let kept = r#"{"defaultCpuSet":"0-1","policyName":"static"}"#;
+        assert_eq!(pool(checkpoint.as_bytes()), kept.as_bytes());
+        let statistics = "version 15\ncpu0 0 0 12\ndomain0 00000003 7 8\n";
+        assert_eq!(names_of_domains(statistics), "version\ncpu0\ndomain0 00000003 7\n");
         let config = without_secrets("sys/bus/pci/devices/0000:00:00.0/config", vec![7; 4096], &selection);
         assert_eq!(config.len(), PCI_BYTES);
     }
@@ -320,6 +363,7 @@ mod tests {
         let from = tempfile::tempdir().unwrap();
         fs::create_dir_all(from.path().join("proc/7")).unwrap();
         fs::write(from.path().join("proc/7/stat"), "7 (irqbalance) S 1 0 0 0 -1 4194560 0").unwrap();
+        fs::write(from.path().join("proc/7/cgroup"), "0::/system.slice/irqbalance.service\n").unwrap();
         fs::write(
             from.path().join("proc/7/environ"),
             "TOKEN=x\0IRQBALANCE_BANNED_CPUS=c\0IRQBALANCE_BANNED_CPUSX=1\0",
@@ -333,6 +377,8 @@ mod tests {
         let to = tempfile::tempdir().unwrap();
         let root = Root::open(from.path()).unwrap();
         capture(&root, to.path(), &selection).unwrap();
+        let taken = fs::read_to_string(to.path().join("proc/7/cgroup")).unwrap();
+        assert_eq!(taken, "0::/system.slice/irqbalance.service");
         let taken = fs::read(to.path().join("proc/7/environ")).unwrap();
         assert_eq!(taken, b"IRQBALANCE_BANNED_CPUS=c");
         assert!(capture(&root, to.path(), &selection).unwrap_err().to_string().contains("it exists"));

@@ -95,6 +95,15 @@ pub(crate) fn bracketed(text: &str) -> Option<&str> {
     rest.split_once(']').map(|(word, _)| word)
 }
 
+/// Whether a list of words has a flag, on as its name or off as `NO_` and its name; `None` where it has neither.
+pub(crate) fn flag(text: &str, name: &str) -> Option<bool> {
+    text.split_whitespace().find_map(|word| match word.strip_prefix("NO_") {
+        Some(off) if off == name => Some(false),
+        _ if word == name => Some(true),
+        _ => None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tree::tree;

@@ -25,14 +25,14 @@ pub use archive::pack;
 pub use capture::{Selection, capture, planned};
 pub(crate) use cmdline::{parameters, same_name};
 pub use cpus::{check_cpus, check_online, cores, cpus_default, housekeeping};
-pub(crate) use host::bracketed;
+pub(crate) use host::{bracketed, flag};
 pub use irq::{Irq, irqs};
 pub use mounts::{Mount, mounts};
 pub(crate) use mounts::{debugfs, mounted_at};
 pub use root::Root;
 pub(crate) use root::wildcard;
 pub use state::state;
-pub use threads::{KernelThread, Process, Processes, UserThread, processes, user_threads};
+pub use threads::{KernelThread, Lineage, Process, Processes, UserThread, lineage, processes, user_threads};
 
 use model::{Error, Machine};
 

@@ -52,6 +52,8 @@ pub struct Process {
     pub start: u64,
     /// Its name, at most 15 bytes.
     pub name: String,
+    /// Whether it is stopped (SIGSTOP), and does nothing until it is told to go on.
+    pub stopped: bool,
 }
 
 /// All that runs, by process number.
@@ -63,15 +65,44 @@ pub struct Processes {
     pub user: Vec<Process>,
 }
 
+/// Whose a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lineage {
+    /// Its number.
+    pub pid: i32,
+    /// Its parent's, 0 for the first process.
+    pub parent: i32,
+    /// Its process group's.
+    pub group: i32,
+    /// Its session's.
+    pub session: i32,
+    /// When it started, in clock ticks since boot.
+    pub start: u64,
+}
+
+/// Reads whose a process is; `None` where it has ended.
+pub fn lineage(root: &Root, pid: u32) -> Option<Lineage> {
+    let stat = root.maybe(&format!("proc/{pid}/stat"))?;
+    let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let number = |at: usize| fields.get(at).and_then(|field| field.parse::<i32>().ok());
+    Some(Lineage {
+        pid: i32::try_from(pid).ok()?,
+        parent: number(1)?,
+        group: number(2)?,
+        session: number(3)?,
+        start: fields.get(19)?.parse().ok()?,
+    })
+}
+
 /// Reads what runs. A process that ends meanwhile is left out.
 pub fn processes(root: &Root) -> Processes {
     let mut found = Processes::default();
     for pid in root.names("proc").into_iter().filter_map(|name| name.parse::<u32>().ok()) {
         let own = format!("proc/{pid}");
         let Some(stat) = stat(root, &own) else { continue };
-        let Stat { name, flags, start, .. } = stat;
+        let Stat { name, stopped, flags, start, .. } = stat;
         if flags & KTHREAD == 0 {
-            found.user.push(Process { pid, start, name });
+            found.user.push(Process { pid, start, name, stopped });
         } else if let Some(allowed) = allowed(root, &own) {
             found.kernel.push(KernelThread {
                 pid,
@@ -105,6 +136,7 @@ fn user_thread(root: &Root, pid: u32, tid: u32) -> Option<UserThread> {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     name: String,
+    stopped: bool,
     flags: u64,
     start: u64,
     last: u32,
@@ -121,7 +153,13 @@ fn parse_stat(stat: &str) -> Option<Stat> {
     let name = head.split_once('(')?.1.to_owned();
     let fields: Vec<_> = tail.split_whitespace().collect();
     let field = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
-    Some(Stat { name, flags: field(6)?, start: field(19).unwrap_or(0), last: field(36).unwrap_or(0) as u32 })
+    Some(Stat {
+        name,
+        stopped: fields.first() == Some(&"T"),
+        flags: field(6)?,
+        start: field(19).unwrap_or(0),
+        last: field(36).unwrap_or(0) as u32,
+    })
 }
 
 fn allowed(root: &Root, own: &str) -> Option<Cpus> {
@@ -137,7 +175,8 @@ mod tests {
     #[test]
     fn names_may_hold_parentheses_and_blanks() {
         let stat = "7 (a) b (c)) S 2 0 0 0 -1 2129984 0 0";
-        let expected = Stat { name: "a) b (c)".to_owned(), flags: 2_129_984, start: 0, last: 0 };
+        let expected =
+            Stat { name: "a) b (c)".to_owned(), stopped: false, flags: 2_129_984, start: 0, last: 0 };
         assert_eq!(parse_stat(stat), Some(expected));
         let zeros = "0 ".repeat(12);
         let whole = parse_stat(&format!("7 (x) S 2 0 0 0 -1 64 {zeros}815 {}3 0", "0 ".repeat(16))).unwrap();
@@ -161,7 +200,7 @@ mod tests {
         write("10/status", "Cpus_allowed_list:\t1\n");
         write("11/comm", "gone");
         let found = processes(&Root::open(dir.path()).unwrap());
-        assert_eq!(found.user, [Process { pid: 1, start: 0, name: "init".into() }]);
+        assert_eq!(found.user, [Process { pid: 1, start: 0, name: "init".into(), stopped: false }]);
         let kernel: Vec<_> =
             found.kernel.iter().map(|t| (t.name.as_str(), t.allowed.to_string(), t.movable)).collect();
         assert_eq!(kernel, [("kswapd0", "0-3".to_owned(), true), ("cpuhp/1", "1".to_owned(), false)]);

@@ -65,12 +65,21 @@ fn empty(mechanism: &Mechanism) -> Option<&'static str> {
 fn misfit(mechanism: &Mechanism) -> Option<String> {
     let set = matches!(mechanism.value, ValueType::Hexmask | ValueType::Cpulist | ValueType::PidAffinity);
     let about_sets = matches!(mechanism.want, Want::Covers {} | Want::Avoids {});
-    let daemon = matches!(mechanism.probe, Probe::Daemon { .. } | Probe::Swaps {} | Probe::Units { .. });
+    let active = matches!(
+        mechanism.probe,
+        Probe::Daemon { .. }
+            | Probe::Swaps {}
+            | Probe::Units { .. }
+            | Probe::Listing { .. }
+            | Probe::SchedDomains {}
+    );
     if about_sets && !set {
         return Some(format!("a want of CPU sets with value {:?}", mechanism.value));
     }
-    if daemon != matches!(mechanism.want, Want::None {}) {
-        return Some("want none goes with daemons, units and swap, and only there".to_owned());
+    if active != matches!(mechanism.want, Want::None {}) {
+        return Some(
+            "want none goes with daemons, units, swap, lists and domains, and only there".to_owned(),
+        );
     }
     let literals: Vec<_> = match &mechanism.want {
         Want::Literal { value } => vec![value],

@@ -112,13 +112,24 @@ fn read(mechanism: &Mechanism) -> String {
         | Probe::FileBracketedWord { paths }
         | Probe::FileInteger { paths }
         | Probe::CpulistFile { paths }
-        | Probe::HexmaskFile { paths } => {
-            paths.iter().map(|path| code(&format!("/{path}"))).collect::<Vec<_>>().join(", ")
-        }
+        | Probe::HexmaskFile { paths } => files(paths),
         Probe::IrqAffinity {} => "`/proc/irq/*/smp_affinity_list` and `effective_affinity_list`".to_owned(),
+        Probe::Flag { paths, flag } => format!("{} in {}", code(flag), files(paths)),
+        Probe::Listing { paths } => format!("what {} lists", files(paths)),
+        Probe::SchedDomains {} => "`/proc/schedstat`".to_owned(),
+        Probe::CpuManager {} => "`/var/lib/kubelet/cpu_manager_state`".to_owned(),
         Probe::KthreadAffinity { name } => format!("affinity of the kernel threads named {}", code(name)),
         Probe::Swaps {} => "`/proc/swaps`".to_owned(),
-        Probe::Daemon { process, .. } => format!("whether {} runs, and its environment", code(process)),
+        Probe::Daemon { process, others, spare_list, spare_hex, .. } => {
+            let all: Vec<_> = others.iter().map(|other| code(&other.process)).collect();
+            let others = if all.is_empty() { String::new() } else { format!(" or {}", all.join(", ")) };
+            let told = spare_list.is_some() || spare_hex.is_some();
+            format!(
+                "whether {}{others} runs{}",
+                code(process),
+                if told { ", and its environment" } else { "" }
+            )
+        }
         Probe::Governor {} => "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`".to_owned(),
         Probe::Aspm {} => "the Link Control register of every PCI Express device".to_owned(),
         Probe::CpusetPartition {} => "`cpuset.cpus.partition` of the control groups".to_owned(),
@@ -144,6 +155,10 @@ fn read(mechanism: &Mechanism) -> String {
         Some(effective) => format!("{asked}; in force: {}", in_force(effective)),
         None => asked,
     }
+}
+
+fn files(paths: &[String]) -> String {
+    paths.iter().map(|path| code(&format!("/{path}"))).collect::<Vec<_>>().join(", ")
 }
 
 fn in_force(effective: &Effective) -> String {
@@ -202,6 +217,7 @@ fn change(change: &Change) -> String {
         Change::Advice { what, .. } => what.clone(),
         Change::Stop {} => "stop and disable it".to_owned(),
         Change::Swapoff {} => "`swapoff -a`".to_owned(),
+        Change::Flag { value } => format!("switch it {value} there"),
         Change::Governor { value } => format!("write {} to each `scaling_governor`", code(value)),
         Change::Partition {} => "make a group with `{isolated}` and the word `isolated`".to_owned(),
     }

@@ -73,6 +73,22 @@ pub enum Probe {
         /// As for `file-word`.
         paths: Vec<String>,
     },
+    /// One flag of a file that lists many, `NAME` or `NO_NAME`.
+    Flag {
+        /// Those that kernels have it in.
+        paths: Vec<String>,
+        /// Its name.
+        flag: String,
+    },
+    /// Files that list what is active, one a line.
+    Listing {
+        /// As for `file-word`.
+        paths: Vec<String>,
+    },
+    /// The shared pool of the kubelet's CPU manager.
+    CpuManager {},
+    /// The scheduling domains of the measured CPUs.
+    SchedDomains {},
     /// Every interrupt that has a handler.
     IrqAffinity {},
     /// Kernel threads by name.
@@ -123,6 +139,9 @@ pub enum Probe {
         spare_list: Option<String>,
         /// The same as a hex mask.
         spare_hex: Option<String>,
+        /// Others that do the same.
+        #[serde(default)]
+        others: Vec<Daemon>,
     },
     /// The cpufreq governor of each measured CPU.
     Governor {},
@@ -130,6 +149,16 @@ pub enum Probe {
     Aspm {},
     /// Isolated cpuset partitions.
     CpusetPartition {},
+}
+
+/// A daemon by its names.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Daemon {
+    /// Its systemd unit.
+    pub unit: String,
+    /// Its process name, of which the kernel keeps 15 bytes.
+    pub process: String,
 }
 
 /// Where the truth is read, for mechanisms whose setting and effect differ.
@@ -264,6 +293,11 @@ pub enum Change {
     Stop {},
     /// Give all swap back now.
     Swapoff {},
+    /// Switch the flag of the probe now.
+    Flag {
+        /// `on` or `off`.
+        value: String,
+    },
     /// Set the governor of the measured CPUs now.
     Governor {
         /// Which.

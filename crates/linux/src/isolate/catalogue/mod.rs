@@ -9,7 +9,7 @@ mod docs;
 mod kinds;
 
 pub use docs::{mechanism_section, mechanisms_page};
-pub use kinds::{Change, Effective, Probe, ValueType, Want, When};
+pub use kinds::{Change, Daemon, Effective, Probe, ValueType, Want, When};
 
 use check::check;
 use model::{Error, EventClass};

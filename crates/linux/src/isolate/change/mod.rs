@@ -2,6 +2,7 @@
 //! few lines for all of them.
 
 mod file;
+mod flag;
 mod group;
 mod held;
 mod occupied;
@@ -51,6 +52,7 @@ impl Settings for Live {
     fn read(&mut self, kind: StepKind, target: &str) -> Result<Option<String>, Error> {
         match kind {
             StepKind::File | StepKind::Kept => file::read(target),
+            StepKind::Flag => flag::read(target),
             StepKind::Task => Ok(task::read(target)),
             StepKind::Service => service::read(target),
             StepKind::Process => Ok(process::read(target)),
@@ -65,6 +67,7 @@ impl Settings for Live {
     fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error> {
         match kind {
             StepKind::File | StepKind::Kept => file::write(target, value),
+            StepKind::Flag => flag::write(target, value),
             StepKind::Task => task::write(target, value),
             StepKind::Service => service::write(target, value),
             StepKind::Process => process::write(target, value),

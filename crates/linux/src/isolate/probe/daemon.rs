@@ -4,9 +4,9 @@
 //! alone; the mask wins over the list (`cputree.c`, setup_banned_cpus). Otherwise it reads `isolated` and `nohz_full` under
 //! `/sys/devices/system/cpu`. CPUs of a cpuset partition are in neither before 6.18, so the file is read here, not the topology.
 
-use super::super::catalogue::Mechanism;
+use super::super::catalogue::{Daemon, Mechanism};
 use super::remedy::{Off, propose};
-use super::{Outcome, Scene, named};
+use super::{Outcome, Scene, named, some_of};
 use crate::machine::Process;
 use model::plan::StepKind;
 use model::{Cpus, FindingState};
@@ -17,56 +17,104 @@ pub(super) struct Spared<'a> {
     pub(super) hex: Option<&'a str>,
 }
 
-pub(super) fn judge(
-    scene: &Scene,
-    mechanism: &Mechanism,
-    unit: &str,
-    process: &str,
-    spared: &Spared,
-) -> Outcome {
-    let running = scene.processes();
-    let Some(daemon) = find(scene, process) else {
-        if running.kernel.is_empty() {
-            // A container or hidepid= shows own processes only.
-            return Outcome::unknown(format!(
-                "not all processes are to be seen from here, {process} might run"
-            ));
-        }
-        return Outcome::ok(format!("{process} does not run")).having("not running");
-    };
-    let topology = &scene.machine.topology;
-    let spares = spared.list.is_some() || spared.hex.is_some();
-    let told = match told(scene, daemon, spared) {
-        Ok(told) => told,
-        Err(_) if !spares => None,
-        Err(error) => {
-            return Outcome::unknown(format!(
-                "{process} runs, and which CPUs it spares is not to be seen: {error}"
-            ));
-        }
-    };
-    let booted = || scene.root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default();
-    let known = told.unwrap_or_else(|| booted().or(&topology.nohz_full));
-    let exposed = scene.cpus.minus(&known);
-    if spares && exposed.is_empty() {
-        let reason = format!("{process} runs and leaves {} alone", named(scene.cpus));
-        return Outcome::ok(reason).having("running").in_effect(format!("spares {}", named(&known)));
+/// A daemon that was found, and the unit it would be of.
+struct Found<'a> {
+    process: &'a Process,
+    unit: &'a str,
+}
+
+/// The daemon and the others that do the same.
+pub(super) fn names(unit: &str, process: &str, others: &[Daemon]) -> Vec<Daemon> {
+    let own = Daemon { unit: unit.to_owned(), process: process.to_owned() };
+    std::iter::once(own).chain(others.iter().cloned()).collect()
+}
+
+pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, daemons: &[Daemon], spared: &Spared) -> Outcome {
+    let found = find(scene, daemons);
+    let (stopped, awake): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| found.process.stopped);
+    if awake.is_empty() {
+        return asleep(scene, daemons, &stopped);
     }
-    let reason = if spares {
-        format!("{process} runs and knows nothing of {}: {}", named(&exposed), mechanism.harm)
-    } else {
-        format!("{process} runs: {}", mechanism.harm)
+    let mut exposed = Vec::new();
+    for daemon in &awake {
+        match spares(scene, daemon.process, spared) {
+            Ok(known) => exposed.push((daemon, scene.cpus.minus(&known))),
+            Err(error) => {
+                return Outcome::unknown(format!(
+                    "{} runs, and which CPUs it spares is not to be seen: {error}",
+                    daemon.process.name
+                ));
+            }
+        }
+    }
+    exposed.retain(|(_, cpus)| !cpus.is_empty());
+    let Some((first, cpus)) = exposed.first() else {
+        let names = running(&awake);
+        return Outcome::ok(format!("{names} runs and leaves {} alone", named(scene.cpus)))
+            .having("running")
+            .in_effect(format!("spares {}", named(scene.cpus)));
     };
-    let outcome = propose(scene, mechanism, &[off(scene, unit, daemon)], reason).having("running");
-    if outcome.state == FindingState::Fixable { outcome.cured_by(stop(scene, unit, daemon)) } else { outcome }
+    let reason = if spared.list.is_some() || spared.hex.is_some() {
+        format!("{} runs and knows nothing of {}: {}", first.process.name, named(cpus), mechanism.harm)
+    } else {
+        let all: Vec<_> = exposed.iter().map(|(daemon, _)| Found { ..**daemon }).collect();
+        format!("{} runs: {}", running(&all), mechanism.harm)
+    };
+    let mut off: Vec<_> = exposed.iter().map(|(daemon, _)| off(scene, daemon)).collect();
+    off.dedup();
+    let outcome = propose(scene, mechanism, &off, reason).having("running");
+    if outcome.state == FindingState::Fixable { outcome.cured_by(stop(&off)) } else { outcome }
 }
 
-pub(super) fn value(scene: &Scene, process: &str) -> String {
-    if find(scene, process).is_some() { "running".to_owned() } else { "not running".to_owned() }
+/// None of them does anything.
+fn asleep(scene: &Scene, daemons: &[Daemon], stopped: &[Found]) -> Outcome {
+    let names = some_of(&daemons.iter().map(|daemon| daemon.process.clone()).collect::<Vec<_>>());
+    if let [first, ..] = stopped {
+        let process = first.process;
+        let reason = format!("{} is stopped, and does nothing until it is told to go on", process.name);
+        return Outcome::ok(reason).having("stopped");
+    }
+    if scene.processes().kernel.is_empty() {
+        // A container or hidepid= shows own processes only.
+        return Outcome::unknown(format!("not all processes are to be seen from here, {names} might run"));
+    }
+    let verb = if daemons.len() == 1 { "does" } else { "do" };
+    Outcome::ok(format!("{names} {verb} not run")).having("not running")
 }
 
-fn find<'a>(scene: &'a Scene, process: &str) -> Option<&'a Process> {
-    scene.processes().user.iter().find(|candidate| candidate.name == process)
+fn running(found: &[Found]) -> String {
+    let mut names: Vec<_> = found.iter().map(|found| found.process.name.clone()).collect();
+    names.dedup();
+    some_of(&names)
+}
+
+/// What was there before and is there after: `running`, `stopped` or `not running`.
+pub(super) fn value(scene: &Scene, daemons: &[Daemon]) -> String {
+    let found = find(scene, daemons);
+    match found.iter().find(|found| !found.process.stopped) {
+        Some(_) => "running",
+        None if found.is_empty() => "not running",
+        None => "stopped",
+    }
+    .to_owned()
+}
+
+fn find<'a>(scene: &'a Scene, daemons: &'a [Daemon]) -> Vec<Found<'a>> {
+    let named = |process: &'a Process| {
+        let daemon = daemons.iter().find(|daemon| daemon.process == process.name)?;
+        Some(Found { process, unit: &daemon.unit })
+    };
+    scene.processes().user.iter().filter_map(named).collect()
+}
+
+/// The CPUs that a daemon leaves alone: those it is told, or those it reads where it is told none. Nothing for one that cannot be told.
+fn spares(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Cpus, String> {
+    if spared.list.is_none() && spared.hex.is_none() {
+        return Ok(Cpus::default());
+    }
+    let booted = || scene.root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default();
+    let read = || booted().or(&scene.machine.topology.nohz_full);
+    Ok(told(scene, daemon, spared)?.unwrap_or_else(read))
 }
 
 /// The CPUs its environment tells it to spare, if it names any or none in so many words. Only root may read the environment of another user's process, and a capture made
@@ -86,14 +134,22 @@ fn told(scene: &Scene, daemon: &Process, spared: &Spared) -> Result<Option<Cpus>
     Ok(hex.or_else(list))
 }
 
-/// A service is stopped; a process that nobody would start again is only held, so that undoing gives the very same one back.
-fn off(scene: &Scene, unit: &str, daemon: &Process) -> Off {
-    if systemd(scene) {
-        Off { kind: StepKind::Service, target: unit.to_owned(), old: "active".to_owned() }
+/// A service is stopped; a process that no unit holds, and nobody would start again, is only held where it stands, so that undoing gives
+/// the very same one back. systemd knows nothing of a daemon that somebody has started by hand, however its unit is called.
+fn off(scene: &Scene, daemon: &Found) -> Off {
+    let Found { process, unit } = daemon;
+    if systemd(scene) && is_of(scene, process, unit) {
+        Off { kind: StepKind::Service, target: (*unit).to_owned(), old: "active".to_owned() }
     } else {
-        let target = format!("{}/{}/{}", daemon.pid, daemon.start, daemon.name);
+        let target = format!("{}/{}/{}", process.pid, process.start, process.name);
         Off { kind: StepKind::Process, target, old: "running".to_owned() }
     }
+}
+
+/// Whether a process is in the unit's control group; one whose group is not to be seen is taken to be.
+fn is_of(scene: &Scene, process: &Process, unit: &str) -> bool {
+    let groups = scene.root.maybe(&format!("proc/{}/cgroup", process.pid));
+    groups.is_none_or(|groups| groups.lines().any(|line| line.split('/').any(|part| part == unit)))
 }
 
 pub(super) fn systemd(scene: &Scene) -> bool {
@@ -101,8 +157,12 @@ pub(super) fn systemd(scene: &Scene) -> bool {
 }
 
 /// systemd would start a killed service again.
-fn stop(scene: &Scene, unit: &str, daemon: &Process) -> String {
-    if systemd(scene) { format!("systemctl disable --now {unit}") } else { format!("kill {}", daemon.pid) }
+fn stop(off: &[Off]) -> String {
+    let one = |off: &Off| match off.kind {
+        StepKind::Service => format!("systemctl disable --now {}", off.target),
+        _ => format!("kill {}", off.target.split('/').next().unwrap_or_default()),
+    };
+    off.iter().map(one).collect::<Vec<_>>().join(" && ")
 }
 
 #[cfg(test)]
@@ -138,6 +198,41 @@ mod tests {
         };
         assert_eq!(isolated("A=b"), "ok");
         assert_eq!(isolated("IRQBALANCE_BANNED_CPUS=00000000"), "fixable");
+    }
+
+    #[test]
+    fn what_is_stopped_does_nothing() {
+        let stopped = ("proc/9/stat", "9 (irqbalance) T 1 0 0 0 -1 4194560 0");
+        let (state, reason, _) = judged("irqbalance", &with_cpus(&[KTHREADD[0], KTHREADD[1], stopped]));
+        assert!(state == "ok" && reason.contains("is stopped"), "{state}: {reason}");
+        let second = ("proc/10/stat", "10 (irqbalance) S 1 0 0 0 -1 4194560 0");
+        let files = [KTHREADD[0], KTHREADD[1], stopped, second, ("proc/10/environ", "A=b")];
+        assert_eq!(judged("irqbalance", &with_cpus(&files)).0, "fixable", "another one runs");
+    }
+
+    /// The unit may be there and somebody may have started another by hand, or only that one.
+    #[test]
+    fn only_what_the_unit_holds_is_stopped_with_it() {
+        let under_systemd = |group: &str| {
+            let unit = ("etc/systemd/system/multi-user.target.wants/irqbalance.service", "");
+            let files = [
+                KTHREADD[0],
+                KTHREADD[1],
+                IRQBALANCE,
+                unit,
+                ("proc/9/environ", "A=b"),
+                ("proc/9/cgroup", group),
+                ("proc/20/stat", "20 (irqbalance) S 1 0 0 0 -1 4194560 0"),
+                ("proc/20/environ", "A=b"),
+                ("proc/20/cgroup", "0::/user.slice/user-0.slice/session-1.scope"),
+            ];
+            judged("irqbalance", &with_cpus(&files)).2
+        };
+        let of_unit = under_systemd("0::/system.slice/irqbalance.service");
+        assert_eq!(of_unit, "systemctl disable --now irqbalance.service && kill 20");
+        let of_version_1 = under_systemd("3:cpu:/\n1:name=systemd:/system.slice/irqbalance.service");
+        assert_eq!(of_version_1, of_unit);
+        assert_eq!(under_systemd("0::/system.slice/ssh.service"), "kill 9 && kill 20");
     }
 
     #[test]

@@ -32,14 +32,20 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> O
     .having(have)
 }
 
-/// Nothing was found: the file system may not be mounted, which says nothing about the kernel.
-fn unmounted(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> Outcome {
+/// Nothing was found: the file system may not be mounted, or look empty to this user, which says nothing about the kernel.
+pub(super) fn unmounted(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> Outcome {
     let kind = |path: &String| Some(path.strip_prefix('{')?.split_once('}')?.0.to_owned());
-    let mut kinds = paths.iter().filter_map(kind).filter(|kind| kind != "cpu");
-    match kinds.find(|kind| crate::machine::mounted_at(scene.root, kind).is_none()) {
-        Some(kind) if kind != "cgroup2" => Outcome::unknown(format!("{kind} is not mounted")),
-        _ => Outcome::absent(mechanism),
+    for kind in paths.iter().filter_map(kind).filter(|kind| kind != "cpu" && kind != "cgroup2") {
+        match crate::machine::mounted_at(scene.root, &kind) {
+            None => return Outcome::unknown(format!("{kind} is not mounted")),
+            // The kernel always keeps something there.
+            Some(place) if scene.root.names(&place).is_empty() => {
+                return Outcome::unknown(format!("{place} shows nothing: without root it cannot be entered"));
+            }
+            Some(_) => {}
+        }
     }
+    Outcome::absent(mechanism)
 }
 
 pub(super) fn value(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> Option<String> {

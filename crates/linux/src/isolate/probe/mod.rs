@@ -3,15 +3,19 @@
 mod aspm;
 mod boot_list;
 mod cmdline;
+mod cpu_manager;
 mod daemon;
+mod domains;
 mod effective;
 mod file;
+mod flag;
 mod governor;
 mod held;
 mod idle;
 mod irq;
 mod kconfig;
 mod kthread;
+mod listing;
 mod numa;
 mod partition;
 mod practice;
@@ -23,6 +27,7 @@ mod swaps;
 mod tasks;
 mod units;
 
+pub(super) use cpu_manager::STATE as CPU_MANAGER;
 pub(super) use partition::{mounted as partition_mount, owner as partition_of};
 pub(super) use remedy::elsewhere_of;
 
@@ -183,12 +188,16 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
         | Probe::FileInteger { paths }
         | Probe::CpulistFile { paths }
         | Probe::HexmaskFile { paths } => file::judge(scene, mechanism, paths),
+        Probe::Flag { paths, flag } => flag::judge(scene, mechanism, paths, flag),
+        Probe::Listing { paths } => listing::judge(scene, mechanism, paths),
+        Probe::SchedDomains {} => domains::judge(scene, mechanism),
+        Probe::CpuManager {} => cpu_manager::judge(scene, mechanism),
         Probe::IrqAffinity {} => irq::judge(scene, mechanism),
         Probe::KthreadAffinity { name } => kthread::judge(scene, mechanism, name),
         Probe::Swaps {} => swaps::judge(scene, mechanism),
-        Probe::Daemon { unit, process, spare_list, spare_hex } => {
+        Probe::Daemon { unit, process, spare_list, spare_hex, others } => {
             let spared = daemon::Spared { list: spare_list.as_deref(), hex: spare_hex.as_deref() };
-            daemon::judge(scene, mechanism, unit, process, &spared)
+            daemon::judge(scene, mechanism, &daemon::names(unit, process, others), &spared)
         }
         Probe::Governor {} => governor::judge(scene, mechanism),
         Probe::Aspm {} => aspm::judge(scene, mechanism),
@@ -217,6 +226,10 @@ pub(super) fn value(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
         | Probe::FileInteger { paths }
         | Probe::CpulistFile { paths }
         | Probe::HexmaskFile { paths } => file::value(scene, mechanism, paths),
+        Probe::Flag { paths, flag } => flag::value(scene, paths, flag),
+        Probe::Listing { paths } => listing::value(scene, paths),
+        Probe::SchedDomains {} => domains::value(scene),
+        Probe::CpuManager {} => cpu_manager::value(scene),
         Probe::IrqAffinity {}
         | Probe::KthreadAffinity { .. }
         | Probe::Tasks { .. }
@@ -231,7 +244,9 @@ pub(super) fn value(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
         Probe::CpusetMems {} => numa::mems_value(scene),
         Probe::Units { units } => Some(units::value(scene, units)),
         Probe::Swaps {} => Some(swaps::value(scene)?),
-        Probe::Daemon { process, .. } => Some(daemon::value(scene, process)),
+        Probe::Daemon { unit, process, others, .. } => {
+            Some(daemon::value(scene, &daemon::names(unit, process, others)))
+        }
         Probe::Governor {} => governor::value(scene),
         Probe::Aspm {} => aspm::value(scene),
         Probe::CpusetPartition {} => partition::value(scene),

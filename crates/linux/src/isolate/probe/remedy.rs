@@ -83,6 +83,7 @@ fn steps(scene: &Scene, mechanism: &Mechanism, change: &Change, wrong: &[Off]) -
             })
             .collect(),
         Change::Swapoff {} => wrong.iter().map(|off| step(off, "off".to_owned())).collect(),
+        Change::Flag { value } => wrong.iter().map(|off| step(off, value.clone())).collect(),
         Change::Idle {} => wrong.iter().map(|off| step(off, "1".to_owned())).collect(),
         Change::Hold { path, value } => {
             let off = Off {
@@ -159,6 +160,9 @@ fn spell(scene: &Scene, change: &Change, wrong: &[Off]) -> String {
             format!("systemctl disable --now {}", units.join(" "))
         }
         Change::Swapoff {} => "swapoff -a".to_owned(),
+        Change::Flag { value } => {
+            wrong.iter().map(|off| flip(&off.target, value)).collect::<Vec<_>>().join(" && ")
+        }
         Change::Governor { value } => each(wrong, |cpu| {
             format!("echo {value} > /sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor")
         }),
@@ -177,6 +181,12 @@ fn rooted(file: &str) -> String {
 
 fn write(file: &str, value: &str) -> String {
     format!("echo {value} > {}", rooted(file))
+}
+
+/// Of a target `FILE#NAME`.
+fn flip(target: &str, value: &str) -> String {
+    let (file, name) = target.rsplit_once('#').unwrap_or((target, ""));
+    write(file, &if value == "on" { name.to_owned() } else { format!("NO_{name}") })
 }
 
 /// One command for one number, a shell loop for more.
