@@ -151,6 +151,10 @@ pub struct MachineState {
     pub irq_affinity: BTreeMap<u32, String>,
     /// Affinity of kernel threads, `name/n` → list, threads of one name numbered from 0.
     pub kthread_affinity: BTreeMap<String, String>,
+    /// Affinities of user threads that somebody has narrowed: name, its digits as `#` → lists, `; ` between them. Threads that may run
+    /// where the first process may, or everywhere, are left out; the first process itself is `1`.
+    #[serde(default)]
+    pub thread_affinity: BTreeMap<String, String>,
     /// Mount points with their types, `target type`.
     pub mounts: Vec<String>,
     /// Tracing instances that exist.
