@@ -322,6 +322,47 @@ fn an_invalid_partition_is_refused() {
     the_same(&read_json(&root.join("before.json")), &read_json(&root.join("after.json")), "refused");
 }
 
+/// Values, daemons and tasks that were right at first; a daemon that no service manager holds; programs that were put there.
+#[test]
+fn verify_tells_what_others_do() {
+    let case = Case {
+        script: "guest_verify.sh",
+        kernel: "6.1",
+        smp: "4",
+        append: PLAIN,
+        cpus: "2,3",
+        mask: "4",
+        points: "0",
+        groups: "v2",
+    };
+    let (_place, root) = boot(&case);
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
+    for call in ["applied", "again", "undone"] {
+        let told = (read(&format!("{call}.err")), read(&format!("{call}.json")));
+        assert_eq!(read(&format!("{call}.code")).trim(), "0", "{call}: {told:?}");
+    }
+    assert_eq!(read("daemons-during").split_whitespace().collect::<String>(), "TT", "stopped where they are");
+    assert_eq!(read("daemons-after").split_whitespace().collect::<String>(), "TS", "as they were");
+    let placed = read("placed");
+    assert!(placed.lines().count() >= 2, "{placed}");
+    assert!(placed.lines().all(|line| line.ends_with("2-3")), "{placed}");
+    for (name, code, told) in [
+        ("quiet", "0", ""),
+        ("placed", "0", ""),
+        ("merging", "2", "ksm-run: was right when isolated, is not now: 1 is set"),
+        ("value", "2", "compact_unevictable_allowed"),
+        ("daemon", "2", "irqbalance: was right when isolated, is not now: irqbalance runs"),
+        ("stranger", "2", "/stranger may run on 0-3"),
+        ("healed", "0", ""),
+    ] {
+        let verified = read(&format!("verified-{name}.json"));
+        assert_eq!(read(&format!("verified-{name}.code")).trim(), code, "{name}: {verified}");
+        assert!(verified.contains(told), "{name}: {verified}");
+    }
+    the_same(&read_json(&root.join("before.json")), &read_json(&root.join("after.json")), "after others");
+    assert!(!read("left").contains("jsonl") && !read("left").contains("placed"), "{}", read("left"));
+}
+
 /// The whole matrix, by `make test-lab`: each kernel isolated at boot, without that, and with SMT.
 #[cfg(feature = "guest-matrix")]
 mod matrix {

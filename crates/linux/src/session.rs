@@ -6,17 +6,31 @@ use crate::isolate::journal::Journal;
 use crate::isolate::undo::{self, Transient};
 use crate::record::tracefs;
 use crate::sys::process::Owner;
+use crate::sys::process::is_root;
 use rustix::mount::{MountFlags, mount};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Where root keeps its state.
+const SYSTEM: &str = "/var/lib/stillcore";
+
 /// Where stillcore keeps its state when none is given: `/var/lib/stillcore` for root, else under the user's home.
 pub fn default_state(home: Option<&Path>) -> Option<PathBuf> {
-    if rustix::process::geteuid().is_root() {
-        Some(PathBuf::from("/var/lib/stillcore"))
-    } else {
-        home.map(|home| home.join(".local/state/stillcore"))
-    }
+    if is_root() { Some(PathBuf::from(SYSTEM)) } else { home.map(own_state) }
+}
+
+/// Where to look for what stands, in this order: only root can have isolated anything, and everybody may ask.
+pub fn states_to_read(home: Option<&Path>) -> Vec<PathBuf> {
+    to_read(is_root(), home)
+}
+
+fn to_read(root: bool, home: Option<&Path>) -> Vec<PathBuf> {
+    let own = home.filter(|_| !root).map(own_state);
+    std::iter::once(PathBuf::from(SYSTEM)).chain(own).collect()
+}
+
+fn own_state(home: &Path) -> PathBuf {
+    home.join(".local/state/stillcore")
 }
 
 /// The changes of one call, each in the journal before it is made, all taken back at the end.
@@ -164,5 +178,19 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.restore();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_root_has_left_is_looked_for_by_everybody() {
+        let home = Some(Path::new("/h"));
+        let own = PathBuf::from("/h/.local/state/stillcore");
+        assert_eq!(to_read(false, home), [PathBuf::from(SYSTEM), own]);
+        assert_eq!(to_read(false, None), [PathBuf::from(SYSTEM)]);
+        assert_eq!(to_read(true, home), [PathBuf::from(SYSTEM)], "root's home is nobody's state");
     }
 }

@@ -6,7 +6,7 @@ use linux::Error;
 use linux::isolate::apply::{Applied, Observer, apply};
 use linux::isolate::change::{Live, Occupied, Settings};
 use linux::isolate::revert::{Reverted, revert, revert_since};
-use linux::isolate::standing::{Head, Standing, find};
+use linux::isolate::standing::{Head, Standing, find, find_first, path};
 use linux::isolate::{Catalogue, Request, plan};
 use linux::machine::{self, Root};
 use model::Cpus;
@@ -388,6 +388,24 @@ fn a_refused_placement_leaves_nothing_of_itself() {
     let applied = place.apply(&plan, &mut live()).unwrap();
     assert_eq!((applied.fallback.len(), applied.applied.len()), (1, 0), "{applied:?}");
     assert_eq!(place.values(), old);
+}
+
+/// Without root: the system's journal before one's own, and an unreadable one is no absent one.
+#[test]
+fn what_stands_is_looked_for_in_order() {
+    let (first, second) = (Place::new(&["0".to_owned()]), Place::new(&["0".to_owned()]));
+    let states = [first.state(), second.state()];
+    let where_found = || find_first(&states).unwrap().map(|(state, _)| state);
+    assert_eq!(where_found(), None);
+    second.apply(&second.plan(&["1".to_owned()]), &mut live()).unwrap();
+    assert_eq!(where_found().as_ref(), Some(&states[1]));
+    first.apply(&first.plan(&["1".to_owned()]), &mut live()).unwrap();
+    assert_eq!(where_found().as_ref(), Some(&states[0]));
+    fs::remove_file(path(&states[0])).unwrap();
+    // Nobody can read a directory as a file, root included.
+    fs::create_dir(path(&states[0])).unwrap();
+    let error = find_first(&states).unwrap_err().to_string();
+    assert!(error.contains("cannot read the journal"), "{error}");
 }
 
 #[test]

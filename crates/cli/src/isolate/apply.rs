@@ -8,7 +8,7 @@ use linux::isolate::apply::{Applied, Change, Observer, apply};
 use linux::isolate::change::Live;
 use linux::isolate::revert::revert_since;
 use linux::isolate::standing::{Head, Standing};
-use linux::isolate::unknown_group;
+use linux::isolate::{Catalogue, unknown_group, watch};
 use linux::machine::Root;
 use linux::sys::signals::EndSignals;
 use model::plan::{Placement, Plan};
@@ -35,7 +35,7 @@ pub(crate) struct ApplyArgs {
 
 /// Plans and applies.
 pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> {
-    let plan = args.target.plan(&Root::open(Path::new("/"))?)?;
+    let plan = args.target.plan(&Root::open(Path::new("/"))?, &args.state)?;
     need_root()?;
     let order = Order { plan: &plan, deployment: None, json: args.json, crash_at: args.crash_at };
     let applied = carry_out(&order, &args.state, signals)?;
@@ -86,7 +86,12 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
     };
     let mut stop = || signals.arrived().map(str::to_owned);
     let mut observer = Observer { stop: &mut stop, told: &mut told };
-    match apply(plan, &head, &mut standing, &mut settings, &mut observer) {
+    let catalogue = Catalogue::embedded()?;
+    let done = apply(plan, &head, &mut standing, &mut settings, &mut observer).and_then(|applied| {
+        watch::begin(&Root::live(), &catalogue, &head, &mut standing)?;
+        Ok(applied)
+    });
+    match done {
         Ok(applied) => Ok(applied),
         Err(error) => {
             let reverted = revert_since(standing, &mut settings, first)?;

@@ -12,6 +12,7 @@ pub(crate) mod undo;
 pub(crate) mod verify;
 
 use clap::{Args, Subcommand};
+use linux::isolate::standing::{self, Found};
 use linux::sys::signals::EndSignals;
 use std::path::PathBuf;
 
@@ -45,7 +46,31 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The directory.
+    /// Where to look for what stands: without root the system's place first, since only root can have isolated anything.
+    pub(crate) fn places(&self) -> Vec<PathBuf> {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let default = || linux::session::states_to_read(home.as_deref());
+        self.dir.clone().map_or_else(default, |dir| vec![dir])
+    }
+
+    /// What stands, and where its journal is.
+    pub(crate) fn standing(&self) -> anyhow::Result<Option<(PathBuf, Found)>> {
+        let found = standing::find_first(&self.places())?;
+        Ok(found.map(|(state, found)| (standing::path(&state), found)))
+    }
+
+    /// Nothing stands, and where that was looked for if there is more than one place.
+    pub(crate) fn nothing(&self) -> String {
+        let places: Vec<_> = self.places().iter().map(|place| place.display().to_string()).collect();
+        let looked = if places.len() == 1 {
+            String::new()
+        } else {
+            format!(" (no journal in {})", places.join(" or "))
+        };
+        format!("nothing is isolated by stillcore{looked}")
+    }
+
+    /// The directory to write to.
     pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let default = || linux::session::default_state(home.as_deref());

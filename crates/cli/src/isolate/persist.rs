@@ -1,5 +1,6 @@
 //! `stillcore isolate persist`: files of stillcore's own that bring the isolation back after a boot.
 
+use super::State;
 use super::target::Target;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &PersistArgs) -> anyhow::Result<u8> {
         };
         return Ok(tell(args, &what, &serde_json::json!({ "removed": removed })));
     }
-    let plan = args.target.plan(&Root::open(Path::new("/"))?)?;
+    let plan = args.target.plan(&Root::open(Path::new("/"))?, &State { dir: None })?;
     let cmdline = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
     let program = std::env::current_exe()?;
     let all = persistence(&root, &plan, &program, &arguments(args, &plan.cpus), &cmdline);

@@ -1,5 +1,6 @@
 //! `stillcore isolate plan`: what `apply` would change, in order, and what it cannot.
 
+use super::State;
 use super::target::Target;
 use clap::Args;
 use linux::machine::Root;
@@ -14,6 +15,9 @@ pub(crate) struct PlanArgs {
     /// What to isolate.
     #[command(flatten)]
     pub(crate) target: Target,
+    /// Where the journal of what stands is.
+    #[command(flatten)]
+    pub(crate) state: State,
     /// Plan for a captured machine: a directory or tar archive of `stillcore snapshot`.
     #[arg(long, value_name = "DIR|TAR")]
     pub(crate) root: Option<PathBuf>,
@@ -28,7 +32,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
         Some(path) => Root::open(path)?,
         None => Root::open(Path::new("/"))?,
     };
-    let plan = args.target.plan(&root)?;
+    let plan = args.target.plan(&root, &args.state)?;
     if args.json {
         println!("{}", serde_json::to_string(&with_schema(&plan)?)?);
     } else {

@@ -2,9 +2,10 @@
 
 use super::State;
 use clap::Args;
-use linux::isolate::standing::{self, Found};
+use linux::isolate::standing::Found;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// Arguments of `isolate status`.
 #[derive(Debug, Args)]
@@ -19,12 +20,11 @@ pub(crate) struct StatusArgs {
 
 /// Tells.
 pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<u8> {
-    let state = args.state.path()?;
-    let found = standing::find(&state)?;
-    if args.json {
-        println!("{}", answer(found.as_ref())?);
-    } else {
-        print!("{}", text(found.as_ref()));
+    let standing = args.state.standing()?;
+    match &standing {
+        _ if args.json => println!("{}", answer(standing.as_ref())?),
+        Some((journal, found)) => println!("{}journal: {}", text(found), journal.display()),
+        None => println!("{}", args.state.nothing()),
     }
     Ok(0)
 }
@@ -37,8 +37,7 @@ fn counts(found: &Found) -> BTreeMap<&str, usize> {
     counts
 }
 
-fn text(found: Option<&Found>) -> String {
-    let Some(found) = found else { return "nothing is isolated by stillcore\n".to_owned() };
+fn text(found: &Found) -> String {
     let head = &found.head;
     let what = match &head.deployment {
         Some(name) => format!("deployment {name}"),
@@ -56,13 +55,15 @@ fn text(found: Option<&Found>) -> String {
     text
 }
 
-fn answer(found: Option<&Found>) -> anyhow::Result<serde_json::Value> {
-    let mut value = serde_json::json!({ "schema": "stillcore.isolate-status/1", "isolated": null });
-    if let Some(found) = found {
+fn answer(standing: Option<&(PathBuf, Found)>) -> anyhow::Result<serde_json::Value> {
+    let mut value =
+        serde_json::json!({ "schema": "stillcore.isolate-status/1", "isolated": null, "journal": null });
+    if let Some((journal, found)) = standing {
         value = serde_json::to_value(&found.head)?;
         value["schema"] = "stillcore.isolate-status/1".into();
         value["placement"] = serde_json::to_value(found.placement())?;
         value["this_boot"] = found.this_boot.into();
+        value["journal"] = journal.display().to_string().into();
         value["changes"] = serde_json::to_value(counts(found))?;
     }
     Ok(value)

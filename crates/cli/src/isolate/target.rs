@@ -1,6 +1,8 @@
 //! What is to be isolated, as all verbs that plan take it, and the plan it comes to.
 
+use super::State;
 use clap::{Args, ValueEnum};
+use linux::isolate::placed::Placed;
 use linux::isolate::{Catalogue, Request};
 use linux::machine::{self, Root};
 use model::plan::{Placement, Plan};
@@ -57,9 +59,15 @@ impl From<How> for Placement {
     }
 }
 
+/// What was put on the isolated CPUs of this machine; a captured one tells nothing of it, nor does a journal that may not be read.
+fn placed(root: &Root, state: &State) -> Placed {
+    let standing = || state.standing().ok().flatten();
+    root.is_live().then(standing).flatten().map(|(_, found)| found.placed).unwrap_or_default()
+}
+
 impl Target {
     /// Makes the plan for the machine under `root`. Nothing is written.
-    pub(crate) fn plan(&self, root: &Root) -> anyhow::Result<Plan> {
+    pub(crate) fn plan(&self, root: &Root, state: &State) -> anyhow::Result<Plan> {
         let catalogue = self.catalogue()?;
         let machine = machine::read(root)?;
         let request = Request {
@@ -69,6 +77,7 @@ impl Target {
             with: self.with.clone(),
             without: self.without.clone(),
             placement: self.placement.map(Placement::from),
+            placed: placed(root, state),
         };
         Ok(linux::isolate::plan(root, &machine, &catalogue, &request)?)
     }

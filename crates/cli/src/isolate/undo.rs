@@ -27,11 +27,12 @@ pub(crate) struct UndoArgs {
 
 /// Undoes.
 pub(crate) fn run(args: &UndoArgs) -> anyhow::Result<u8> {
-    let state = args.state.path()?;
-    if !standing::exists(&state) {
-        return tell(args, &Reverted::default(), "nothing is isolated by stillcore: nothing to undo");
+    if !args.state.places().iter().any(|state| standing::exists(state)) {
+        let what = format!("{}: nothing to undo", args.state.nothing());
+        return tell(args, &Reverted::default(), &what);
     }
     need_root()?;
+    let state = args.state.path()?;
     let standing = Standing::open(&state)?;
     let journal = standing.path().display().to_string();
     let mut live = Live::new(&std::env::current_exe()?);

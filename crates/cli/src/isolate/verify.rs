@@ -5,12 +5,12 @@ use crate::args::duration;
 use clap::Args;
 use linux::isolate::Catalogue;
 use linux::isolate::change::Live;
-use linux::isolate::standing::{self, Found};
+use linux::isolate::standing::Found;
 use linux::isolate::verify::{Verified, verify};
 use linux::machine::Root;
 use linux::sys::signals::EndSignals;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const SCHEMA: &str = "stillcore.isolate-verify/1";
@@ -37,14 +37,17 @@ pub(crate) struct VerifyArgs {
 
 /// Verifies; 2 when anything drifted.
 pub(crate) fn run(args: &VerifyArgs, signals: &EndSignals) -> anyhow::Result<u8> {
-    let state = args.state.path()?;
-    let Some(found) = standing::find(&state)? else {
-        anyhow::bail!("nothing is isolated by stillcore: nothing to verify");
+    let Some((journal, found)) = args.state.standing()? else {
+        anyhow::bail!("{}: nothing to verify", args.state.nothing());
     };
     if !found.this_boot {
         anyhow::bail!("what was isolated went with an earlier boot: apply it again");
     }
-    let look = Look { root: Root::open(Path::new("/"))?, catalogue: Catalogue::embedded()?, state };
+    if !args.json {
+        println!("compared with {}", journal.display());
+    }
+    let look =
+        Look { root: Root::open(Path::new("/"))?, catalogue: Catalogue::embedded()?, state: &args.state };
     let mut told = Told::new(args);
     let first = look.once(&found)?;
     let mut drifted = !first.drifted.is_empty();
@@ -73,13 +76,13 @@ enum Next {
     Undone,
 }
 
-struct Look {
+struct Look<'a> {
     root: Root,
     catalogue: Catalogue,
-    state: PathBuf,
+    state: &'a State,
 }
 
-impl Look {
+impl Look<'_> {
     fn once(&self, found: &Found) -> anyhow::Result<Verified> {
         let mut live = Live::new(&std::env::current_exe()?);
         Ok(verify(&self.root, &self.catalogue, found, &mut live)?)
@@ -87,14 +90,14 @@ impl Look {
 
     /// Against what stands by now. What cannot be read now may be readable at the next look.
     fn again(&self) -> Next {
-        let found = match standing::find(&self.state) {
-            Ok(Some(found)) if found.this_boot => found,
+        let found = match self.state.standing() {
+            Ok(Some((_, found))) if found.this_boot => found,
             Ok(_) => return Next::Undone,
-            Err(error) => return Next::Seen(unreadable(&error.into())),
+            Err(error) => return Next::Seen(unreadable(&error)),
         };
         let seen = self.once(&found).unwrap_or_else(|error| unreadable(&error));
-        let still = standing::find(&self.state).ok().flatten();
-        if still.as_ref() == Some(&found) { Next::Seen(seen) } else { Next::Changing }
+        let still = self.state.standing().ok().flatten();
+        if still.is_some_and(|(_, still)| still == found) { Next::Seen(seen) } else { Next::Changing }
     }
 }
 
@@ -120,13 +123,13 @@ struct Told<'a> {
     args: &'a VerifyArgs,
     begin: Instant,
     looks: u64,
-    drifted: BTreeSet<String>,
+    shown: BTreeSet<String>,
     vanished: BTreeSet<String>,
 }
 
 impl<'a> Told<'a> {
     fn new(args: &'a VerifyArgs) -> Self {
-        Self { args, begin: Instant::now(), looks: 0, drifted: BTreeSet::new(), vanished: BTreeSet::new() }
+        Self { args, begin: Instant::now(), looks: 0, shown: BTreeSet::new(), vanished: BTreeSet::new() }
     }
 
     /// Whether there is no time for another look.
@@ -144,20 +147,23 @@ impl<'a> Told<'a> {
             return Ok(());
         }
         if self.looks == 1 {
-            println!("{} changes hold, {} are gone with their target", verified.holding, verified.gone);
+            let Verified { holding, gone, right, .. } = verified;
+            println!(
+                "{holding} changes hold, {gone} are gone with their target; {right} mechanisms are right as they were"
+            );
         }
-        let now: BTreeSet<_> = verified.drifted.iter().cloned().collect();
+        let now = sentences(verified);
         let vanished: BTreeSet<_> = verified.vanished.iter().cloned().collect();
         for target in vanished.difference(&self.vanished) {
             println!("{}{target} is gone", self.at());
         }
-        for new in now.difference(&self.drifted) {
+        for new in now.difference(&self.shown) {
             println!("{}{new}", self.at());
         }
-        for healed in self.drifted.difference(&now) {
+        for healed in self.shown.difference(&now) {
             println!("{}no longer: {healed}", self.at());
         }
-        (self.drifted, self.vanished) = (now, vanished);
+        (self.shown, self.vanished) = (now, vanished);
         Ok(())
     }
 
@@ -178,4 +184,19 @@ impl<'a> Told<'a> {
             String::new()
         }
     }
+}
+
+/// What a look has to say; only what drifted fails.
+fn sentences(verified: &Verified) -> BTreeSet<String> {
+    let lists = [
+        ("", &verified.drifted),
+        ("a choice: ", &verified.choices),
+        ("on purpose: ", &verified.guests),
+        ("to come: ", &verified.pending),
+        ("not seen: ", &verified.unread),
+    ];
+    let with = |(what, list): (&str, &Vec<String>)| {
+        list.iter().map(|sentence| format!("{what}{sentence}")).collect::<Vec<_>>()
+    };
+    lists.into_iter().flat_map(with).collect()
 }

@@ -5,11 +5,13 @@
 
 use super::change::{Settings, value};
 use super::journal::{Entry, Phase};
+use super::placed::Placed;
 use super::placement;
 use super::remember;
 use super::standing::{Head, Standing};
-use super::stray::strays;
+use super::stray::seen;
 use crate::error::Error;
+use crate::machine::Root;
 use model::Cpus;
 use model::plan::{Plan, Step, StepKind};
 use serde::Serialize;
@@ -68,7 +70,8 @@ pub fn apply(
     settings: &mut dyn Settings,
     observer: &mut Observer<'_>,
 ) -> Result<Applied, Error> {
-    let mut work = Work { standing, settings, observer, done: Applied::default() };
+    let placed = standing.placed();
+    let mut work = Work { standing, settings, observer, placed, done: Applied::default() };
     let begins = work.standing.found()?.is_none();
     if begins {
         work.standing.begin(head)?;
@@ -119,6 +122,7 @@ struct Work<'a, 'b> {
     standing: &'a mut Standing,
     settings: &'a mut dyn Settings,
     observer: &'a mut Observer<'b>,
+    placed: Placed,
     done: Applied,
 }
 
@@ -131,6 +135,9 @@ impl Work<'_, '_> {
         for step in steps {
             if step.kind.remembers() {
                 self.remember(step)?;
+                continue;
+            }
+            if step.kind == StepKind::Task && self.placed.has_task(&Root::live(), &step.target) {
                 continue;
             }
             match self.settings.read(step.kind, &step.target) {
@@ -252,7 +259,7 @@ impl Work<'_, '_> {
         let mut refused = Vec::new();
         while self.done.rounds < ROUNDS {
             self.done.rounds += 1;
-            let mut found = strays(isolated, housekeeping);
+            let mut found = self.look(isolated, housekeeping);
             found.retain(|step| !refused.contains(&step.target));
             if found.is_empty() {
                 break;
@@ -261,8 +268,12 @@ impl Work<'_, '_> {
             self.batch(&found)?;
             refused.extend(self.done.refused[before..].iter().map(|change| change.target.clone()));
         }
-        self.done.stray = strays(isolated, housekeeping).into_iter().map(|step| step.target).collect();
+        self.done.stray = self.look(isolated, housekeeping).into_iter().map(|step| step.target).collect();
         Ok(())
+    }
+
+    fn look(&self, isolated: &Cpus, housekeeping: &Cpus) -> Vec<Step> {
+        seen(&Root::live(), isolated, housekeeping, &self.placed).strays
     }
 
     fn immovable(&mut self, step: &Step, old: Option<String>) {

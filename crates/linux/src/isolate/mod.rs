@@ -10,6 +10,7 @@ pub mod fixes;
 mod heirs;
 pub mod journal;
 pub mod persist;
+pub mod placed;
 mod placement;
 mod plan;
 mod probe;
@@ -20,6 +21,7 @@ pub mod standing;
 mod stray;
 pub mod undo;
 pub mod verify;
+pub mod watch;
 
 pub use audit::{audit, snapshot, values};
 pub use catalogue::{Catalogue, Mechanism, mechanisms_page};

@@ -4,6 +4,7 @@
 
 use super::audit::{Judgement, judge};
 use super::catalogue::{Catalogue, Mechanism};
+use super::placed::Placed;
 use super::placement;
 use super::probe::Scene;
 use super::smt;
@@ -27,6 +28,8 @@ pub struct Request {
     pub without: Vec<String>,
     /// How to keep the scheduler off; the best possible where none is named.
     pub placement: Option<Placement>,
+    /// Processes that were put there and stay.
+    pub placed: Placed,
 }
 
 /// Makes the plan. Errors: CPUs that cannot or should not be isolated, names that the catalogue does not have.
@@ -84,7 +87,10 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
         if placement::IDS.contains(&mechanism.id.as_str()) {
             continue;
         }
-        let judgement = judge(&scene, mechanism);
+        let mut judgement = judge(&scene, mechanism);
+        if !spare(root, &request.placed, &mut judgement.steps) {
+            continue;
+        }
         let asked = !mechanism.risky || request.with.contains(&mechanism.id);
         let first = plan.steps.len();
         add(&mut plan, judgement, asked);
@@ -134,6 +140,13 @@ fn check(machine: &Machine, request: &Request) -> Result<Cpus, Error> {
         return Ok(if shared.is_empty() { left } else { shared });
     }
     machine::housekeeping(machine, &request.cpus)
+}
+
+/// Takes out tasks that are there on purpose; whether anything is left of what there was.
+fn spare(root: &Root, placed: &Placed, steps: &mut Vec<Step>) -> bool {
+    let before = steps.len();
+    steps.retain(|step| step.kind != StepKind::Task || !placed.has_task(root, &step.target));
+    before == 0 || !steps.is_empty()
 }
 
 fn known(catalogue: &Catalogue, request: &Request) -> Result<(), Error> {

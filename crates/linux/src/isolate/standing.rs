@@ -4,7 +4,9 @@
 //! directory, before the first of its writes; every write to the machine thus comes after its own intent.
 
 use super::journal::{self, Entry, Phase};
+use super::placed::{self, Placed};
 use super::placement;
+use super::watch::Watched;
 use crate::error::Error;
 use model::Cpus;
 use model::plan::{Placement, Plan, Step, StepKind};
@@ -19,6 +21,9 @@ const HEAD: &str = "isolation";
 
 /// The id of entries that change nothing.
 const NOTE: &str = "note";
+
+/// The id of the entry that says what was right when applying ended; the last one counts.
+const WATCH: &str = "watch";
 
 /// What stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +80,10 @@ pub struct Found {
     pub head: Head,
     /// Changes that stand, oldest first.
     pub open: Vec<Entry>,
+    /// What was right when applying ended; `None` where it never did.
+    pub watched: Option<Watched>,
+    /// Processes that were put on the isolated CPUs.
+    pub placed: Placed,
     /// Whether they were made in this boot; those of another went with it.
     pub this_boot: bool,
 }
@@ -93,7 +102,8 @@ impl Found {
     }
 }
 
-fn path(state: &Path) -> PathBuf {
+/// The journal under a state directory.
+pub fn path(state: &Path) -> PathBuf {
     state.join("isolation.jsonl")
 }
 
@@ -107,6 +117,17 @@ pub fn find(state: &Path) -> Result<Option<Found>, Error> {
     found(&path(state), &journal::boot_id()?)
 }
 
+/// Reads what stands under the first of these directories that has a journal; gives that directory as well. Error: a journal that may
+/// not be read, so that nobody takes what another directory says for the whole.
+pub fn find_first(states: &[PathBuf]) -> Result<Option<(PathBuf, Found)>, Error> {
+    for state in states {
+        if let Some(found) = find(state)? {
+            return Ok(Some((state.clone(), found)));
+        }
+    }
+    Ok(None)
+}
+
 fn found(path: &Path, boot_id: &str) -> Result<Option<Found>, Error> {
     let mut open = journal::read_open(path)?;
     let Some(at) = open.iter().position(|entry| entry.id == HEAD) else {
@@ -117,7 +138,10 @@ fn found(path: &Path, boot_id: &str) -> Result<Option<Found>, Error> {
     let text = head.new.as_deref().unwrap_or_default();
     let bad = |error| Error::failed(format!("the journal {}", path.display()), error);
     let parsed = serde_json::from_str(text).map_err(bad)?;
-    Ok(Some(Found { head: parsed, open, this_boot: head.boot_id == boot_id }))
+    let (watches, open): (Vec<_>, Vec<_>) = open.into_iter().partition(|entry| entry.id == WATCH);
+    let watched = watches.last().and_then(|entry| serde_json::from_str(entry.new.as_deref()?).ok());
+    let placed = path.parent().map(Placed::read).unwrap_or_default();
+    Ok(Some(Found { head: parsed, open, watched, placed, this_boot: head.boot_id == boot_id }))
 }
 
 impl Standing {
@@ -166,6 +190,13 @@ impl Standing {
         self.append(&[entry])
     }
 
+    /// Writes down what is right now that everything is made.
+    pub fn watch(&mut self, watched: &Watched) -> Result<(), Error> {
+        let text = serde_json::to_string(watched).map_err(|error| Error::failed("the journal", error))?;
+        let entry = self.entry(WATCH, None, "right", None, &text);
+        self.append(&[entry])
+    }
+
     /// Writes down changes that are about to be made; gives their numbers. Only after this may the machine be touched.
     pub fn intend(&mut self, changes: &[(&Step, Option<String>)]) -> Result<Vec<u64>, Error> {
         let mut entries = Vec::new();
@@ -201,6 +232,7 @@ impl Standing {
 
     /// Removes the journal.
     pub fn end(self) -> Result<(), Error> {
+        self.path.parent().inspect(|state| placed::tidy(state));
         journal::remove(&self.path)
     }
 
@@ -261,6 +293,11 @@ impl Standing {
         file.write_all(format!("{begin}{text}").as_bytes()).map_err(failed)?;
         self.torn = false;
         file.sync_all().and_then(|()| File::open(dir)?.sync_all()).map_err(failed)
+    }
+
+    /// Processes that were put on the isolated CPUs.
+    pub fn placed(&self) -> Placed {
+        self.path.parent().map(Placed::read).unwrap_or_default()
     }
 
     /// The number of the next change: what this call makes has this one or a later one.

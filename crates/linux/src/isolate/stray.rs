@@ -1,9 +1,10 @@
 //! Tasks that may run on isolated CPUs although they could be elsewhere: user threads of every process, and kernel threads that the
 //! kernel lets be moved.
 
+use super::placed::Placed;
 use super::placement::ISOLATED;
 use super::probe::elsewhere_of;
-use crate::machine::{Root, processes, user_threads};
+use crate::machine::{KernelThread, Process, Root, UserThread, processes, user_threads};
 use model::Cpus;
 use model::plan::{Step, StepKind};
 
@@ -11,37 +12,58 @@ use model::plan::{Step, StepKind};
 const USER: &str = "user-tasks";
 const KERNEL: &str = "kthread-affinity";
 
-/// One step for each.
-pub(super) fn strays(isolated: &Cpus, housekeeping: &Cpus) -> Vec<Step> {
-    let root = Root::live();
-    let all = processes(&root);
-    let step = |mechanism: &str, tid: u32, start: u64, name: &str, allowed: &Cpus| Step {
+/// Who may run on isolated CPUs.
+pub(super) struct Seen {
+    /// One step for each that could be elsewhere.
+    pub(super) strays: Vec<Step>,
+    /// User threads that somebody has pinned to CPUs isolated at boot, `TID/STARTTIME/NAME`: there on purpose, and not by `isolate run`.
+    pub(super) pinned: Vec<String>,
+}
+
+/// Looks once.
+pub(super) fn seen(root: &Root, isolated: &Cpus, housekeeping: &Cpus, placed: &Placed) -> Seen {
+    let all = processes(root);
+    let step = |mechanism: &str, target: String, allowed: &Cpus| Step {
         mechanism: mechanism.to_owned(),
         kind: StepKind::Task,
-        target: format!("{tid}/{start}/{name}"),
+        target,
         old: Some(allowed.to_string()),
         new: elsewhere_of(allowed, isolated, housekeeping).to_string(),
         why: "it may run there".to_owned(),
         cost: String::new(),
         risky: false,
     };
-    let meets = |allowed: &Cpus| !allowed.and(isolated).is_empty();
     // Interrupt threads follow their interrupt, kworkers the mask of their workqueue.
     let own_way = |name: &str| name.starts_with("irq/") || name.starts_with("kworker/");
-    let kernel = all
-        .kernel
-        .iter()
-        .filter(|thread| thread.movable && meets(&thread.allowed) && !own_way(&thread.name))
-        .map(|thread| step(KERNEL, thread.pid, thread.start, &thread.name, &thread.allowed));
-    // Pinned to CPUs that the scheduler moves nobody to: there on purpose.
+    let meets = |thread: &&KernelThread| !thread.allowed.and(isolated).is_empty();
+    let kernel = all.kernel.iter().filter(meets).filter(|thread| thread.movable && !own_way(&thread.name));
+    let kernel = kernel.map(|thread| {
+        step(KERNEL, format!("{}/{}/{}", thread.pid, thread.start, thread.name), &thread.allowed)
+    });
+    let (pinned, astray) = user(root, &all.user, isolated, placed);
+    let astray = astray.iter().map(|thread| step(USER, target(thread), &thread.allowed));
+    Seen { strays: kernel.chain(astray).collect(), pinned: pinned.iter().map(target).collect() }
+}
+
+/// User threads that may run there, but for those known to be there on purpose: those pinned to CPUs that the scheduler moves nobody to,
+/// and the others.
+fn user(
+    root: &Root,
+    processes: &[Process],
+    isolated: &Cpus,
+    placed: &Placed,
+) -> (Vec<UserThread>, Vec<UserThread>) {
     let apart = root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default().and(isolated);
-    let threads = user_threads(&root, &all.user);
-    let user = threads
-        .iter()
-        .filter(|thread| meets(&thread.allowed) && !thread.allowed.is_subset(&apart))
-        .filter(|thread| !on_purpose(&root, thread.pid))
-        .map(|thread| step(USER, thread.tid, thread.start, &thread.name, &thread.allowed));
-    kernel.chain(user).collect()
+    let meets = |thread: &UserThread| !thread.allowed.and(isolated).is_empty();
+    let known = |thread: &UserThread| on_purpose(root, thread.pid) || placed.has(root, thread.pid);
+    user_threads(root, processes)
+        .into_iter()
+        .filter(|thread| meets(thread) && !known(thread))
+        .partition(|thread| thread.allowed.is_subset(&apart))
+}
+
+fn target(thread: &UserThread) -> String {
+    format!("{}/{}/{}", thread.tid, thread.start, thread.name)
 }
 
 /// Whether a process is in the group made for the isolated CPUs.

@@ -1,18 +1,20 @@
-//! Verifying what stands: each change compared with what is there now, the mechanisms audited again by their effective state, and what
-//! has come since: tasks and interrupts that may run on the isolated CPUs, CPUs that went or came.
+//! Verifying what stands: each change compared with what is there now, the mechanisms audited again by their effective state, those that
+//! were right without a change among them, and what has come since: tasks and interrupts that may run on the isolated CPUs, CPUs that
+//! went or came.
 
-use super::audit::audit;
 use super::catalogue::Catalogue;
 use super::change::{Settings, value};
 use super::journal::Entry;
 use super::standing::Found;
-use super::stray::strays;
+use super::stray::seen;
+use super::watch::{self, Watched, handlers};
 use crate::error::Error;
-use crate::machine::{self, Root, irqs};
+use crate::machine::{self, Irq, Root, irqs};
 use model::plan::StepKind;
-use model::{Cpus, Finding};
+use model::{Finding, FindingState, Machine};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 
 /// What verifying found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -23,8 +25,18 @@ pub struct Verified {
     pub gone: usize,
     /// The files among those that are gone.
     pub vanished: Vec<String>,
+    /// Mechanisms that were right when the CPUs were isolated, and still are.
+    pub right: usize,
     /// One sentence for each thing that is not as it was left.
     pub drifted: Vec<String>,
+    /// The same for mechanisms that are a choice: told, and no failure.
+    pub choices: Vec<String>,
+    /// Tasks that somebody has pinned there since, on CPUs isolated at boot, where nobody gets by accident: told, and no failure.
+    pub guests: Vec<String>,
+    /// Changes that this user may not look at, with the reason: whether they hold is not known.
+    pub unread: Vec<String>,
+    /// Interrupts that were moved and are handled there still, as they were when the CPUs were isolated.
+    pub pending: Vec<String>,
 }
 
 /// Compares the machine with what stands.
@@ -35,19 +47,21 @@ pub fn verify(
     settings: &mut dyn Settings,
 ) -> Result<Verified, Error> {
     let mut verified = Verified::default();
+    let mut told = BTreeSet::new();
     for entry in &found.open {
         let (Some(kind), Some(new)) = (entry.kind, &entry.new) else { continue };
         if kind.remembers() {
             continue;
         }
-        let now = match settings.read(kind, &entry.target) {
-            Ok(now) => now,
+        let read = match settings.read(kind, &entry.target) {
+            Ok(read) => read,
             Err(error) => {
-                verified.drifted.push(format!("{} {} cannot be told: {error}", entry.id, entry.target));
+                let list = if denied(&error) { &mut verified.unread } else { &mut verified.drifted };
+                list.push(format!("{} {} cannot be told: {error}", entry.id, entry.target));
                 continue;
             }
         };
-        match now {
+        match read {
             None => {
                 verified.gone += 1;
                 if kind == StepKind::File {
@@ -59,6 +73,7 @@ pub fn verify(
             }
             Some(now) => {
                 verified.drifted.push(format!("{} {} is {now}, not {new}", entry.id, entry.target));
+                told.insert(entry.id.as_str());
             }
         }
     }
@@ -74,48 +89,91 @@ pub fn verify(
     }
     if !found.head.isolated.is_empty() {
         newcomers(root, found, &mut verified);
-        let failing = effective(root, &machine, catalogue, found);
-        verified
-            .drifted
-            .extend(failing.into_iter().map(|finding| format!("{}: {}", finding.id, finding.reason)));
+        mechanisms(root, &machine, catalogue, found, &told, &mut verified);
     }
     Ok(verified)
+}
+
+/// Whether it is the caller who lacks the right, as without root; anything else that cannot be read is not as it was left.
+fn denied(error: &Error) -> bool {
+    matches!(error, Error::Os { source, .. } if source.kind() == ErrorKind::PermissionDenied)
 }
 
 /// Interrupts and tasks that may now run there.
 fn newcomers(root: &Root, found: &Found, verified: &mut Verified) {
     let known: BTreeSet<_> = found.open.iter().map(|entry| entry.target.as_str()).collect();
-    let meets = |cpus: &Cpus| !cpus.and(&found.head.isolated).is_empty();
-    for irq in irqs(root).into_iter().filter(|irq| meets(&irq.allowed) && irq.movable != Some(false)) {
+    for irq in irqs(root) {
         let file = format!("/proc/irq/{}/smp_affinity_list", irq.number);
-        // One that the journal knows is told above; the rest were refused by their driver, or are new.
-        if !known.contains(file.as_str()) {
-            let names = irq.names.join("+");
-            verified.drifted.push(format!(
-                "interrupt {} {names} may be handled on {}",
-                irq.number,
-                irq.allowed.and(&found.head.isolated)
-            ));
-        }
+        interrupt(&irq, known.contains(file.as_str()), found, verified);
     }
-    for step in strays(&found.head.isolated, &found.head.housekeeping) {
+    let seen = seen(root, &found.head.isolated, &found.head.housekeeping, &found.placed);
+    for step in seen.strays {
         if !known.contains(step.target.as_str()) {
             let may = step.old.unwrap_or_default();
             verified.drifted.push(format!("task {} may run on {may}", step.target));
         }
     }
+    let Some(watched) = &found.watched else { return };
+    let new = seen.pinned.into_iter().filter(|target| !watched.pinned.contains(target));
+    verified.guests = new.map(|target| format!("task {target} has been pinned there since")).collect();
 }
 
-/// Mechanisms that were changed and are not effective: the value holds, and does not do what it should.
-fn effective(root: &Root, machine: &model::Machine, catalogue: &Catalogue, found: &Found) -> Vec<Finding> {
+/// An interrupt by where it may be handled, and by where it is. One that the journal knows and that may come back is told there.
+fn interrupt(irq: &Irq, known: bool, found: &Found, verified: &mut Verified) {
+    let isolated = &found.head.isolated;
+    let (may, is) = (irq.allowed.and(isolated), irq.effective.and(isolated));
+    let name = format!("interrupt {} {}", irq.number, handlers(irq));
+    let watched = found.watched.as_ref();
+    if !may.is_empty() {
+        let stayed = watched.map_or(irq.movable == Some(false), |watched| watched.stayed(irq));
+        verified.drifted.extend((!known && !stayed).then(|| format!("{name} may be handled on {may}")));
+    } else if !is.is_empty() {
+        let still = format!("{name} is handled on {is}, although it may only be on {}", irq.allowed);
+        if watched.is_some_and(|watched| watched.was_late(irq)) {
+            verified.pending.push(format!("{still}: it leaves when it comes next"));
+        } else {
+            verified.drifted.push(still);
+        }
+    }
+}
+
+/// Mechanisms that were changed and are not effective, the value holding and not doing what it should; and those that were right when
+/// the CPUs were isolated and are not now. `told`: those of which a value has been told already.
+fn mechanisms(
+    root: &Root,
+    machine: &Machine,
+    catalogue: &Catalogue,
+    found: &Found,
+    told: &BTreeSet<&str>,
+    verified: &mut Verified,
+) {
     let made = |entry: &&Entry| entry.kind.is_some_and(|kind| !kind.remembers());
     let changed: BTreeSet<_> = found.open.iter().filter(made).map(|entry| entry.id.as_str()).collect();
-    // Affinities of tasks and interrupts are told one by one above.
-    let told = ["user-tasks", "kthread-affinity", "kswapd-affinity", "irq-affinity"];
-    let findings = audit(root, machine, catalogue, &found.head.cpus);
-    findings
-        .into_iter()
-        .filter(|finding| changed.contains(finding.id.as_str()) && !told.contains(&finding.id.as_str()))
-        .filter(Finding::failed)
-        .collect()
+    let nothing = Watched::default();
+    let right = &found.watched.as_ref().unwrap_or(&nothing).right;
+    if found.watched.is_none() {
+        let what = "what was right when the CPUs were isolated is not known: the call was not brought to its end; apply again";
+        verified.drifted.push(what.to_owned());
+    }
+    let asked = |id: &str| (changed.contains(id) || right.contains(id)) && !told.contains(id);
+    for finding in watch::findings(root, machine, catalogue, &found.head, asked) {
+        let was_right = right.contains(&finding.id);
+        let wrong =
+            matches!(finding.state, FindingState::Fixable | FindingState::Boot | FindingState::Immovable);
+        let choice = finding.optional && !changed.contains(finding.id.as_str());
+        match (wrong, was_right) {
+            (false, _) => verified.right += usize::from(was_right),
+            (true, true) if choice => verified.choices.push(no_longer(&finding)),
+            (true, true) => verified.drifted.push(no_longer(&finding)),
+            (true, false) => {
+                verified
+                    .drifted
+                    .extend(finding.failed().then(|| format!("{}: {}", finding.id, finding.reason)));
+            }
+        }
+    }
+}
+
+fn no_longer(finding: &Finding) -> String {
+    format!("{}: was right when isolated, is not now: {}", finding.id, finding.reason)
 }
