@@ -69,6 +69,7 @@ test-lab:
 	@mkdir -p docs/results
 	@$(call LAB,isolation,/^guest_(isolate|every)$$/)
 	@$(call LAB,attribution,guest_truth)
+	@$(call LAB,measure,guest_measure)
 
 test-studies:
 	@sh xtask/deps.sh test

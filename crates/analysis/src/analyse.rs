@@ -8,6 +8,7 @@ use crate::distribution::distribution;
 use crate::events::{self, window_events};
 use crate::losses::{self, disagreements, trace_whole};
 use crate::missed::{self, Charged};
+use crate::noise_causes::{self, Evidence, NoiseCauses};
 use crate::overlap::Intervals;
 use crate::resample;
 use crate::sections::Sections;
@@ -17,7 +18,7 @@ use crate::trace_pass::{Traced, read_trace};
 use model::events::EventCatalogue;
 use model::run::{ProbeRecord, Run, TRACED, Window};
 use model::sample::{ProbeKind, Sample, SampleMeta};
-use model::{samples_file, store};
+use model::{growth, samples_file, store};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -83,6 +84,8 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
             tally: one.tally.as_ref(),
         })
         .collect();
+    let noise_causes =
+        measured.iter().map(|one| noise_causes(run_dir, &run, one)).collect::<Result<Vec<_>, _>>()?;
     let comparisons = compare(&run, &windows, &trust, resample::DRAWS);
     Ok(Analysis {
         schema: shape::SCHEMA.to_owned(),
@@ -100,6 +103,7 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         taskset: sections.taskset,
         overheads: sections.overheads,
         clocks: sections.clocks,
+        noise_causes: noise_causes.into_iter().flatten().collect(),
     })
 }
 
@@ -117,6 +121,41 @@ fn attributed(record: &ProbeRecord, tally: &Tally, traced: &Traced) -> Attributi
     }
 }
 
+/// Who took the time of a busy loop, where counters were read beside it.
+fn noise_causes(dir: &Path, run: &Run, one: &Measured<'_>) -> Result<Option<NoiseCauses>, Error> {
+    let record = one.record;
+    let (Some(noise), Some(file)) = (&record.noise, &record.counters_file) else { return Ok(None) };
+    let growths = match growth::read(&dir.join(file)) {
+        Err(_) if !run.complete => Vec::new(),
+        read => read?,
+    };
+    let mut log = one.window.iter().flat_map(|window| &window.kernel_log);
+    let evidence = Evidence {
+        gaps: &one.gaps,
+        growths: &growths,
+        real_time: record.policy_effective.is_real_time(),
+        throttling: noise.throttling,
+        fair_server: noise.fair_server,
+        throttling_told: log.any(|line| line.contains("RT throttling activated")),
+    };
+    Ok(Some(NoiseCauses {
+        phase: record.phase.clone(),
+        probe: record.probe,
+        cpu: record.cpu,
+        causes: noise_causes::causes(&evidence),
+        counted: noise_causes::totals(&growths),
+    }))
+}
+
+/// Samples as figures take them: less the smallest turn of the busy loop, where that was asked for.
+fn unbiased(record: &ProbeRecord, mut samples: Vec<Sample>) -> Vec<Sample> {
+    let bias_ns = record.noise.as_ref().map_or(0, |noise| noise.bias_ns.min(i64::MAX as u64) as i64);
+    samples
+        .iter_mut()
+        .for_each(|sample| sample.value_ns = (sample.value_ns - bias_ns).max(sample.value_ns.min(0)));
+    samples
+}
+
 /// Whether the samples of a file are of one kind, and were taken for their own sake; those of several kinds are told apart by
 /// [`crate::sections`].
 fn apart(one: &Measured<'_>) -> bool {
@@ -130,6 +169,8 @@ pub(crate) struct Measured<'r> {
     pub(crate) window: Option<&'r Window>,
     distribution: Distribution,
     charged: Vec<Charged>,
+    /// The gaps that figures count, of a noise probe beside which counters were read.
+    gaps: Vec<Sample>,
     /// Moves into the tally while there is one.
     pub(crate) intervals: Intervals,
     pub(crate) tally: Option<Tally>,
@@ -166,12 +207,16 @@ fn read_samples<'r>(
         remarks.extend(accounts(record));
         // A gap's place on the clock is known as well as the counter was fitted to it.
         let slack_ns = if record.probe == ProbeKind::Noise { record.clock_error_ns.unwrap_or(0) } else { 0 };
+        let intervals = Intervals::new(&samples, slack_ns);
+        let samples = unbiased(record, samples);
+        let watched = record.noise.is_some() && record.counters_file.is_some();
         measured.push(Measured {
             record,
             window: window_of(run, record),
             distribution: distribution(record, &samples),
             charged: missed::of_probe(record, &samples),
-            intervals: Intervals::new(&samples, slack_ns),
+            intervals,
+            gaps: if watched { samples.into_iter().filter(Sample::counts).collect() } else { Vec::new() },
             tally: None,
             paths: None,
         });

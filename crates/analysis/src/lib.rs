@@ -8,6 +8,7 @@
 pub mod analyse;
 pub mod attribute;
 pub mod bounds;
+pub mod buckets;
 pub mod clocks;
 pub mod compare;
 pub mod decode;
@@ -23,6 +24,7 @@ pub mod lengths;
 pub mod losses;
 mod median;
 pub mod missed;
+pub mod noise_causes;
 pub mod overheads;
 pub mod overlap;
 pub mod peaks;

@@ -7,7 +7,7 @@
 
 use model::Sample;
 use model::run::ProbeRecord;
-use model::sample::ProbeKind;
+use model::sample::{ProbeKind, flag};
 
 /// A release that passed unserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub fn charged(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<Charged
     let mut charged = Vec::new();
     let mut before: Option<&Sample> = None;
     for sample in samples {
-        if sample.missed > 0 && sample.counts() {
+        if sample.missed > 0 && sample.counts() && !before.is_some_and(untimely) {
             let missed = u64::from(sample.missed);
             let cause = match before.filter(|cause| cause.seq.wrapping_add(1) == sample.seq) {
                 Some(cause) => Cause::of(cause),
@@ -54,10 +54,17 @@ pub fn charged(samples: &[Sample], period_ns: u64, recorded: u64) -> Vec<Charged
     let told: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
     if let Some(last) = before
         && recorded > told
+        && !untimely(last)
     {
         charge(&mut charged, Cause::of(last), recorded - told, period);
     }
     charged
+}
+
+/// Whether a sample's value is no lateness that releases behind it could share: a step of the clock put them into the past, or the probe
+/// was on another CPU.
+fn untimely(sample: &Sample) -> bool {
+    sample.flags & (flag::CLOCK_STEP | flag::CPU_TAKEN) != 0
 }
 
 /// First and last release of each row, ns.
@@ -139,6 +146,16 @@ mod tests {
     fn a_late_sample_charges_what_it_swallowed() {
         let samples = [sample(0, 10, 0), sample(1, 3500, 0), sample(2, 20, 3)];
         assert_eq!(lateness_ns(&samples, 1000, 3), [2500, 1500, 500]);
+    }
+
+    #[test]
+    fn what_a_step_of_the_clock_swallowed_was_never_late() {
+        let stepped = Sample { flags: flag::CLOCK_STEP, ..sample(1, 3_600_000, 0) };
+        assert_eq!(
+            lateness_ns(&[sample(0, 10, 0), stepped, sample(2, 2_100, 3_600)], 1000, 3_602),
+            [1100, 100]
+        );
+        assert_eq!(lateness_ns(&[sample(0, 10, 0), stepped], 1000, 3_600), [0i64; 0]);
     }
 
     #[test]

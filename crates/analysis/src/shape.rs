@@ -4,6 +4,7 @@ use crate::attribute::Confidence;
 use crate::attribute::path::Step;
 use crate::clocks::Clocks;
 use crate::ipi::Way;
+use crate::noise_causes::NoiseCauses;
 use crate::overheads::Overheads;
 use crate::periodic::Process;
 use crate::taskset::MeasuredTask;
@@ -33,6 +34,9 @@ pub struct Analysis {
     pub overlaps: Vec<Overlap>,
     /// Disturbed against the idle controls.
     pub comparisons: Vec<Comparison>,
+    /// Who took the time of busy loops beside which counters were read.
+    #[serde(default)]
+    pub noise_causes: Vec<NoiseCauses>,
     /// Who caused the events, a window and CPU each.
     #[serde(default)]
     pub attribution: Vec<Attribution>,

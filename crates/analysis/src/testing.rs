@@ -40,5 +40,9 @@ pub(crate) fn record(probe: ProbeKind) -> ProbeRecord {
         task: None,
         wake_ups: None,
         clocks: None,
+        noise: None,
+        counters_file: None,
+        over_threshold: None,
+        taken_ns: None,
     }
 }

@@ -7,8 +7,9 @@ mod support;
 use linux::sys::clock::{now_ns, sleep_until};
 use linux::sys::sched;
 use model::Cpus;
-use model::sample::Policy;
-use model::samples_file;
+use model::growth::ReadBy;
+use model::sample::{Policy, flag};
+use model::{Sample, samples_file};
 use serde_json::Value;
 use std::time::Duration;
 use support::{Place, answer, measure, probe_of, releases_balance, signal, start, told, window_open};
@@ -138,7 +139,7 @@ fn interrupted_it_tells_what_it_has() {
 fn the_noise_loop_stores_gaps_with_and_without_a_workload() {
     for workload in ["none", "memmove:4K"] {
         let place = Place::new();
-        let order = ["--duration", "1s", "--workload", workload];
+        let order = ["--duration", "1s", "--workload", workload, "--preheat", "100ms"];
         let answer = answer(&mut measure(&place, "spin", &order), 0);
         let record = &answer["threads"][0]["record"];
         assert!(record["iterations"].as_u64().unwrap() > 1000, "{record}");
@@ -150,5 +151,102 @@ fn the_noise_loop_stores_gaps_with_and_without_a_workload() {
             record["spin_ns"].as_u64().unwrap() <= 801_000_000,
             "stretches of 0.8 s with a pause: {record}"
         );
+        let start = record["t0_ns"].as_i64().unwrap();
+        let early = |sample: &Sample| sample.flags & flag::WARM_UP != 0;
+        assert!(
+            samples.iter().all(|sample| if early(sample) {
+                sample.t_ns < start
+            } else {
+                sample.t_ns + 1_000 >= start
+            }),
+            "the preheat lies before the measurement"
+        );
+        assert!(record["noise"]["read_ns"]["CLOCK_MONOTONIC"].as_f64().unwrap() > 0.0);
     }
+}
+
+/// Every gap has one cause, and the counters that say so are in the run.
+#[test]
+fn the_causes_of_noise_are_those_of_its_gaps() {
+    let place = Place::new();
+    let order = ["--duration", "1s", "--buckets", "8", "--bucket-width", "250us", "--bias"];
+    let answer = answer(&mut measure(&place, "spin", &order), 0);
+    let thread = &answer["threads"][0];
+    let causes = thread["causes"]["causes"].as_array().unwrap();
+    let sum = |name: &str| causes.iter().map(|cause| cause[name].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("gaps"), thread["figures"]["n"].as_u64().unwrap());
+    assert_eq!(sum("total_ns"), thread["figures"]["stolen"]["total_ns"].as_u64().unwrap());
+    let buckets = &thread["buckets"];
+    let counts = buckets["counts"].as_array().unwrap();
+    let counted: u64 = counts.iter().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(counts.len(), 8);
+    assert_eq!(counted + buckets["over"].as_u64().unwrap(), sum("gaps"));
+    let record = &thread["record"];
+    let growths =
+        model::growth::read(&place.path("run").join(record["counters_file"].as_str().unwrap())).unwrap();
+    let of = |read_by| growths.iter().filter(move |growth| growth.read_by == read_by);
+    let looks: Vec<_> = of(ReadBy::Drain).collect();
+    assert!(looks.windows(2).all(|pair| pair[0].t1_ns == pair[1].t0_ns), "looks leave no time out");
+    assert!(of(ReadBy::Stretch).count() >= 1 && of(ReadBy::Pause).count() >= 1);
+    let slices: Vec<[i64; 2]> = serde_json::from_value(record["slices"].clone()).unwrap();
+    let framed =
+        |slice: &[i64; 2]| of(ReadBy::Stretch).any(|one| one.t0_ns <= slice[0] && slice[1] <= one.t1_ns);
+    assert!(slices.iter().filter(|slice| slice[1] - slice[0] > 100_000_000).all(framed));
+}
+
+/// A loop that is stopped makes a gap as long, and says that it was stopped: nobody else had its CPU for so long.
+#[test]
+fn a_noise_loop_that_was_stopped_says_so() {
+    let place = Place::new();
+    let order = ["--duration", "6s", "--stretch", "6s", "--policy", "other"];
+    let child = start(&mut measure(&place, "spin", &order));
+    let probe = probe_of(child.id());
+    window_open(&place);
+    signal(probe, "STOP");
+    std::thread::sleep(Duration::from_millis(400));
+    signal(probe, "CONT");
+    let answer = told(&child.wait_with_output().unwrap(), 0);
+    let causes = answer["threads"][0]["causes"]["causes"].as_array().unwrap();
+    let stopped = causes.iter().find(|cause| cause["thief"] == "stopped").expect("a stop");
+    assert_eq!(stopped["certainty"], "counted", "{stopped}");
+    assert!(stopped["max_ns"].as_u64().unwrap() >= 400_000_000, "{stopped}");
+}
+
+/// Of samples that reach the threshold the first and the largest are kept with what was around them; all are counted.
+#[test]
+fn samples_over_the_threshold_keep_their_context() {
+    let place = Place::new();
+    let answer = answer(&mut measure(&place, "wakeup", &["--duration", "500ms", "--threshold", "1ns"]), 2);
+    accounts_balance(&place, &answer);
+    let record = &answer["threads"][0]["record"];
+    let told = &record["over_threshold"];
+    assert_eq!(told["over"], answer["over_threshold"]);
+    let kept: model::context::Contexts = serde_json::from_slice(
+        &std::fs::read(place.path("run").join(told["contexts_file"].as_str().unwrap())).unwrap(),
+    )
+    .unwrap();
+    assert_eq!(kept.over, kept.not_kept + kept.contexts.len() as u64);
+    let file = place.path("run").join(record["file"].as_str().unwrap());
+    let (_, samples) = samples_file::read(&file).unwrap();
+    let counts = samples.iter().filter(|sample| sample.counts() && sample.value_ns >= 1).count();
+    assert_eq!(counts as u64, kept.over);
+    for context in &kept.contexts {
+        let at = samples.iter().position(|sample| *sample == context.sample).unwrap();
+        assert_eq!(context.before, samples[at.saturating_sub(8)..at]);
+        assert_eq!(context.after, samples[at + 1..(at + 9).min(samples.len())]);
+        let counted = context.counted.as_ref().expect("a window has looks on both sides of every sample");
+        let ran = context.sample.t_ns + context.sample.value_ns;
+        assert!(counted.t0_ns <= context.sample.t_ns && ran <= counted.t1_ns);
+    }
+}
+
+/// oslat's `-C`: what shares a CPU with the probe is told.
+#[test]
+fn a_main_thread_beside_a_probe_is_told() {
+    let place = Place::new();
+    let cpu = last_cpu().to_string();
+    let order = ["--duration", "1s", "--policy", "other", "--cpus", &cpu, "--main-cpus", &cpu];
+    let answer = answer(&mut measure(&place, "spin", &order), 0);
+    let limits = answer["limits"].to_string();
+    assert!(limits.contains(&format!("shared measured CPU {cpu}")), "{limits}");
 }

@@ -7,7 +7,10 @@ use crate::error::Error;
 use crate::isolate::undo::Transient;
 use crate::measure::counters::Counters;
 use crate::measure::handle::{ProbeDrain, ProbeHandle};
+use crate::measure::kernel_log::Tail;
+use crate::measure::look::Looks;
 use crate::measure::spec::ProbeSpec;
+use crate::measure::watch::Watch;
 use crate::record::recorder::Recorder;
 use crate::session::Session;
 use crate::sys::clock::{self, ClockId};
@@ -20,6 +23,8 @@ use std::path::Path;
 const POLL_NS: i64 = 20_000_000;
 /// From the order to start to the first release: long enough for every probe to see the order.
 const LEAD_NS: i64 = 30_000_000;
+/// After its time a probe may still have the end of its last stretch or job to go; one that sleeps on waits for a clock that was set back.
+const GRACE_NS: i64 = 3 * clock::SECOND_NS;
 /// How long probes may take to set themselves up, or to end after their time.
 const PATIENCE_NS: i64 = 20 * clock::SECOND_NS;
 
@@ -54,6 +59,10 @@ pub struct Measured {
     pub limits: Vec<String>,
     /// Whether the watcher ended it early.
     pub stopped: bool,
+    /// That the kernel took a CPU from a probe, which ended the window for all.
+    pub taken: Option<String>,
+    /// What one look at the kernel's counters cost, ns, where there were any.
+    pub look_ns: Option<f64>,
 }
 
 /// Where and what to measure.
@@ -68,6 +77,8 @@ pub struct Order<'a> {
     pub probes: Vec<ProbeSpec>,
     /// The clock whose next full second the window starts at; none starts it at once.
     pub align: Option<ClockId>,
+    /// What to keep besides samples, if anything.
+    pub watch: Option<Watch>,
 }
 
 /// Carries out one window.
@@ -90,6 +101,7 @@ pub fn measure(
     if let Some(recorder) = recorder {
         recorder.record(true)?;
     }
+    let log = order.watch.map(|_| Tail::begin());
     let t0_ns = clock::now_ns();
     let start_ns = order.align.map_or(t0_ns + LEAD_NS, |clock| full_second(clock, t0_ns + LEAD_NS));
     let result = run_probes(handles, order, start_ns, recorder, watch);
@@ -98,7 +110,7 @@ pub fn measure(
     }
     let t1_ns = clock::now_ns();
     let growth = before.growth(&read_counters(&cpus)?);
-    let (drains, stopped) = result?;
+    let Ran { drains, stopped, look_ns } = result?;
     let (mut probes, mut limits) = (Vec::new(), Vec::new());
     for drain in drains {
         let (record, said) = drain.finish(order.phase)?;
@@ -115,8 +127,21 @@ pub fn measure(
         interrupts: growth.interrupts,
         softirqs: growth.softirqs,
         steal_ns: growth.steal_ns,
+        kernel_log: log.map_or_else(Vec::new, Tail::of_scheduler),
     };
-    Ok(Measured { window, probes, limits, stopped })
+    let taken = probes.iter().find_map(|record| taken(record, t0_ns));
+    Ok(Measured { window, probes, limits, stopped, taken, look_ns })
+}
+
+/// What to say of a probe that the kernel took a CPU from.
+fn taken(record: &ProbeRecord, t0_ns: i64) -> Option<String> {
+    let after_s = (record.taken_ns? - t0_ns) as f64 / clock::SECOND_NS as f64;
+    Some(format!(
+        "the {} probe lost its place: CPU {} was taken from it while it measured, as happens to one that goes offline; its samples count \
+         up to {after_s:.2} s after the window had opened",
+        record.probe.name(),
+        record.cpus.as_ref().map_or_else(|| record.cpu.to_string(), |cpus| format!("one of {cpus}")),
+    ))
 }
 
 fn read_counters(cpus: &Cpus) -> Result<Counters, Error> {
@@ -143,6 +168,13 @@ fn full_second(clock: ClockId, t_ns: i64) -> i64 {
     if past_ns == 0 { t_ns } else { t_ns + clock::SECOND_NS - past_ns }
 }
 
+/// Probes that have ended.
+struct Ran {
+    drains: Vec<ProbeDrain>,
+    stopped: bool,
+    look_ns: Option<f64>,
+}
+
 /// Starts all probes at once and stores their samples until they are done.
 fn run_probes(
     handles: Vec<ProbeHandle>,
@@ -150,23 +182,38 @@ fn run_probes(
     start_ns: i64,
     recorder: Option<&Recorder>,
     watch: &mut dyn FnMut(Progress<'_>) -> Go,
-) -> Result<(Vec<ProbeDrain>, bool), Error> {
+) -> Result<Ran, Error> {
     let duration_ns = order.probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
-    let drains = handles.into_iter().map(|handle| handle.start(start_ns, order.run, order.k));
+    let threads = handles.iter().map(ProbeHandle::pid).collect();
+    let cpus = order.probes.iter().flat_map(|spec| spec.cpus.iter()).collect();
+    let mut looks = order.watch.map(|_| Looks::begin(cpus, threads)).transpose()?;
+    let drains = handles.into_iter().map(|handle| handle.start(start_ns, order.run, order.k, order.watch));
     let mut drains = drains.collect::<Result<Vec<_>, _>>()?;
     let mut stopped = false;
     loop {
         let now = clock::now_ns();
+        // What is done is asked before the rings are emptied: nothing comes behind.
+        let done = drains.iter_mut().all(ProbeDrain::done);
         drains.iter_mut().try_for_each(ProbeDrain::poll)?;
-        if drains.iter_mut().all(ProbeDrain::done) {
-            return Ok((drains, stopped));
+        if let Some(looks) = &mut looks
+            && (done || looks.due(now) || drains.iter().any(ProbeDrain::wants_look))
+        {
+            looks.take()?;
+            drains.iter_mut().try_for_each(|drain| drain.looked(looks))?;
+        }
+        if done {
+            return Ok(Ran { drains, stopped, look_ns: looks.map(|looks| looks.cost_ns()) });
         }
         if now > start_ns + duration_ns + PATIENCE_NS {
             return Err(Error::failed("a probe", "it did not end within 20 s after its time"));
         }
+        if now > start_ns + duration_ns + GRACE_NS {
+            drains.iter_mut().for_each(ProbeDrain::wake);
+        }
         let progress = Progress { elapsed_ns: now - start_ns, duration_ns, probes: &drains };
         let broken = recorder.is_some_and(Recorder::failed);
-        if !stopped && (broken || watch(progress) == Go::Stop) {
+        let taken = drains.iter().any(|drain| drain.taken_ns().is_some());
+        if !stopped && (taken || broken || watch(progress) == Go::Stop) {
             stopped = true;
             drains.iter().for_each(ProbeDrain::stop);
         }

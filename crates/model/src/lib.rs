@@ -6,11 +6,13 @@
 
 pub mod class;
 pub mod clocks;
+pub mod context;
 pub mod cpus;
 pub mod error;
 pub mod events;
 pub mod finding;
 pub mod fix;
+pub mod growth;
 pub mod machine;
 pub mod plan;
 pub mod resource;

@@ -88,6 +88,9 @@ pub struct Window {
     pub softirqs: BTreeMap<String, BTreeMap<u32, u64>>,
     /// Growth of steal time in `/proc/stat` over the window, ns per CPU.
     pub steal_ns: BTreeMap<u32, u64>,
+    /// What the scheduler wrote to the kernel's log over the window.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel_log: Vec<String>,
 }
 
 /// What one probe on one CPU did in one window.
@@ -167,6 +170,18 @@ pub struct ProbeRecord {
     /// What was found out about the clocks besides their readings (clocks).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClocksRecord>,
+    /// What the busy loop was, and what could take its CPU (noise).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<NoiseRecord>,
+    /// File with the growth of counters over its intervals, relative to the run, where they were read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters_file: Option<String>,
+    /// What reached the threshold from which on contexts are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_threshold: Option<OverThreshold>,
+    /// Until when it is sure to have run on its own CPUs, CLOCK_MONOTONIC ns, where the kernel took one of them from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_ns: Option<i64>,
 }
 
 /// One task of a task set, as asked for; its period and priority are those of the probe's record.
@@ -192,6 +207,53 @@ pub struct WakeUpsRecord {
     pub interval_ns: u64,
     /// Whether a SCHED_OTHER task kept the CPUs busy; else they were idle in between.
     pub busy: bool,
+}
+
+/// What a busy loop was, and what could take its CPU.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct NoiseRecord {
+    /// Bytes copied each turn; 0 for none.
+    pub workload_bytes: u64,
+    /// How long the loop ran before the measurement, ns; the gaps of that time are stored, flagged as warm-up.
+    pub preheat_ns: u64,
+    /// Smallest turn of the loop in 4,096 before the window, ns.
+    pub least_turn_ns: f64,
+    /// What figures subtract from every gap, ns: the smallest turn where that was asked for, else 0. Samples are stored as they were.
+    pub bias_ns: u64,
+    /// Cost of one read of each counter on the measured CPU, ns, by name. The cheapest that can be trusted was taken.
+    pub read_ns: BTreeMap<String, f64>,
+    /// Where system management interrupts were counted, or why they were not.
+    pub smi: String,
+    /// Whether SMIs were counted.
+    pub smi_counted: bool,
+    /// What throttling allows real-time threads of the CPU; `None` where it is off or the kernel does it otherwise.
+    pub throttling: Option<Budget>,
+    /// What the fair server may take from real-time threads of the CPU; `None` where there is none or it is off.
+    pub fair_server: Option<Budget>,
+}
+
+/// CPU time that is given once a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// CPU time a period, ns.
+    pub runtime_ns: u64,
+    /// The period, ns.
+    pub period_ns: u64,
+    /// Whether both are the kernel's defaults because it did not show them.
+    pub assumed: bool,
+}
+
+/// How many samples of a probe reached a threshold, and where their contexts are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverThreshold {
+    /// The threshold, ns.
+    pub threshold_ns: i64,
+    /// Samples that reached it.
+    pub over: u64,
+    /// Of these, samples whose context was not kept: neither among the first nor among the largest.
+    pub not_kept: u64,
+    /// File with the contexts, relative to the run; none where no sample reached the threshold.
+    pub contexts_file: Option<String>,
 }
 
 /// What the jobs of a periodic probe were, and what came of their outputs.
@@ -314,6 +376,9 @@ pub struct ObserverCost {
     pub wakeup_sample_ns: Option<f64>,
     /// One turn of the noise loop, ns.
     pub noise_turn_ns: Option<f64>,
+    /// One reading of the kernel's counters while the probes ran, on a housekeeping CPU, ns.
+    #[serde(default)]
+    pub look_ns: Option<f64>,
     /// Peak resident memory of this process, which drains and writes, KiB.
     pub drain_rss_kib: Option<u64>,
 }

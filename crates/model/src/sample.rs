@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// One row of `samples/<probe>-cpu<N>-<k>.parquet`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sample {
     /// CLOCK_MONOTONIC, ns: the intended release of a wake-up, or the start of a noise gap.
     pub t_ns: i64,
@@ -27,8 +27,10 @@ pub mod flag {
     pub const CLOCK_STEP: u32 = 4;
     /// The ring was full just before this sample: samples are missing here.
     pub const RING_GAP: u32 = 8;
+    /// Taken after the kernel may have taken the CPU from the probe: it ran somewhere else.
+    pub const CPU_TAKEN: u32 = 16;
     /// The flags whose samples stay out of every figure.
-    pub const NOT_COUNTED: u32 = FIRST | WARM_UP | CLOCK_STEP;
+    pub const NOT_COUNTED: u32 = FIRST | WARM_UP | CLOCK_STEP | CPU_TAKEN;
 }
 
 impl Sample {

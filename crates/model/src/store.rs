@@ -19,6 +19,10 @@ pub const FINDINGS: &str = "findings.json";
 pub const TRACE: &str = "trace.dat";
 /// The directory of the samples files.
 pub const SAMPLES: &str = "samples";
+/// The directory of how counters grew.
+pub const COUNTERS: &str = "counters";
+/// The directory of what was around samples that reached a threshold.
+pub const CONTEXTS: &str = "contexts";
 /// Conclusions; derived, rebuildable.
 pub const ANALYSIS: &str = "analysis.json";
 /// The report; derived, rebuildable.

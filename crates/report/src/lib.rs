@@ -53,4 +53,4 @@ pub use html::page;
 pub use json::{assess_json, assess_value};
 pub use outcome::{Outcome, Status};
 pub use text::{TextOptions, measured, summary};
-pub use words::class_title;
+pub use words::{certainty_title, class_title, thief_title};

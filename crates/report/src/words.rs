@@ -1,5 +1,6 @@
-//! What each event class is called in a sentence.
+//! What each event class, and each thief of time, is called in a sentence.
 
+use analysis::noise_causes::{Certainty, Thief};
 use model::EventClass;
 
 /// The class in words a reader of kernel documentation knows.
@@ -22,6 +23,30 @@ pub fn class_title(class: EventClass) -> &'static str {
         EventClass::Throttle => "real-time throttling",
         EventClass::SelfCaused => "the probe itself",
         EventClass::Unexplained => "unexplained gap",
+    }
+}
+
+/// Who takes time from a busy loop.
+pub fn thief_title(thief: Thief) -> &'static str {
+    match thief {
+        Thief::Throttling => "RT throttling",
+        Thief::FairServer => "fair server",
+        Thief::Preemption => "other tasks",
+        Thief::Stopped => "stopped by a signal",
+        Thief::Fault => "page fault",
+        Thief::Hypervisor => "hypervisor (steal)",
+        Thief::Smi => "SMI",
+        Thief::Interrupts => "interrupts, softirqs",
+        Thief::Unknown => "unknown",
+    }
+}
+
+/// How sure a cause is.
+pub fn certainty_title(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Counted => "a counter says so",
+        Certainty::Fits => "fits the pattern",
+        Certainty::None => "unexplained",
     }
 }
 

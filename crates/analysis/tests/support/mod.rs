@@ -273,6 +273,7 @@ pub(crate) fn run(length_ns: i64, trace: Option<u64>) -> Run {
                 interrupts: BTreeMap::new(),
                 softirqs: BTreeMap::new(),
                 steal_ns: BTreeMap::new(),
+                kernel_log: Vec::new(),
             });
             probes.push(record(phase, probe, at, t0_ns, length_ns));
         }
@@ -358,6 +359,10 @@ fn record(phase: &str, probe: ProbeKind, at: usize, t0_ns: i64, length_ns: i64) 
         task: None,
         wake_ups: None,
         clocks: None,
+        noise: None,
+        counters_file: None,
+        over_threshold: None,
+        taken_ns: None,
     }
 }
 

@@ -112,7 +112,8 @@ fn probe(plan: &Plan, directory: &Path) -> Result<Value, Failed> {
         clock::sleep_until(clock::now_ns() + 1_000_000);
     }
     let storing_ns = clock::thread_cpu_ns();
-    let mut drain = handle.start(clock::now_ns() + 30_000_000, directory, 0).map_err(Failed::because)?;
+    let mut drain =
+        handle.start(clock::now_ns() + 30_000_000, directory, 0, None).map_err(Failed::because)?;
     while !drain.done() {
         drain.poll().map_err(Failed::because)?;
         clock::sleep_until(clock::now_ns() + 20_000_000);

@@ -146,7 +146,7 @@ fn windows(
             if signal.get().is_some() { Go::Stop } else { Go::On }
         };
         let k = output.run.windows.len();
-        let order = Order { run: &output.dir, phase, k, probes: plan.probes(kind), align: None };
+        let order = Order { run: &output.dir, phase, k, probes: plan.probes(kind), align: None, watch: None };
         let measured = window::measure(session, recorder.as_ref(), &order, &mut watch);
         step.done();
         let measured = measured?;
@@ -157,6 +157,9 @@ fn windows(
                 Teller::say(&format!("note: {limit}"));
                 output.run.limits.push(limit);
             }
+        }
+        if let Some(taken) = measured.taken {
+            anyhow::bail!(taken);
         }
         if let Some(name) = signal.get().or_else(|| signals.arrived()) {
             return Err(Interrupted(name).into());

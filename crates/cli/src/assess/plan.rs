@@ -77,6 +77,8 @@ impl Plan {
                 spin_ns: SPIN_NS,
                 pause_ns: PAUSE_NS,
                 memmove_bytes: 0,
+                preheat_ns: 0,
+                bias: false,
             }),
             _ => Task::Wakeup(WakeupSpec {
                 period_ns: nanos(self.period),

@@ -9,6 +9,7 @@ use crate::run::place::{Asked, Place, default_out};
 use crate::run::progress::Teller;
 use crate::{conclude, failure};
 use linux::measure::spec::ProbeSpec;
+use linux::measure::watch::Watch;
 use linux::session::Session;
 use linux::sys::clock::{self, ClockId};
 use linux::sys::sched;
@@ -34,6 +35,22 @@ pub(crate) struct Outcome {
     pub(crate) interrupted: Option<&'static str>,
 }
 
+impl Outcome {
+    /// The exit status of a measurement that judges nothing: 1 where it did not come to its end.
+    pub(crate) fn status(&self) -> u8 {
+        u8::from(!self.document.run.complete)
+    }
+}
+
+/// How a measurement ended.
+#[derive(Default)]
+pub(crate) struct Ended {
+    /// The signal that ended it early.
+    pub(crate) signal: Option<&'static str>,
+    /// That the kernel took a CPU from a probe.
+    pub(crate) taken: Option<String>,
+}
+
 /// Resolves the common arguments.
 pub(crate) fn place(common: &Common, all_cpus: bool) -> anyhow::Result<Place> {
     let asked =
@@ -53,6 +70,8 @@ pub(crate) struct Course<'a> {
     pub(crate) align: Option<ClockId>,
     /// Whether only a signal ends it, so that one does not make the run partial.
     pub(crate) endless: bool,
+    /// What to keep besides samples, if anything.
+    pub(crate) keep: Option<Watch>,
     /// Sees what is stored, some fifty times a second, and may end the window, which does not make the run partial.
     pub(crate) watch: &'a mut dyn FnMut(Progress<'_>) -> Go,
     /// What comes behind it.
@@ -69,6 +88,18 @@ pub(crate) fn carry_out(
     carry_out_and(place, common, probes, signals, &mut |_, _| Ok(None))
 }
 
+/// The same, with the kernel's counters read meanwhile.
+pub(crate) fn carry_out_kept(
+    place: &Place,
+    common: &Common,
+    probes: Vec<ProbeSpec>,
+    keep: Option<Watch>,
+    signals: &EndSignals,
+) -> anyhow::Result<Outcome> {
+    let (watch, after) = (&mut |_: Progress<'_>| Go::On, &mut |_: &mut RunOutput, _: &mut Session| Ok(None));
+    follow(place, common, Course { probes, align: None, endless: false, keep, watch, after }, signals)
+}
+
 /// The same, with something after the window.
 pub(crate) fn carry_out_and(
     place: &Place,
@@ -77,7 +108,7 @@ pub(crate) fn carry_out_and(
     signals: &EndSignals,
     after: After<'_>,
 ) -> anyhow::Result<Outcome> {
-    let course = Course { probes, align: None, endless: false, watch: &mut |_| Go::On, after };
+    let course = Course { probes, align: None, endless: false, keep: None, watch: &mut |_| Go::On, after };
     follow(place, common, course, signals)
 }
 
@@ -94,24 +125,26 @@ pub(crate) fn follow(
         let endless = course.endless;
         let ended = measure(place, common, course, output, signals, &mut session);
         output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
-        ended.map(|signal| signal.filter(|_| !endless))
+        ended.map(|ended| Ended { signal: ended.signal.filter(|_| !endless), ..ended })
     })
 }
 
-/// Makes a run directory of what `measure` writes into it, and concludes. `measure` gives the signal that ended it early.
+/// Makes a run directory of what `measure` writes into it, and concludes.
 pub(crate) fn run_around(
     place: &Place,
     common: &Common,
-    measure: impl FnOnce(&mut RunOutput) -> anyhow::Result<Option<&'static str>>,
+    measure: impl FnOnce(&mut RunOutput) -> anyhow::Result<Ended>,
 ) -> anyhow::Result<Outcome> {
     let dir = common.out.clone().unwrap_or_else(default_out);
     let mut output = RunOutput::create(&dir, place)?;
     let ended = measure(&mut output);
-    let stopped = ended.as_ref().ok().copied().flatten();
-    let reason = match (&ended, stopped) {
-        (Err(error), _) => Some(failure::sentence(error)),
-        (Ok(_), Some(signal)) => Some(Interrupted(signal).to_string()),
-        (Ok(_), None) => None,
+    let (stopped, taken) = match &ended {
+        Ok(ended) => (ended.signal, ended.taken.clone()),
+        Err(_) => (None, None),
+    };
+    let reason = match &ended {
+        Err(error) => Some(failure::sentence(error)),
+        Ok(_) => stopped.map(|signal| Interrupted(signal).to_string()).or(taken),
     };
     let whole = reason.is_none();
     output.close(reason)?;
@@ -126,7 +159,7 @@ pub(crate) fn run_around(
     Ok(Outcome { dir, document, interrupted: stopped })
 }
 
-/// The window; gives the signal that ended it.
+/// The window, and what ended it early.
 fn measure(
     place: &Place,
     common: &Common,
@@ -134,11 +167,11 @@ fn measure(
     output: &mut RunOutput,
     signals: &EndSignals,
     session: &mut Session,
-) -> anyhow::Result<Option<&'static str>> {
+) -> anyhow::Result<Ended> {
     write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
     write_findings(place, &output.dir)?;
     output.run.observer = own_cost();
-    let Course { probes, align, watch: told, after, .. } = course;
+    let Course { probes, align, keep, watch: told, after, .. } = course;
     let length = probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
     let teller = Teller::new(common.quiet);
     let step =
@@ -150,11 +183,12 @@ fn measure(
         let said = told(progress);
         if signal.get().is_some() { Go::Stop } else { said }
     };
-    let order = Order { run: &output.dir, phase: PHASE, k: 0, probes, align };
+    let order = Order { run: &output.dir, phase: PHASE, k: 0, probes, align, watch: keep };
     let t0_ns = clock::now_ns();
     let measured = window::measure(session, None, &order, &mut watch);
     step.done();
     let measured = measured?;
+    output.run.observer.look_ns = measured.look_ns;
     output.run.windows.push(measured.window);
     output.run.probes = measured.probes;
     output.run.limits.extend(measured.limits);
@@ -166,5 +200,5 @@ fn measure(
     write_snapshot(place, &output.dir, store::MACHINE_AFTER)?;
     output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
     output.run.observer.drain_rss_kib = Some(clock::peak_rss_kib());
-    Ok(signal.get())
+    Ok(Ended { signal: signal.get(), taken: measured.taken })
 }

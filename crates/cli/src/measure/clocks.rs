@@ -2,7 +2,7 @@
 //! them costs. It reads them in this process: nothing has to be woken, so no measuring process is needed.
 
 use super::Common;
-use super::carry_out::{Outcome, place, run_around};
+use super::carry_out::{Ended, Outcome, place, run_around};
 use super::table::found;
 use crate::args::duration;
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
@@ -47,7 +47,10 @@ pub(crate) fn run(args: &ClocksArgs, signals: &EndSignals) -> anyhow::Result<u8>
     let mut place = place(&args.common, true)?;
     let cpu = place.measured.iter().next().context("there is no CPU to read clocks on")?;
     place.measured = Cpus::one(cpu);
-    let outcome = run_around(&place, &args.common, |output| measure(args, &place, cpu, output, signals))?;
+    let outcome = run_around(&place, &args.common, |output| {
+        let signal = measure(args, &place, cpu, output, signals)?;
+        Ok(Ended { signal, taken: None })
+    })?;
     if args.common.json {
         println!("{}", object(&outcome)?);
     } else {
@@ -165,6 +168,10 @@ fn record(
         task: None,
         wake_ups: None,
         clocks: Some(facts(step_ns, reading)),
+        noise: None,
+        counters_file: None,
+        over_threshold: None,
+        taken_ns: None,
     })
 }
 

@@ -118,7 +118,7 @@ pub(crate) fn run(args: &IpiArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     } else {
         print!("{}", found(&outcome));
     }
-    Ok(u8::from(outcome.interrupted.is_some()))
+    Ok(outcome.status())
 }
 
 fn check(args: &IpiArgs) -> Result<(), Error> {

@@ -2,12 +2,14 @@
 
 mod carry_out;
 pub(crate) mod clocks;
+mod contexts;
 pub(crate) mod cyclictest;
 pub(crate) mod ipi;
 pub(crate) mod overheads;
 pub(crate) mod periodic;
 mod schedule;
 pub(crate) mod spin;
+mod spin_text;
 mod table;
 pub(crate) mod taskset;
 pub(crate) mod wakeup;

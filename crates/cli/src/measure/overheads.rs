@@ -143,7 +143,7 @@ pub(crate) fn run(args: &OverheadsArgs, signals: &EndSignals) -> anyhow::Result<
     } else {
         print!("{}", text(args, &outcome, &given));
     }
-    Ok(u8::from(outcome.interrupted.is_some()))
+    Ok(outcome.status())
 }
 
 fn partner(args: &OverheadsArgs, place: &Place, cpu: u32) -> Result<Option<u32>, Error> {

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &PeriodicArgs, signals: &EndSignals) -> anyhow::Result<u
         let held = JobFiles::create(dir, work(args), args.copies as usize, own)?;
         let probes = probes(args, &place, &free, &counters, &held.copies)?;
         let outcome = carry_out(&place, &common, probes, signals)?;
-        let stopped = outcome.interrupted.is_some();
+        let stopped = outcome.status() != 0;
         measured.push(Measured { files, outcome });
         if stopped {
             break;
@@ -69,7 +69,7 @@ fn code(measured: &[Measured]) -> u8 {
         .flat_map(|one| &one.outcome.document.run.probes)
         .filter_map(|record| record.jobs.as_ref())
         .any(|jobs| jobs.outputs_wrong > 0);
-    if measured.iter().any(|one| one.outcome.interrupted.is_some()) { 1 } else { 2 * u8::from(wrong) }
+    if measured.iter().any(|one| one.outcome.status() != 0) { 1 } else { 2 * u8::from(wrong) }
 }
 
 /// One measurement's object; of two, both under the names of their files.

@@ -1,15 +1,19 @@
 //! `stillcore measure spin`: a busy loop that stores every gap.
 
 use super::Common;
-use super::carry_out::{Outcome, carry_out, place};
+use super::carry_out::{Outcome, carry_out_kept, place};
 use super::schedule::Schedule;
-use super::table::{ending, json, quantile, table, threads, time};
+use super::table::json;
+use super::{contexts, spin_text};
 use crate::args::duration;
+use analysis::buckets::Buckets;
 use clap::Args;
 use linux::measure::spec::{NoiseSpec, ProbeSpec, Task};
+use linux::measure::watch::Watch;
 use linux::sys::signals::EndSignals;
-use model::{Cpus, Error};
-use report::format;
+use model::run::ProbeRecord;
+use model::{Cpus, Error, samples_file};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Above most real-time threads, below what must not wait for a busy loop.
@@ -33,6 +37,24 @@ pub(crate) struct SpinArgs {
     /// How long it pauses then, so that neither throttling nor the fair server has to end it.
     #[arg(long, default_value = "200ms", value_name = "TIME", value_parser = duration)]
     pub(crate) pause: Duration,
+    /// How long the loop runs before what it finds counts; what it finds then is stored, flagged as warm-up.
+    #[arg(long, default_value = "0s", value_name = "TIME", value_parser = duration)]
+    pub(crate) preheat: Duration,
+    /// Subtract the smallest turn of the loop, measured before the window, from every gap; samples are stored as they were.
+    #[arg(long)]
+    pub(crate) bias: bool,
+    /// Also count gaps in buckets of this width [default with --buckets: 1us].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) bucket_width: Option<Duration>,
+    /// How many buckets [default with --bucket-width: 32]; longer gaps are counted apart.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) buckets: Option<u32>,
+    /// Gap from which on it is told, with what the kernel counted around it; exit 2 where there is one. The measurement goes on.
+    #[arg(long, short = 'T', value_name = "TIME", value_parser = duration)]
+    pub(crate) over: Option<Duration>,
+    /// CPUs for the command's main thread, which stores the samples [default: the housekeeping CPUs].
+    #[arg(long, short = 'C', value_name = "LIST")]
+    pub(crate) main_cpus: Option<Cpus>,
     /// What a turn does besides reading the counter: none, or memmove:SIZE with SIZE in bytes, K or M.
     #[arg(long, default_value = "none", value_name = "WHAT", value_parser = workload)]
     pub(crate) workload: u64,
@@ -60,30 +82,69 @@ fn workload(text: &str) -> Result<u64, String> {
 /// Measures and prints.
 pub(crate) fn run(args: &SpinArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     check(args)?;
-    let place = place(&args.common, false)?;
+    let mut place = place(&args.common, false)?;
+    if let Some(cpus) = &args.main_cpus {
+        place.run_on(cpus)?;
+    }
     let policy = args.schedule.policy(args.stretch + args.pause, PRIORITY)?;
-    let nanos = |time: Duration| time.as_nanos() as i64;
     let spec = |(thread, cpu)| ProbeSpec {
         thread,
         cpus: Cpus::one(cpu),
         policy: policy.clone(),
         timer_slack_ns: nanos(args.schedule.timer_slack) as u64,
-        duration_ns: nanos(args.duration),
+        duration_ns: nanos(args.preheat + args.duration),
         task: Task::Noise(NoiseSpec {
             threshold_ns: args.threshold.map_or(0, |time| nanos(time) as u64),
             spin_ns: nanos(args.stretch),
             pause_ns: nanos(args.pause),
             memmove_bytes: args.workload,
+            preheat_ns: nanos(args.preheat) as u64,
+            bias: args.bias,
         }),
     };
     let probes = (0..).zip(place.measured.iter()).map(spec).collect();
-    let outcome = carry_out(&place, &args.common, probes, signals)?;
+    let watch = Watch { threshold_ns: args.over.map(nanos) };
+    let outcome = carry_out_kept(&place, &args.common, probes, Some(watch), signals)?;
+    let buckets = buckets(args, &outcome)?;
     if args.common.json {
-        println!("{}", json(&outcome, "stillcore.measure-spin/1"));
+        println!("{}", object(&outcome, &buckets));
     } else {
-        print!("{}", text(&outcome));
+        print!("{}", spin_text::text(&outcome, &buckets));
     }
-    Ok(u8::from(outcome.interrupted.is_some()))
+    let over = contexts::over(&outcome).is_some_and(|n| n > 0);
+    Ok(if outcome.status() != 0 { 1 } else { 2 * u8::from(over) })
+}
+
+fn nanos(time: Duration) -> i64 {
+    time.as_nanos() as i64
+}
+
+/// The buckets of each thread, where they were asked for.
+fn buckets(args: &SpinArgs, outcome: &Outcome) -> Result<Vec<Buckets>, Error> {
+    if args.bucket_width.is_none() && args.buckets.is_none() {
+        return Ok(Vec::new());
+    }
+    let width_ns = args.bucket_width.map_or(1_000, |width| nanos(width) as u64);
+    let count = args.buckets.unwrap_or(32) as usize;
+    let one = |record: &ProbeRecord| {
+        let (_, samples) = samples_file::read(&outcome.dir.join(&record.file))?;
+        let bias_ns = record.noise.as_ref().map_or(0, |noise| noise.bias_ns);
+        Ok(analysis::buckets::buckets(&samples, bias_ns, width_ns, count))
+    };
+    outcome.document.run.probes.iter().map(one).collect()
+}
+
+fn object(outcome: &Outcome, buckets: &[Buckets]) -> Value {
+    let mut value = json(outcome, "stillcore.measure-spin/1");
+    value["over_threshold"] = contexts::over(outcome).into();
+    let threads = value["threads"].as_array_mut().into_iter().flatten();
+    for (at, thread) in threads.enumerate() {
+        thread["causes"] = json!(outcome.document.analysis.noise_causes.get(at));
+        if let Some(buckets) = buckets.get(at) {
+            thread["buckets"] = json!(buckets);
+        }
+    }
+    value
 }
 
 fn check(args: &SpinArgs) -> Result<(), Error> {
@@ -96,38 +157,14 @@ fn check(args: &SpinArgs) -> Result<(), Error> {
     if args.duration < args.stretch {
         return refuse("--duration", args.duration, "at least one --stretch");
     }
+    if args.bucket_width.is_some_and(|width| width.is_zero()) {
+        return refuse("--bucket-width", Duration::ZERO, "at least 1ns");
+    }
+    if args.preheat > Duration::from_secs(600) {
+        return refuse("--preheat", args.preheat, "at most 10m");
+    }
     if args.duration > Duration::from_secs(7 * 86400) {
         return refuse("--duration", args.duration, "at most 168h");
     }
     Ok(())
-}
-
-fn text(outcome: &Outcome) -> String {
-    let rows = threads(outcome).map(|(record, figures)| {
-        let stolen = figures.stolen.as_ref();
-        let turn = record.spin_ns as f64 / record.iterations.max(1) as f64;
-        vec![
-            record.cpu.to_string(),
-            format::count(record.iterations),
-            format!("{turn:.1} ns"),
-            format::count(figures.n),
-            stolen.map_or_else(String::new, |stolen| format::share(stolen.share)),
-            time(quantile(&figures.quantiles, 0.5)),
-            time(quantile(&figures.quantiles, 0.99)),
-            time(figures.observed_max_ns),
-        ]
-    });
-    let first = outcome.document.run.probes.first();
-    let mut text = first.map_or_else(String::new, |probe| {
-        format!(
-            "noise: gaps of a busy loop of {} and longer; {} {}, counter {}\n",
-            time(probe.threshold_ns.map(|ns| ns as i64)),
-            probe.policy_effective.name,
-            probe.policy_effective.priority,
-            probe.counter
-        )
-    });
-    let head = ["CPU", "turns", "a turn", "gaps", "stolen", "p50", "p99", "observed max"];
-    text += &table(&head, rows.collect());
-    text + &ending(outcome)
 }

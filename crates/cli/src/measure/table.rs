@@ -60,6 +60,8 @@ pub(super) fn ending(outcome: &Outcome) -> String {
     }
     if let Some(signal) = outcome.interrupted {
         let _ = writeln!(text, "interrupted by {signal}: the figures are of the part that was measured");
+    } else if let Some(reason) = &run.incomplete_reason {
+        let _ = writeln!(text, "not complete: {reason}");
     }
     let _ = writeln!(text, "run directory {}", outcome.dir.display());
     text
@@ -79,6 +81,7 @@ pub(super) fn json(outcome: &Outcome, schema: &str) -> Value {
         "schema": schema,
         "run": outcome.dir,
         "complete": run.complete,
+        "incomplete_reason": run.incomplete_reason,
         "interrupted": outcome.interrupted,
         "threads": threads,
         "losses": run.losses,

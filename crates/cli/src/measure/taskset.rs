@@ -85,7 +85,7 @@ pub(crate) fn run(args: &TasksetArgs, signals: &EndSignals) -> anyhow::Result<u8
         print!("{}", found(&outcome));
     }
     let too_late = measured.iter().any(|one| one.figures.late + one.figures.missed > 0);
-    Ok(if outcome.interrupted.is_some() { 1 } else { 2 * u8::from(too_late) })
+    Ok(if outcome.status() != 0 { 1 } else { 2 * u8::from(too_late) })
 }
 
 fn check(args: &TasksetArgs, tasks: &[set::Task]) -> Result<(), Error> {

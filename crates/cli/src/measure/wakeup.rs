@@ -1,7 +1,8 @@
 //! `stillcore measure wakeup`: periodic tasks that sleep until their release and look at the clock when they run.
 
 use super::Common;
-use super::carry_out::{Outcome, carry_out, place};
+use super::carry_out::{Outcome, carry_out_kept, place};
+use super::contexts;
 use super::cyclictest;
 use super::schedule::{PolicyName, Schedule};
 use super::table::{ending, json, quantile, table, threads, time};
@@ -9,12 +10,12 @@ use crate::args::duration;
 use crate::run::place::Place;
 use clap::{Args, ValueEnum};
 use linux::measure::spec::{ProbeSpec, Task, WakeupSpec};
+use linux::measure::watch::Watch;
 use linux::sys::clock::ClockId;
 use linux::sys::signals::EndSignals;
 use model::{Cpus, Error};
 use report::format;
 use std::ffi::OsString;
-use std::fmt::Write;
 use std::time::Duration;
 
 /// The priority of the papers' cyclictest runs.
@@ -58,13 +59,18 @@ pub(crate) struct WakeupArgs {
     /// Samples at the start that no figure counts; they are stored.
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub(crate) warm_up: u32,
-    /// Latency from which on a sample is told; exit 2 where there is one. The measurement goes on.
+    /// Latency from which on a sample is told, with what the kernel counted around it; exit 2 where there is one. The measurement goes
+    /// on.
     #[arg(long, short = 'b', value_name = "TIME", value_parser = duration)]
     pub(crate) threshold: Option<Duration>,
+    /// CPUs for the command's main thread, which stores the samples [default: the housekeeping CPUs].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) main_cpus: Option<Cpus>,
     /// Take cyclictest's own options, behind a --, and print what cyclictest prints, for scripts that read it.
     #[arg(long, conflicts_with_all = [
         "cpus", "duration", "loops", "period", "distance", "stagger", "threads", "affinity", "policy", "priority", "runtime",
         "deadline", "timer_slack", "clock", "warm_up", "threshold",
+        "main_cpus",
     ])]
     pub(crate) cyclictest_compat: bool,
     /// Options of cyclictest, such as -p 80 -t4 -a -i 200 -l 10000 -h 400 -q.
@@ -112,18 +118,23 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
     if args.cyclictest_compat {
         return cyclictest::run(&args.cyclictest, &args.common, signals);
     }
-    let place = place(&args.common, true)?;
+    let mut place = place(&args.common, true)?;
+    if let Some(cpus) = &args.main_cpus {
+        place.run_on(cpus)?;
+    }
     let probes = probes(args, &place)?;
-    let outcome = carry_out(&place, &args.common, probes, signals)?;
-    let over = over(&outcome, args.threshold);
+    let threshold_ns = args.threshold.map(|time| time.as_nanos() as i64);
+    let watch = threshold_ns.map(|_| Watch { threshold_ns });
+    let outcome = carry_out_kept(&place, &args.common, probes, watch, signals)?;
+    let over = contexts::over(&outcome);
     if args.common.json {
         let mut value = json(&outcome, "stillcore.measure-wakeup/1");
         value["over_threshold"] = over.into();
         println!("{value}");
     } else {
-        print!("{}", text(args, &outcome, over));
+        print!("{}", text(args, &outcome));
     }
-    Ok(if outcome.interrupted.is_some() { 1 } else { 2 * u8::from(over.is_some_and(|n| n > 0)) })
+    Ok(if outcome.status() != 0 { 1 } else { 2 * u8::from(over.is_some_and(|n| n > 0)) })
 }
 
 fn probes(args: &WakeupArgs, place: &Place) -> Result<Vec<ProbeSpec>, Error> {
@@ -191,18 +202,7 @@ fn check(args: &WakeupArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many samples reach the threshold, charged releases left out.
-fn over(outcome: &Outcome, threshold: Option<Duration>) -> Option<u64> {
-    let threshold = i64::try_from(threshold?.as_nanos()).ok()?;
-    let dir = &outcome.dir;
-    let files = outcome.document.run.probes.iter().filter_map(|probe| {
-        let (_, samples) = model::samples_file::read(&dir.join(&probe.file)).ok()?;
-        Some(samples.iter().filter(|sample| sample.counts() && sample.value_ns >= threshold).count() as u64)
-    });
-    Some(files.sum())
-}
-
-fn text(args: &WakeupArgs, outcome: &Outcome, over: Option<u64>) -> String {
+fn text(args: &WakeupArgs, outcome: &Outcome) -> String {
     let rows = threads(outcome).map(|(record, figures)| {
         vec![
             record.thread.to_string(),
@@ -233,8 +233,5 @@ fn text(args: &WakeupArgs, outcome: &Outcome, over: Option<u64>) -> String {
         ["T", "CPU", "n", "missed", "early", "min", "p50", "p99", "p99.9", "observed max", "p99.9 charged"];
     text += &table(&head, rows.collect());
     text += "charged: with every missed release at the lateness it had; -: fewer than ten samples above\n";
-    if let (Some(over), Some(threshold)) = (over, args.threshold) {
-        let _ = writeln!(text, "{over} samples at or over {threshold:?}");
-    }
-    text + &ending(outcome)
+    text + &contexts::text(outcome) + &ending(outcome)
 }

@@ -91,6 +91,26 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Has everything but the probes run on these CPUs, which the user named; says so where they share a core with measured ones.
+    pub(crate) fn run_on(&mut self, cpus: &Cpus) -> anyhow::Result<()> {
+        machine::check_online(&self.machine, cpus)?;
+        check_reachable(cpus, "named")?;
+        let measured = &self.measured;
+        let (shared, near) = (cpus.and(measured), cpus.and(&machine::cores(&self.machine, measured)));
+        let place = if shared.is_empty() { "a core with measured CPUs, by its CPU" } else { "measured CPU" };
+        if !near.is_empty() {
+            let which = if shared.is_empty() { &near } else { &shared };
+            self.limits.push(format!(
+                "the command's main thread, which stores the samples, shared {place} {which} with a probe (--main-cpus {cpus}): its own \
+                 work is in the figures"
+            ));
+        }
+        self.housekeeping = cpus.clone();
+        Ok(())
+    }
+}
+
 fn state(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let state = asked.map(Path::to_owned).or_else(|| session::default_state(home.as_deref()));

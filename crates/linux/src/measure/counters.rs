@@ -17,29 +17,39 @@ pub struct Counters {
     pub softirqs: Rows,
     /// Steal time, ns per CPU.
     pub steal_ns: BTreeMap<u32, u64>,
+    /// Idle time, ns per CPU.
+    pub idle_ns: BTreeMap<u32, u64>,
 }
 
 impl Counters {
     /// Reads all three for the given CPUs. `root` is `/` but in tests.
     pub fn read(root: &Path, cpus: &Cpus) -> io::Result<Self> {
         let read = |name: &str| std::fs::read_to_string(root.join(name));
+        let stat = read("proc/stat")?;
         Ok(Self {
             interrupts: parse_rows(&read("proc/interrupts")?, cpus),
             softirqs: parse_rows(&read("proc/softirqs")?, cpus),
-            steal_ns: parse_steal(&read("proc/stat")?, cpus),
+            steal_ns: parse_stat(&stat, STEAL, cpus),
+            idle_ns: parse_stat(&stat, IDLE, cpus),
         })
     }
 
     /// How much each counter grew from `self` to `later`; rows that did not grow are left out.
     #[must_use]
     pub fn growth(&self, later: &Self) -> Self {
-        let steal = later.steal_ns.iter().map(|(cpu, ns)| (*cpu, ns - self.steal_ns.get(cpu).unwrap_or(ns)));
         Self {
             interrupts: rows_growth(&self.interrupts, &later.interrupts),
             softirqs: rows_growth(&self.softirqs, &later.softirqs),
-            steal_ns: steal.filter(|(_, ns)| *ns > 0).collect(),
+            steal_ns: times_growth(&self.steal_ns, &later.steal_ns),
+            idle_ns: times_growth(&self.idle_ns, &later.idle_ns),
         }
     }
+}
+
+/// Times that grew. Idle time may go back by a tick (proc(5)).
+fn times_growth(earlier: &BTreeMap<u32, u64>, later: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
+    let grown = |(cpu, ns): (&u32, &u64)| (*cpu, ns.saturating_sub(*earlier.get(cpu).unwrap_or(ns)));
+    later.iter().map(grown).filter(|(_, ns)| *ns > 0).collect()
 }
 
 fn rows_growth(earlier: &Rows, later: &Rows) -> Rows {
@@ -80,15 +90,19 @@ fn parse_rows(text: &str, cpus: &Cpus) -> Rows {
     rows
 }
 
-/// Column 8 of `cpuN` lines, in clock ticks (USER_HZ, 100 on every architecture stillcore runs on).
-fn parse_steal(text: &str, cpus: &Cpus) -> BTreeMap<u32, u64> {
+/// Columns of `cpuN` lines behind the name, from 0 (proc(5)).
+const IDLE: usize = 3;
+const STEAL: usize = 7;
+
+/// A column of `cpuN` lines, in clock ticks (USER_HZ, 100 on every architecture stillcore runs on).
+fn parse_stat(text: &str, column: usize, cpus: &Cpus) -> BTreeMap<u32, u64> {
     const TICK_NS: u64 = 10_000_000;
-    let steal = |line: &str| {
+    let time = |line: &str| {
         let mut words = line.strip_prefix("cpu")?.split_whitespace();
         let cpu = words.next()?.parse().ok()?;
-        Some((cpu, words.nth(7)?.parse::<u64>().ok()? * TICK_NS))
+        Some((cpu, words.nth(column)?.parse::<u64>().ok()? * TICK_NS))
     };
-    text.lines().filter_map(steal).filter(|(cpu, _)| cpus.contains(*cpu)).collect()
+    text.lines().filter_map(time).filter(|(cpu, _)| cpus.contains(*cpu)).collect()
 }
 
 #[cfg(test)]
@@ -119,8 +133,16 @@ ERR:          0
     }
 
     #[test]
-    fn steal_is_the_eighth_column() {
+    fn steal_is_the_eighth_column_and_idle_the_fourth() {
         let text = "cpu  1 2 3 4 5 6 7 8 9 10\ncpu1 1 2 3 4 5 6 7 80 9 10\nintr 5\n";
-        assert_eq!(parse_steal(text, &Cpus::one(1)), BTreeMap::from([(1, 800_000_000)]));
+        assert_eq!(parse_stat(text, STEAL, &Cpus::one(1)), BTreeMap::from([(1, 800_000_000)]));
+        assert_eq!(parse_stat(text, IDLE, &Cpus::one(1)), BTreeMap::from([(1, 40_000_000)]));
+    }
+
+    #[test]
+    fn times_that_go_back_have_not_grown() {
+        let at = |ns| Counters { idle_ns: BTreeMap::from([(1, ns)]), ..Counters::default() };
+        assert_eq!(at(30).growth(&at(20)), Counters::default());
+        assert_eq!(at(20).growth(&at(30)).idle_ns, BTreeMap::from([(1, 10)]));
     }
 }

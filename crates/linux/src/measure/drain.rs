@@ -1,8 +1,10 @@
 //! From ring records to samples: the only place that knows what a probe's records mean.
 
 use super::noise;
+use super::own;
 use super::ring::{Packed, Record};
 use super::wakeup;
+use model::growth::Growth;
 use model::sample::{Sample, flag};
 
 /// What a converter has counted so far.
@@ -86,6 +88,11 @@ pub struct NoiseDrain {
     frame: Option<(u8, u64, u64)>,
     open: Option<Moment>,
     seq: u64,
+    /// Where the preheat ends, CLOCK_MONOTONIC ns.
+    measured_ns: i64,
+    assembler: own::Assembler,
+    /// How the thread's own counters grew, since these were last taken away.
+    pub growths: Vec<Growth>,
     /// The stretches so far, CLOCK_MONOTONIC ns.
     pub slices: Vec<[i64; 2]>,
     /// What was counted.
@@ -99,7 +106,15 @@ struct Moment {
     error_ns: u64,
 }
 
+/// A stretch begins where its counter says, to the ns; so much of rounding does not make it one of the preheat.
+const ROUNDING_NS: i64 = 1_000;
+
 impl NoiseDrain {
+    /// For a measurement that begins, once it has preheated, at this time.
+    pub fn new(measured_ns: i64) -> Self {
+        Self { measured_ns, ..Self::default() }
+    }
+
     /// Takes a record; a closed stretch yields its samples to `emit`.
     pub fn convert<E>(
         &mut self,
@@ -110,13 +125,15 @@ impl NoiseDrain {
         match packed.kind {
             noise::LATE => {
                 let (t_ns, value_ns) = (record.stamp as i64, packed.value as i64);
-                self.slices.push([t_ns, t_ns + value_ns]);
-                self.tally.spin_ns += packed.value;
+                self.ran(t_ns, t_ns + value_ns);
                 let sample = self.next(t_ns, value_ns, packed.lost);
                 return emit(sample);
             }
             noise::GAP => self.gaps.push((record.stamp, packed)),
             noise::OPEN | noise::CLOSE => self.frame = Some((packed.kind, record.stamp, packed.value)),
+            own::BEGAN..=own::CPU_TIME => {
+                self.growths.extend(self.assembler.add(record.stamp, packed.value, packed.kind));
+            }
             _ => {
                 let Some((kind, ticks, error_ns)) = self.frame.take() else { return Ok(()) };
                 let moment = Moment { ticks, mono_ns: record.stamp as i64, error_ns };
@@ -138,8 +155,7 @@ impl NoiseDrain {
     ) -> Result<(), E> {
         let ticks = close.ticks.wrapping_sub(open.ticks).max(1);
         let ns_per_tick = (close.mono_ns - open.mono_ns) as f64 / ticks as f64;
-        self.slices.push([open.mono_ns, close.mono_ns]);
-        self.tally.spin_ns += (close.mono_ns - open.mono_ns).max(0) as u64;
+        self.ran(open.mono_ns, close.mono_ns);
         self.tally.clock_error_ns = self.tally.clock_error_ns.max(open.error_ns).max(close.error_ns);
         for (start, packed) in std::mem::take(&mut self.gaps) {
             let t_ns = open.mono_ns + (start.wrapping_sub(open.ticks) as f64 * ns_per_tick) as i64;
@@ -152,7 +168,21 @@ impl NoiseDrain {
     fn next(&mut self, t_ns: i64, value_ns: i64, lost: u16) -> Sample {
         let seq = self.seq + u64::from(lost);
         self.seq = seq + 1;
-        Sample { t_ns, value_ns, seq, missed: 0, flags: if lost > 0 { flag::RING_GAP } else { 0 } }
+        let gap = if lost > 0 { flag::RING_GAP } else { 0 };
+        let warm_up = if self.preheats(t_ns) { flag::WARM_UP } else { 0 };
+        Sample { t_ns, value_ns, seq, missed: 0, flags: gap | warm_up }
+    }
+
+    /// Counts a stretch, or a part of one in which the loop should have run, if it is not of the preheat.
+    fn ran(&mut self, t0_ns: i64, t1_ns: i64) {
+        if !self.preheats(t0_ns) {
+            self.slices.push([t0_ns, t1_ns]);
+            self.tally.spin_ns += (t1_ns - t0_ns).max(0) as u64;
+        }
+    }
+
+    fn preheats(&self, t_ns: i64) -> bool {
+        t_ns < self.measured_ns - ROUNDING_NS
     }
 }
 

@@ -1,19 +1,24 @@
 //! The draining side of a probe: start the measuring process, store what it measures, take its report.
 
 use super::batch::BatchDrain;
+use super::budgets::budgets;
 use super::drain::{NoiseDrain, Tally, WakeupDrain};
 use super::drain_deadline::DeadlineDrain;
+use super::hold::Hold;
 use super::live::Live;
+use super::look::Looks;
 use super::periodic::{self, PeriodicDrain};
 use super::ring::{BYTES, Ring, State};
 use super::spec::{Burn, ProbeReport, ProbeSpec, Task, Wake};
 use super::taskset::{self, TasksetDrain};
+use super::watch::{Watch, Watching};
 use super::{ipi, overheads};
 use crate::error::Error;
-use crate::sys::clock::ClockId;
-use crate::sys::{memory, spawn};
-use model::run::{ProbeRecord, TaskRecord, WakeUpsRecord};
-use model::sample::{ProbeKind, SampleMeta};
+use crate::machine::Root;
+use crate::sys::clock::{self, ClockId};
+use crate::sys::{memory, signals, spawn};
+use model::run::{NoiseRecord, ProbeRecord, TaskRecord, WakeUpsRecord};
+use model::sample::{ProbeKind, Sample, SampleMeta};
 use model::samples_file::SampleWriter;
 use model::store;
 use std::io::Read;
@@ -61,10 +66,17 @@ impl ProbeHandle {
 
     /// Sets the start of the measurement, and gives back the drain that stores its samples in the run, as number `k` of
     /// its CPU or the next that is free.
-    pub fn start(self, start_ns: i64, run: &Path, k: usize) -> Result<ProbeDrain, Error> {
+    pub fn start(
+        self,
+        start_ns: i64,
+        run: &Path,
+        k: usize,
+        watch: Option<Watch>,
+    ) -> Result<ProbeDrain, Error> {
         let names = (k..).map(|k| store::samples_name(self.spec.kind().name(), self.spec.cpu(), k));
         let mut free = names.filter(|name| !run.join(name).exists());
         let file = free.next().unwrap_or_default();
+        let watching = watch.map(|watch| Watching::create(run, &file, watch)).transpose()?;
         let columns: &[&str] = match &self.spec.task {
             Task::Taskset(_) => &taskset::COLUMNS,
             Task::Ipi(_) => &ipi::COLUMNS,
@@ -84,7 +96,7 @@ impl ProbeHandle {
                     None => Converter::Wakeup(plain),
                 }
             }
-            Task::Noise(_) => Converter::Noise(NoiseDrain::default()),
+            Task::Noise(task) => Converter::Noise(NoiseDrain::new(start_ns + task.preheat_ns as i64)),
             Task::Ipi(_) | Task::Overheads(_) => Converter::Batch(BatchDrain::default()),
             Task::Periodic(task) => Converter::Periodic(PeriodicDrain::new(task.counters.len())),
             Task::Taskset(task) => {
@@ -92,7 +104,17 @@ impl ProbeHandle {
             }
         };
         self.ring.start_at(start_ns);
-        Ok(ProbeDrain { handle: self, file, writer, converter, live: Live::default() })
+        let hold = Hold::new(start_ns);
+        Ok(ProbeDrain {
+            handle: self,
+            file,
+            writer,
+            converter,
+            live: Live::default(),
+            hold,
+            watching,
+            woken: false,
+        })
     }
 
     /// What a probe said before it died.
@@ -133,17 +155,33 @@ pub struct ProbeDrain {
     writer: SampleWriter,
     converter: Converter,
     live: Live,
+    hold: Hold,
+    watching: Option<Watching>,
+    /// Whether its sleep had to be ended.
+    woken: bool,
 }
 
 impl ProbeDrain {
-    /// Stores what the ring holds by now.
+    /// Stores what the ring holds by now. A probe that the kernel has taken a CPU from is asked to end.
     pub fn poll(&mut self) -> Result<(), Error> {
-        let Self { handle, writer, converter, live, .. } = self;
-        let mut push_with = |sample: model::Sample, own: &[i64]| {
+        let Self { handle, writer, converter, live, hold, watching, .. } = self;
+        let now_ns = clock::now_ns();
+        // Records that are in the ring now were made before the look at the affinity that follows.
+        let filled = handle.ring.filled();
+        // The last two move about by themselves, and say at their end whether they could go back.
+        let stays = !matches!(handle.spec.kind(), ProbeKind::Ipi | ProbeKind::Overheads);
+        if stays && !hold.look(handle.child.id() as i32, &handle.spec.cpus, now_ns) {
+            handle.ring.stop();
+        }
+        let mut push_with = |sample: Sample, own: &[i64]| {
+            let sample = hold.flagged(sample);
             live.add(&sample);
+            if let Some(watching) = watching {
+                watching.add(sample);
+            }
             writer.push_with(sample, own)
         };
-        while let Some(record) = handle.ring.pop() {
+        for record in (0..filled).map_while(|_| handle.ring.pop()) {
             match converter {
                 Converter::Wakeup(drain) => {
                     drain.convert(record).map_or(Ok(()), |sample| push_with(sample, &[]))?;
@@ -164,6 +202,26 @@ impl ProbeDrain {
         Ok(())
     }
 
+    /// Whether a look at the kernel's counters is wanted at once.
+    pub fn wants_look(&self) -> bool {
+        self.watching.as_ref().is_some_and(Watching::waits)
+    }
+
+    /// Stores how counters have grown until the last look, and the probe's own.
+    pub fn looked(&mut self, looks: &Looks) -> Result<(), Error> {
+        let Self { handle, converter, watching, .. } = self;
+        let Some(watching) = watching else { return Ok(()) };
+        if let Converter::Noise(drain) = converter {
+            drain.growths.drain(..).try_for_each(|growth| watching.store(growth))?;
+        }
+        watching.looked(looks, &handle.spec.cpus, handle.child.id())
+    }
+
+    /// Until when the probe is sure to have run on its own CPUs, where the kernel has taken one from it.
+    pub fn taken_ns(&self) -> Option<i64> {
+        self.hold.taken_ns
+    }
+
     /// Whether the probe has stored its last sample, or has died.
     pub fn done(&mut self) -> bool {
         self.handle.ring.reached(State::Done) || !matches!(self.handle.child.try_wait(), Ok(None))
@@ -177,6 +235,17 @@ impl ProbeDrain {
     /// Process id of the probe, which has one thread.
     pub fn pid(&self) -> u32 {
         self.handle.pid()
+    }
+
+    /// Ends the sleep of a probe whose clock was set back, and which would sleep on until that has caught up.
+    pub fn wake(&mut self) {
+        let by_another_clock =
+            matches!(&self.handle.spec.task, Task::Wakeup(task) if task.clock != ClockId::Monotonic);
+        if by_another_clock && !self.done() {
+            self.stop();
+            signals::send_wake(self.handle.child.id());
+            self.woken = true;
+        }
     }
 
     /// What was stored so far.
@@ -193,9 +262,13 @@ impl ProbeDrain {
     pub fn finish(mut self, phase: &str) -> Result<(ProbeRecord, Vec<String>), Error> {
         let report = self.report()?;
         self.poll()?;
-        let Self { writer, live, converter, .. } = &mut self;
+        if report.taken {
+            self.hold.lost();
+        }
+        let Self { writer, live, converter, hold, .. } = &mut self;
         if let Converter::Deadline(drain) = converter {
             drain.flush(|sample| {
+                let sample = hold.flagged(sample);
                 live.add(&sample);
                 writer.push(sample)
             })?;
@@ -208,7 +281,8 @@ impl ProbeDrain {
         let ring_lost = self.handle.ring.lost();
         let meta = meta(&self.handle.spec, &report, phase);
         let samples = self.writer.finish(&meta)?;
-        let (tally, slices) = match self.converter {
+        let (taken_ns, woken) = (self.hold.taken_ns, self.woken);
+        let (mut tally, mut slices) = match self.converter {
             Converter::Wakeup(drain) => (drain.tally, Vec::new()),
             Converter::Deadline(drain) => (drain.tally, Vec::new()),
             Converter::Noise(drain) => (drain.tally, drain.slices),
@@ -217,8 +291,25 @@ impl ProbeDrain {
             }
             Converter::Batch(_) | Converter::Taskset(_) => (Tally::default(), Vec::new()),
         };
-        let record = record(&self.handle.spec, &meta, &report, self.file, samples, ring_lost, tally, slices);
-        Ok((record, limits(&meta, &report, postponed)))
+        if let Some(taken_ns) = taken_ns {
+            slices.iter_mut().for_each(|slice| *slice = slice.map(|ns| ns.min(taken_ns)));
+            slices.retain(|slice| slice[0] < slice[1]);
+            tally.spin_ns = slices.iter().map(|slice| (slice[1] - slice[0]) as u64).sum();
+        }
+        let mut record =
+            record(&self.handle.spec, &meta, &report, self.file, samples, ring_lost, tally, slices);
+        record.taken_ns = taken_ns;
+        if let Some(watching) = self.watching {
+            (record.counters_file, record.over_threshold) = watching.finish()?;
+        }
+        let set_back = woken.then(|| {
+            format!(
+                "the {} of the probe on CPU {} was set back: it still slept when its time was over, and the releases behind were not \
+                 asked for",
+                meta.clock, meta.cpu
+            )
+        });
+        Ok((record, limits(&meta, &report, postponed).into_iter().chain(set_back).collect()))
     }
 
     fn report(&mut self) -> Result<ProbeReport, Error> {
@@ -279,7 +370,7 @@ fn record(
         pid: report.pid,
         tid: report.tid,
         file,
-        t0_ns: report.t0_ns,
+        t0_ns: report.t0_ns + report.noise.as_ref().map_or(0, |noise| noise.preheat_ns as i64),
         t1_ns: report.result.t1_ns,
         counter: meta.counter.clone(),
         release_clock: (meta.clock != ClockId::Monotonic.name()).then(|| meta.clock.clone()),
@@ -307,6 +398,10 @@ fn record(
         task: task_of(&spec.task),
         wake_ups: wake_ups_of(&spec.task),
         clocks: None,
+        noise: report.noise.clone().map(|noise| with_budgets(noise, meta.cpu)),
+        counters_file: None,
+        over_threshold: None,
+        taken_ns: None,
     }
 }
 
@@ -330,6 +425,12 @@ fn task_of(task: &Task) -> Option<TaskRecord> {
 fn wake_ups_of(task: &Task) -> Option<WakeUpsRecord> {
     let Task::Ipi(task) = task else { return None };
     Some(WakeUpsRecord { interval_ns: task.interval_ns as u64, busy: task.busy })
+}
+
+/// What else may take the CPU is read on this side: the probe has no memory to spare.
+fn with_budgets(noise: NoiseRecord, cpu: u32) -> NoiseRecord {
+    let (throttling, fair_server) = budgets(&Root::live(), cpu);
+    NoiseRecord { throttling, fair_server, ..noise }
 }
 
 /// Name of the clock that the kernel releases SCHED_DEADLINE jobs in.

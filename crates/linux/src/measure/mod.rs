@@ -5,22 +5,30 @@
 //! lock, prefault, wait, window, report), `handle` the one on the other side.
 
 pub mod batch;
+pub mod budgets;
 pub mod clocks;
+mod contexts;
 pub mod counters;
 pub mod drain;
 pub mod drain_deadline;
 pub mod handle;
+mod hold;
 pub mod ipi;
 pub mod job;
+pub(crate) mod kernel_log;
 pub mod latency_limit;
 pub mod live;
+pub mod look;
 pub mod noise;
 pub mod offset;
 pub mod overheads;
+pub mod own;
 pub mod periodic;
 pub mod probe;
 pub mod ring;
+pub mod smi;
 pub mod spec;
 pub mod taskset;
 pub mod wakeup;
 pub mod wakeup_deadline;
+pub mod watch;

@@ -4,7 +4,8 @@
 //! before the probe says that it is ready.
 
 use super::batch;
-use super::noise::{self, Dial};
+use super::noise::{self, Dial, Gear};
+use super::own::Own;
 use super::periodic::{self, Kit};
 use super::ring::{Ring, State};
 use super::spec::{LoopResult, ProbeReport, ProbeSpec, Task};
@@ -12,7 +13,8 @@ use super::wakeup_deadline::{self, Releases};
 use super::{taskset, wakeup};
 use crate::isolate;
 use crate::sys::counter::Counter;
-use crate::sys::{clock, memory, sched, spawn};
+use crate::sys::{clock, memory, sched, signals, spawn};
+use model::run::NoiseRecord;
 use rustix::fd::{FromRawFd, OwnedFd};
 use std::io;
 
@@ -27,28 +29,29 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     let file = unsafe { OwnedFd::from_raw_fd(spawn::SHARED_FD) };
     let mut ring = Ring::map(&file)?;
     isolate::enter(&spec.cpus)?;
+    signals::allow_wake();
     let memory_unlocked = memory::lock_on_fault().err().map(|error| error.to_string());
     let mut kit = Kit::of(spec)?;
     let policy_refused = set_policy(spec)?;
-    let dial = match &spec.task {
-        Task::Noise(noise) => Some(Dial::calibrate(noise)),
+    let mut gear = match &spec.task {
+        Task::Noise(noise) => Some(Gear { dial: Dial::calibrate(noise), own: Own::open(spec.cpu()) }),
         Task::Wakeup(_) | Task::Taskset(_) | Task::Periodic(_) | Task::Ipi(_) | Task::Overheads(_) => None,
     };
     let releases = sched::effective()?.reservation.map(Releases::open);
     memory::prefault_stack();
-    rehearse(&mut ring, spec, dial, releases.as_ref())?;
+    rehearse(&mut ring, spec, gear.as_mut(), releases.as_ref())?;
     kit.iter_mut().for_each(|kit| kit.rehearse(&mut ring, releases.as_ref()));
     let mut report = ProbeReport {
         pid: rustix::process::getpid().as_raw_nonzero().get(),
         tid: sched::tid(),
-        counter: counter(spec, dial),
+        counter: counter(spec, gear.as_ref()),
         policy_effective: sched::effective()?,
         policy_refused,
         deadline_unread: releases.as_ref().and_then(|one| one.unread().map(str::to_owned)),
         timer_slack_ns: sched::timer_slack(),
         memory_unlocked,
         t0_ns: 0,
-        threshold_ns: dial.map_or(0, Dial::threshold_ns),
+        threshold_ns: gear.as_ref().map_or(0, |gear| gear.dial.threshold_ns()),
         limits: Vec::new(),
         result: LoopResult::default(),
         faults: [0; 2],
@@ -56,6 +59,8 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
         cpu_time_ns: 0,
         rss_kib: 0,
         jobs: None,
+        noise: gear.as_ref().and_then(|gear| noise_record(spec, gear)),
+        taken: false,
     };
     ring.set_state(State::Ready);
     report.t0_ns = wait_for_start(&ring)?;
@@ -64,17 +69,13 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
     let cpu_time = clock::thread_cpu_ns();
     report.result = match &mut kit {
         Some(kit) => kit.run(&mut ring, report.t0_ns, spec.duration_ns, releases.as_ref()),
-        None => measure(&mut ring, spec, dial, releases.as_ref(), report.t0_ns),
+        None => measure(&mut ring, spec, gear.as_ref(), releases.as_ref(), report.t0_ns),
     };
     let batch = batch::run(&mut ring, spec, report.t0_ns)?;
     let cpu_time_after = clock::thread_cpu_ns();
     let (faults_after, switches_after) = clock::thread_usage()?;
     ring.set_state(State::Done);
-    // The kernel takes a CPU that goes offline out of the affinity, and with it the meaning of everything measured since.
-    if sched::affinity()? != spec.cpus {
-        return Err(io::Error::other(format!("CPU {} was taken from it while it measured", spec.cpu())));
-    }
-
+    report.taken = sched::affinity()? != spec.cpus;
     report.jobs = kit.map(Kit::close).transpose()?;
     report.limits.extend(report.jobs.iter().flat_map(periodic::limits));
     report.faults = std::array::from_fn(|kind| faults_after[kind] - faults[kind]);
@@ -88,28 +89,44 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
 }
 
 /// What the values are read from.
-fn counter(spec: &ProbeSpec, dial: Option<Dial>) -> Counter {
+fn counter(spec: &ProbeSpec, gear: Option<&Gear>) -> Counter {
     match &spec.task {
-        Task::Noise(_) => dial.map_or(Counter::Monotonic, |dial| dial.counter),
+        Task::Noise(_) => gear.map_or(Counter::Monotonic, |gear| gear.dial.counter),
         Task::Ipi(_) | Task::Overheads(_) => Counter::choose(),
         Task::Wakeup(_) | Task::Taskset(_) | Task::Periodic(_) => Counter::Monotonic,
     }
 }
 
-/// Runs the probe's loop; the noise loop is the one with a dial, and under SCHED_DEADLINE the kernel releases the jobs.
+/// What the busy loop is; what else may take its CPU is for the other side to read.
+fn noise_record(spec: &ProbeSpec, gear: &Gear) -> Option<NoiseRecord> {
+    let Task::Noise(noise) = &spec.task else { return None };
+    let least_turn_ns = gear.dial.least_turn_ns();
+    Some(NoiseRecord {
+        workload_bytes: noise.memmove_bytes,
+        preheat_ns: noise.preheat_ns,
+        least_turn_ns,
+        bias_ns: if noise.bias { least_turn_ns.round() as u64 } else { 0 },
+        read_ns: noise::read_costs(),
+        smi: gear.own.smi.name(),
+        smi_counted: gear.own.smi.read().is_some(),
+        ..NoiseRecord::default()
+    })
+}
+
+/// Runs the probe's loop; the noise loop is the one with gear, and under SCHED_DEADLINE the kernel releases the jobs.
 fn measure(
     ring: &mut Ring,
     spec: &ProbeSpec,
-    dial: Option<Dial>,
+    gear: Option<&Gear>,
     releases: Option<&Releases>,
     start_ns: i64,
 ) -> LoopResult {
-    match (&spec.task, dial) {
+    match (&spec.task, gear) {
         (Task::Wakeup(wakeup), _) => match releases {
             Some(releases) => wakeup_deadline::run(ring, wakeup, releases, start_ns, spec.duration_ns),
             None => wakeup::run(ring, wakeup, start_ns, spec.duration_ns),
         },
-        (Task::Noise(noise), Some(dial)) => noise::run(ring, noise, dial, start_ns, spec.duration_ns),
+        (Task::Noise(noise), Some(gear)) => noise::run(ring, noise, gear, start_ns, spec.duration_ns),
         (Task::Taskset(one), _) => taskset::run(ring, one, start_ns, spec.duration_ns),
         // The periodic probe has its kit, and is run by that; the last two are run by `batch`.
         (Task::Noise(_), None) | (Task::Periodic(_) | Task::Ipi(_) | Task::Overheads(_), _) => {
@@ -122,7 +139,7 @@ fn measure(
 fn rehearse(
     ring: &mut Ring,
     spec: &ProbeSpec,
-    dial: Option<Dial>,
+    mut gear: Option<&mut Gear>,
     releases: Option<&Releases>,
 ) -> io::Result<()> {
     const SHORT_NS: i64 = 5_000_000;
@@ -133,9 +150,15 @@ fn rehearse(
     if let Task::Taskset(one) = &mut short.task {
         (one.period_ns, one.offset_ns, one.cost_ns) = (SHORT_NS / 4, 0, SHORT_NS / 40);
     }
+    if let Task::Noise(noise) = &mut short.task {
+        noise.preheat_ns = 0;
+    }
     // No gap is as long as this threshold: the ring, which nobody drains yet, cannot fill up.
-    let deaf = dial.map(|dial| Dial { threshold_ticks: u64::MAX, ..dial });
-    measure(ring, &short, deaf, releases, clock::now_ns());
+    let threshold = gear.as_mut().map(|gear| std::mem::replace(&mut gear.dial.threshold_ticks, u64::MAX));
+    measure(ring, &short, gear.as_deref(), releases, clock::now_ns());
+    if let (Some(gear), Some(threshold)) = (gear, threshold) {
+        gear.dial.threshold_ticks = threshold;
+    }
     noise::store(ring, 0, 0);
     clock::thread_usage()?;
     clock::thread_cpu_ns();

@@ -178,6 +178,12 @@ impl Ring {
         Some(record)
     }
 
+    /// Consumer: records that wait to be taken.
+    pub fn filled(&self) -> u64 {
+        let header = self.header();
+        header.head.0.load(Ordering::Acquire) - header.tail.0.load(Ordering::Relaxed)
+    }
+
     /// Records lost to a full ring so far.
     pub fn lost(&self) -> u64 {
         self.header().lost.0.load(Ordering::Relaxed)

@@ -8,7 +8,7 @@ use crate::sys::clock::ClockId;
 use crate::sys::counter::Counter;
 use crate::sys::perf::Chosen;
 use model::Cpus;
-use model::run::JobRecord;
+use model::run::{JobRecord, NoiseRecord};
 use model::sample::{Policy, ProbeKind};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -74,6 +74,10 @@ pub struct NoiseSpec {
     pub pause_ns: i64,
     /// Bytes copied each turn, as oslat's `memmove` workload does; 0 for none.
     pub memmove_bytes: u64,
+    /// How long the loop runs before what it finds counts, ns; a part of the duration.
+    pub preheat_ns: u64,
+    /// Whether figures are to subtract the smallest turn from every gap, as oslat's `--bias` does.
+    pub bias: bool,
 }
 
 /// The periodic probe's own part.
@@ -200,7 +204,7 @@ impl ProbeSpec {
 }
 
 /// What a probe says when its window is over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeReport {
     /// Process id.
     pub pid: i32,
@@ -238,6 +242,11 @@ pub struct ProbeReport {
     pub rss_kib: u64,
     /// What the jobs were and what came of them (periodic).
     pub jobs: Option<JobRecord>,
+    /// What the busy loop was (noise).
+    pub noise: Option<NoiseRecord>,
+    /// Whether the kernel has changed where it may run, as it does when a CPU goes offline.
+    #[serde(default)]
+    pub taken: bool,
 }
 
 /// What a measuring loop says to the skeleton.

@@ -147,10 +147,15 @@ pub fn pin_task(tid: i32, cpus: &Cpus) -> io::Result<()> {
 
 /// The CPUs that the calling thread may run on.
 pub fn affinity() -> io::Result<Cpus> {
+    affinity_of(0)
+}
+
+/// The CPUs that a thread may run on, those that are offline left out. ESRCH where it has ended.
+pub fn affinity_of(tid: i32) -> io::Result<Cpus> {
     let mut mask = [0u64; 128];
     // SAFETY: the mask is valid for writing over the length given.
     let bytes =
-        unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
+        unsafe { libc::syscall(libc::SYS_sched_getaffinity, tid, size_of_val(&mask), mask.as_mut_ptr()) };
     if bytes < 0 {
         return Err(io::Error::last_os_error());
     }

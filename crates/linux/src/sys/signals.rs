@@ -68,6 +68,24 @@ pub fn ignore_end() {
     }
 }
 
+/// Ends the sleep of a process that has called [`allow_wake`].
+pub fn send_wake(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::USR1);
+    }
+}
+
+/// Lets [`send_wake`] end a sleep of this process early, and do nothing else.
+pub fn allow_wake() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the handler does nothing, so it is async-signal-safe; the action is all-zero but for it.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+        libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
+    }
+}
+
 /// Raises a signal's default action in this process: how a program ends so that its caller sees the signal.
 pub fn end_by(signal: &str) {
     if let Some((number, _)) = END.iter().find(|(_, name)| *name == signal) {

@@ -7,6 +7,7 @@ use model::sample::ProbeKind;
 use super::windows::{CHARTS, LISTED, curves, known_quantiles, list, of, rows, shared, worst_cpus};
 use super::{chart, value};
 use crate::svg::{Tail, exceedance, histogram};
+use crate::words::{certainty_title, thief_title};
 use crate::{Document, format};
 
 pub(super) fn figures(document: &Document) -> Value {
@@ -30,8 +31,22 @@ pub(super) fn figures(document: &Document) -> Value {
         undrawn => list(&undrawn),
         threshold_ns => document.run.probes.iter().find_map(|record| record.threshold_ns),
         steal_ns => steal_ns,
+        causes => causes(document),
         charts => drawn.iter().map(|&cpu| charts(document, &windows, cpu)).collect::<Vec<_>>(),
     }
+}
+
+/// Who took the time, where counters were read beside the loop.
+fn causes(document: &Document) -> Vec<Value> {
+    let all = document.analysis.noise_causes.iter();
+    let rows = all.flat_map(|one| one.causes.iter().map(move |cause| (one.cpu, cause)));
+    rows.map(|(cpu, cause)| {
+        context! {
+            cpu => cpu, thief => thief_title(cause.thief), sure => certainty_title(cause.certainty),
+            gaps => cause.gaps, total_ns => cause.total_ns, max_ns => cause.max_ns,
+        }
+    })
+    .collect()
 }
 
 fn charts(document: &Document, windows: &[&Distribution], cpu: u32) -> Value {

@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::fixture;
+use analysis::noise_causes::{Cause, Certainty, NoiseCauses, Thief, Totals};
+use model::sample::ProbeKind;
 
 const VOID: [&str; 3] = ["meta", "br", "!doctype"];
 
@@ -160,6 +162,34 @@ fn what_could_not_be_seen_is_a_dash_and_a_fix_tells_its_price() {
         assert!(text.contains(told), "{told}");
     }
     assert_balanced(&text);
+}
+
+#[test]
+fn who_took_the_time_is_told_with_how_sure_that_is() {
+    let mut document = fixture::document();
+    let plain = page(&document).unwrap();
+    assert!(!plain.contains("Who took the time"));
+    let cause =
+        |thief, certainty, gaps| Cause { thief, certainty, gaps, total_ns: 99_000_000, max_ns: 50_000_000 };
+    document.analysis.noise_causes = vec![NoiseCauses {
+        phase: "measured".into(),
+        probe: ProbeKind::Noise,
+        cpu: 2,
+        causes: vec![
+            cause(Thief::Throttling, Certainty::Counted, 2),
+            cause(Thief::Unknown, Certainty::None, 1_234),
+        ],
+        counted: Totals::default(),
+    }];
+    let told = page(&document).unwrap();
+    for words in ["Who took the time", "RT throttling", "a counter says so", "99.00", "1,234", "unexplained"]
+    {
+        assert!(told.contains(words), "{words}");
+    }
+    assert_eq!(
+        tags(&told).iter().filter(|tag| tag.name == "table" && !tag.closes).count(),
+        tags(&told).iter().filter(|tag| tag.name == "table" && tag.closes).count()
+    );
 }
 
 #[test]

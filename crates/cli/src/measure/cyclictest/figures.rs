@@ -177,6 +177,10 @@ mod tests {
             task: None,
             wake_ups: None,
             clocks: None,
+            noise: None,
+            counters_file: None,
+            over_threshold: None,
+            taken_ns: None,
         }
     }
 

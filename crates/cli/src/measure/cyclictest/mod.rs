@@ -109,6 +109,7 @@ fn measure(call: &Call<'_>, mut place: Place, common: &Common, signals: &EndSign
     let course = Course {
         probes: probes(plan),
         align: plan.secaligned.then_some(plan.clock),
+        keep: None,
         endless: plan.duration_s == 0 && options.loops == 0,
         watch: &mut watch,
         after: &mut |_, _| Ok(None),
