@@ -1,10 +1,12 @@
 # Every mechanism that a running machine can change, in a lab guest. Runs under busybox sh as root in /root; leaves its evidence for
-# guest_every.rs. Facts only: nothing is judged here. Arguments: the CPUs to isolate, the choices and risks to take in.
+# guest_every.rs. Facts only: nothing is judged here. Arguments: the CPUs to isolate, the choices and risks to take in, and the CPUs
+# that are left of the first when the choices have taken siblings offline.
 # /root/spoil has a line for each file that is first set to what isolation does not want: mechanism, files, value.
 
 stillcore=/usr/bin/stillcore
 cpus=$1
 choices=$2
+left=$3
 
 uname -r >release
 /bin/busybox mount -t debugfs none /sys/kernel/debug 2>/dev/null
@@ -37,7 +39,7 @@ round() {
     $stillcore audit --cpus $cpus --all --json >$1-audit-before.json 2>/dev/null
     $stillcore isolate apply --cpus $cpus --with $choices $2 --json >$1-applied.json 2>$1-applied.err
     echo $? >$1-applied.code
-    $stillcore audit --cpus $cpus --all --json >$1-audit-during.json 2>/dev/null
+    $stillcore audit --cpus $left --all --json >$1-audit-during.json 2>/dev/null
     $stillcore isolate status --json >$1-status.json
     $stillcore isolate verify --json >$1-verified.json 2>$1-verified.err
     echo $? >$1-verified.code

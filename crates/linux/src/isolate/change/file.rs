@@ -17,8 +17,25 @@ pub(super) fn read(path: &str) -> Result<Option<String>, Error> {
     }
 }
 
+/// Files that have to be written behind others, with nothing read in between.
+///
+/// Reading one of the lockup detectors' switches makes the kernel forget what was asked for and take what is in force instead
+/// (kernel/watchdog.c, `proc_watchdog_common`): with one detector off, reading `watchdog` switches the whole of it off, and no write
+/// to the detector's own file brings it back.
+const WRITTEN_BEHIND: [(&str, &str); 2] = [
+    ("/proc/sys/kernel/soft_watchdog", "/proc/sys/kernel/watchdog"),
+    ("/proc/sys/kernel/nmi_watchdog", "/proc/sys/kernel/watchdog"),
+];
+
 /// One write(2): the kernel takes each write for a whole value.
 pub(super) fn write(path: &str, text: &str) -> Result<(), Error> {
+    put(path, text)?;
+    // What switches a detector off must not take the other one along.
+    let behind = WRITTEN_BEHIND.iter().find(|(first, _)| *first == path && text != "0");
+    behind.map_or(Ok(()), |(_, second)| put(second, text))
+}
+
+fn put(path: &str, text: &str) -> Result<(), Error> {
     // Writing a line end alone clears what an empty write would leave.
     let bytes = if text.is_empty() { "\n" } else { value::asked(text) };
     let result = fs::OpenOptions::new()
