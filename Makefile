@@ -49,19 +49,24 @@ LAB = { $(HEAD_LINES); \
 	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9])' | tee "docs/results/lab-$(1)-$$(date -u +%F).txt"; \
 	! grep -q ' FAIL ' "docs/results/lab-$(1)-$$(date -u +%F).txt" && grep -q 'tests* run:' "docs/results/lab-$(1)-$$(date -u +%F).txt"
 
+# The program that is measured is the one that ships: static.
+STATIC = $${CARGO_TARGET_DIR:-$$PWD/target}/$$(uname -m)-unknown-linux-musl/ci/stillcore
+BUILD_STATIC = $(CARGO) build --locked --quiet --package stillcore --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --profile ci
+BENCH_MEASURE = $(CARGO) bench --locked --quiet --package stillcore --bench measure --
+
 bench:
 	@sh xtask/deps.sh test
+	@$(BUILD_STATIC)
 	@mkdir -p docs/results; log="docs/results/bench-wakeup-$$(date -u +%F).txt"; \
-	{ $(HEAD_LINES); \
-	  $(CARGO) bench --locked --package stillcore --bench measure -- wakeup $(ARGS); } | tee "$$log"; \
+	{ $(HEAD_LINES); $(BENCH_MEASURE) wakeup $(ARGS) --program "$(STATIC)"; } | tee "$$log"; \
 	grep -q '^median' "$$log"
 
 # The last line of the log is the section's that takes longest.
 bench-measure:
 	@sh xtask/deps.sh test
+	@$(BUILD_STATIC)
 	@mkdir -p docs/results; log="docs/results/bench-measure-$$(date -u +%F).txt"; \
-	{ $(HEAD_LINES); \
-	  $(CARGO) bench --locked --package stillcore --bench measure -- $(ARGS); } | tee "$$log"; \
+	{ $(HEAD_LINES); $(BENCH_MEASURE) $(ARGS) --program "$(STATIC)"; } | tee "$$log"; \
 	grep -q '^memory of the process that stores' "$$log"
 
 test-lab:
@@ -73,11 +78,10 @@ test-lab:
 
 test-studies:
 	@sh xtask/deps.sh test
-	@$(CARGO) build --locked --quiet --package stillcore --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --profile ci
+	@$(BUILD_STATIC)
 	@mkdir -p docs/results; log="docs/results/study-isolation-$$(date -u +%F).txt"; \
-	program="$${CARGO_TARGET_DIR:-$$PWD/target}/$$(uname -m)-unknown-linux-musl/ci/stillcore"; \
 	{ $(HEAD_LINES); \
-	  $(CARGO) bench --locked --quiet --package stillcore --bench isolation -- --program "$$program" $(ARGS); } | tee "$$log"; \
+	  $(CARGO) bench --locked --quiet --package stillcore --bench isolation -- --program "$(STATIC)" $(ARGS); } | tee "$$log"; \
 	grep -q '| stillcore |' "$$log"
 
 check-release:

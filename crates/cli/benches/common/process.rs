@@ -1,9 +1,9 @@
 //! Running a tool and looking at what it costs: CPU time and peak memory of its process.
 
-use super::Failed;
+use super::{Failed, option};
 use serde_json::Value;
 use std::io::{Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -46,9 +46,14 @@ pub(crate) fn rt_tests(tool: &str, arguments: &str) -> Result<Ran, Failed> {
     Ok(Ran { text, cpu_ns, rss_kib })
 }
 
+/// The program that is measured: the one that ships, where its path is given.
+pub(crate) fn program() -> PathBuf {
+    option("--program", PathBuf::from(env!("CARGO_BIN_EXE_stillcore")))
+}
+
 /// Runs this program's own command and gives its JSON; the run directory is `place`/run.
 pub(crate) fn stillcore(place: &Path, arguments: &str) -> Result<Value, Failed> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_stillcore"));
+    let mut command = Command::new(program());
     command.args(arguments.split_whitespace()).args(["--json", "--quiet", "--out"]).arg(place.join("run"));
     let output = command.arg("--state").arg(place.join("state")).output().map_err(Failed::because)?;
     if !output.status.success() {

@@ -4,7 +4,7 @@
 //! without a histogram. CPU time is of the whole measuring process on both sides, start and end included. What stores our samples is
 //! another process, on another CPU, and has a column of its own.
 
-use super::common::process::{children_cpu_ns, rt_tests};
+use super::common::process::{children_cpu_ns, program, rt_tests};
 use super::common::turns::{Budget, turns};
 use super::common::{Failed, histogram, quantile};
 use super::{PRIORITY, Plan};
@@ -106,8 +106,7 @@ fn probe(plan: &Plan, directory: &Path) -> Result<Value, Failed> {
         task: Task::Wakeup(wakeup),
     };
     let before_ns = children_cpu_ns();
-    let mut handle =
-        ProbeHandle::spawn(Path::new(env!("CARGO_BIN_EXE_stillcore")), &spec).map_err(Failed::because)?;
+    let mut handle = ProbeHandle::spawn(&program(), &spec).map_err(Failed::because)?;
     while !handle.ready().map_err(Failed::because)? {
         clock::sleep_until(clock::now_ns() + 1_000_000);
     }
