@@ -63,6 +63,7 @@ impl Verb {
             Self::Measure { verb } => verb.json(),
             Self::Trace(TraceVerb::Counts(args)) => args.json,
             Self::Trace(TraceVerb::Explain(args)) => args.json,
+            Self::Trace(TraceVerb::Export(args)) => args.json,
             Self::Lab(LabVerb::Run(args)) => args.json,
         }
     }
@@ -140,6 +141,8 @@ pub(crate) enum TraceVerb {
     Counts(CountsArgs),
     /// Say who interrupted the measured CPUs of a run, and where the latency of its wake-ups went.
     Explain(TraceExplainArgs),
+    /// Write every event of the measured CPUs with its source, and the samples, for other tools.
+    Export(TraceExportArgs),
 }
 
 /// Arguments of `trace explain`.
@@ -153,6 +156,33 @@ pub(crate) struct TraceExplainArgs {
     /// Only the wake-up that was due at this time, as listed.
     #[arg(long, value_name = "NS")]
     pub(crate) sample: Option<i64>,
+    /// Print one JSON object instead of words.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `trace export`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("formats").required(true).multiple(true))]
+pub(crate) struct TraceExportArgs {
+    /// A run directory, or a trace.dat of stillcore or trace-cmd.
+    #[arg(value_name = "RUN|FILE")]
+    pub(crate) source: PathBuf,
+    /// Perfetto's own format: for ui.perfetto.dev and its trace processor.
+    #[arg(long, value_name = "FILE", group = "formats")]
+    pub(crate) perfetto: Option<PathBuf>,
+    /// Chrome trace events: JSON.
+    #[arg(long, value_name = "FILE", group = "formats")]
+    pub(crate) chrome: Option<PathBuf>,
+    /// The trace as it was recorded: for KernelShark and trace-cmd.
+    #[arg(long, value_name = "FILE", group = "formats")]
+    pub(crate) dat: Option<PathBuf>,
+    /// A table, one row an event: for pandas, Polars, DuckDB or R.
+    #[arg(long, value_name = "FILE", group = "formats")]
+    pub(crate) parquet: Option<PathBuf>,
+    /// Only these CPUs [default: those measured; of a plain trace.dat every CPU].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<Cpus>,
     /// Print one JSON object instead of words.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,4 +1,4 @@
-//! The errors of this crate: a template or a value that could not be rendered.
+//! The errors of this crate: a template or a value that could not be rendered, an export that could not be written.
 
 /// Why a document has no rendering.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,9 @@ pub enum Error {
         /// The template engine's reason, with its line.
         source: minijinja::Error,
     },
+    /// What was made could not be written.
+    #[error("cannot be written: {0}")]
+    Write(#[from] std::io::Error),
     /// A value has no form in JSON.
     #[error("write {what} as json: {source}")]
     Json {

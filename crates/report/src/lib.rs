@@ -18,6 +18,7 @@
 //! | `json` | the one object of `--json` |
 //! | `html/`, `templates/` | one offline page: a file and a partial a section |
 //! | `svg/` | static charts |
+//! | `export/` | events one by one, for other tools: Perfetto, Chrome trace events, Parquet |
 #![forbid(unsafe_code)]
 
 pub mod advice;
@@ -26,6 +27,7 @@ pub mod conditions;
 pub mod distribution;
 pub mod document;
 mod error;
+pub mod export;
 #[cfg(test)]
 mod fixture;
 pub mod format;

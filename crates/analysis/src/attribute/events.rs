@@ -63,7 +63,8 @@ pub fn attributed(
     Ok(())
 }
 
-fn told(file: &TraceFile, decoder: &Decoder, span: &Span) -> Attributed {
+/// A span with everything in words.
+pub(super) fn told(file: &TraceFile, decoder: &Decoder, span: &Span) -> Attributed {
     let comm = |pid: i32| file.comm(pid).map(str::to_owned);
     let text = |cause: super::Cause| (source_text(&cause.source, decoder.labels(), &comm), cause.confidence);
     Attributed {

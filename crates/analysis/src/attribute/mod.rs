@@ -11,5 +11,6 @@ pub(crate) mod links;
 pub mod path;
 pub mod paths;
 pub mod table;
+pub mod windows;
 
 pub use cause::{Cause, Causes, Confidence, Source, Who};

@@ -1,7 +1,9 @@
 //! `stillcore trace`: what a trace holds, and what it says of who interrupted whom.
 
 mod counts;
+mod destination;
 mod explain;
+mod export;
 
 use crate::args::TraceVerb;
 
@@ -10,5 +12,6 @@ pub(crate) fn run(verb: &TraceVerb) -> anyhow::Result<u8> {
     match verb {
         TraceVerb::Counts(args) => counts::run(args),
         TraceVerb::Explain(args) => explain::run(args),
+        TraceVerb::Export(args) => export::run(args),
     }
 }

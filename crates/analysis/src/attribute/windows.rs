@@ -1,0 +1,195 @@
+//! The interference events of several windows, one after another, in one pass over the trace: what an export writes down.
+//!
+//! Memory grows with CPUs and distinct names, not with events. What the stream holds between two windows is passed over.
+
+use super::events::{Attributed, told};
+use crate::Error;
+use crate::decode::Decoder;
+use crate::spans::{MeasuredCpu, Span, SpanBuilder};
+use ftrace::{Item, TraceFile};
+use model::events::EventCatalogue;
+use model::run::Run;
+
+/// A stretch of time in which CPUs are measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeasuredWindow {
+    /// Start, ns of the trace clock.
+    pub t0_ns: i64,
+    /// End.
+    pub t1_ns: i64,
+    /// The CPUs, each with the thread that measures there.
+    pub measured: Vec<MeasuredCpu>,
+}
+
+/// What a pass over the windows came across.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Spans that are events.
+    pub events: u64,
+    /// Spans that only go on: after an interruption, or from before the window.
+    pub continued: u64,
+    /// Places inside the windows where the trace misses events of a CPU.
+    pub holes: u64,
+    /// Events that no format of the trace describes.
+    pub unknown: u64,
+}
+
+/// The windows of a run, by time, with the threads that measured in each. Threads that measured CPUs of no window are left out.
+pub fn windows_of(run: &Run) -> Vec<MeasuredWindow> {
+    let inside = |t0_ns: i64, t1_ns: i64| {
+        let mut measured: Vec<MeasuredCpu> = Vec::new();
+        for probe in run.probes.iter().filter(|probe| probe.t0_ns < t1_ns && t0_ns < probe.t1_ns) {
+            // Of several threads on a CPU the first is followed, as in the analysis.
+            if measured.iter().all(|known| known.cpu != probe.cpu) {
+                measured.push(MeasuredCpu { cpu: probe.cpu, tid: probe.tid });
+            }
+        }
+        measured
+    };
+    let window = |&model::run::Window { t0_ns, t1_ns, .. }: &_| MeasuredWindow {
+        t0_ns,
+        t1_ns,
+        measured: inside(t0_ns, t1_ns),
+    };
+    let mut windows: Vec<_> = run.windows.iter().map(window).collect();
+    windows.sort_by_key(|window| window.t0_ns);
+    windows
+}
+
+/// From the first event of some buffers to the last, ns; `None` where they hold none.
+pub fn extent(file: &TraceFile, buffers: &[&str]) -> Result<Option<[i64; 2]>, Error> {
+    let mut stream = file.stream_buffers(buffers)?;
+    let mut extent: Option<[i64; 2]> = None;
+    while let Some(item) = stream.next()? {
+        if let Item::Event(event) = item {
+            let ts_ns = i64::try_from(event.ts_ns).unwrap_or(i64::MAX);
+            let [first, last] = extent.unwrap_or([ts_ns; 2]);
+            extent = Some([first.min(ts_ns), last.max(ts_ns)]);
+        }
+    }
+    Ok(extent)
+}
+
+/// Gives every span of the measured CPUs inside the windows, which follow one another in time; nearly in order of their ends.
+/// `buffers`: names of the file's buffers, "" for the top one. The sink's first error ends the pass.
+pub fn attributed_in<E: From<Error>>(
+    file: &TraceFile,
+    buffers: &[&str],
+    windows: &[MeasuredWindow],
+    mut sink: impl FnMut(Attributed) -> Result<(), E>,
+) -> Result<Passed, E> {
+    let catalogue = EventCatalogue::embedded().map_err(Error::from)?;
+    let (symbols, constants) = (file.symbols().map_err(Error::from)?, file.constants().map_err(Error::from)?);
+    let mut decoder = Decoder::new(&catalogue, file.formats(), symbols, &constants);
+    let mut stream = file.stream_buffers(buffers).map_err(Error::from)?;
+    let mut windows = windows.iter();
+    let mut open = windows.next().map(|window| Open::new(window, &decoder));
+    let (mut spans, mut passed) = (Vec::new(), Passed::default());
+    let mut give = |spans: &mut Vec<Span>, passed: &mut Passed, decoder: &Decoder| {
+        spans.drain(..).try_for_each(|span| {
+            passed.events += u64::from(span.counts);
+            passed.continued += u64::from(!span.counts);
+            sink(told(file, decoder, &span))
+        })
+    };
+    while let Some(item) = stream.next().map_err(Error::from)? {
+        match item {
+            Item::Event(event) => {
+                let Some(event) = decoder.decode(&event) else {
+                    passed.unknown += 1;
+                    continue;
+                };
+                while let Some(over) = open.take_if(|open| event.ts_ns > open.window.t1_ns) {
+                    over.builder.finish(&mut |span| spans.push(span));
+                    open = windows.next().map(|window| Open::new(window, &decoder));
+                }
+                if let Some(open) = open.as_mut().filter(|open| event.ts_ns >= open.window.t0_ns) {
+                    open.builder.event(&event, decoder.sets(), &mut |span| spans.push(span));
+                }
+            }
+            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
+                if let Some(open) = &mut open {
+                    passed.holes += u64::from(open.touches(after_ts_ns, before_ts_ns));
+                    open.builder.lost(cpu, &mut |span| spans.push(span));
+                }
+            }
+        }
+        give(&mut spans, &mut passed, &decoder)?;
+    }
+    if let Some(over) = open {
+        over.builder.finish(&mut |span| spans.push(span));
+    }
+    give(&mut spans, &mut passed, &decoder)?;
+    Ok(passed)
+}
+
+/// The window that is open or comes next.
+struct Open<'w> {
+    window: &'w MeasuredWindow,
+    builder: SpanBuilder,
+}
+
+impl<'w> Open<'w> {
+    fn new(window: &'w MeasuredWindow, decoder: &Decoder) -> Self {
+        let builder = SpanBuilder::new(window.t0_ns, window.t1_ns, &window.measured, decoder.known());
+        Self { window, builder }
+    }
+
+    /// Whether a hole between two times reaches into the window.
+    fn touches(&self, after_ns: u64, before_ns: u64) -> bool {
+        let ns = |ts_ns| i64::try_from(ts_ns).unwrap_or(i64::MAX);
+        ns(after_ns) <= self.window.t1_ns && ns(before_ns) >= self.window.t0_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribute::events::attributed;
+    use std::path::Path;
+
+    fn run() -> (Run, TraceFile) {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small");
+        (model::store::read_run(&dir).unwrap(), TraceFile::open(&dir.join("trace.dat")).unwrap())
+    }
+
+    #[test]
+    fn one_pass_gives_what_a_pass_a_window_gives() {
+        let (run, file) = run();
+        let windows = windows_of(&run);
+        assert_eq!(windows.len(), run.windows.len());
+        let mut apart = Vec::new();
+        for window in &windows {
+            assert_eq!(window.measured.iter().map(|one| one.cpu).collect::<Vec<_>>(), [2]);
+            let times = [window.t0_ns, window.t1_ns];
+            attributed(&file, &[""], &window.measured, times, |event| apart.push(event)).unwrap();
+        }
+        let mut together = Vec::new();
+        let passed = attributed_in(&file, &[""], &windows, |event| {
+            together.push(event);
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+        assert!(!apart.is_empty());
+        assert_eq!(together, apart);
+        let events = apart.iter().filter(|event| event.counts).count() as u64;
+        assert_eq!((passed.events, passed.events + passed.continued), (events, apart.len() as u64));
+        assert_eq!((passed.holes, passed.unknown), (0, 0));
+    }
+
+    #[test]
+    fn the_extent_holds_every_window_with_events_and_the_first_refusal_ends_the_pass() {
+        let (run, file) = run();
+        let [first, last] = extent(&file, &[""]).unwrap().unwrap();
+        assert!(
+            first < last && run.windows.iter().any(|window| window.t0_ns <= first && first <= window.t1_ns)
+        );
+        let mut given = 0;
+        let full = || Error::from(model::Error::invalid("out", "a full disk", "room"));
+        let refused = attributed_in(&file, &[""], &windows_of(&run), |_| {
+            given += 1;
+            if given == 3 { Err(full()) } else { Ok(()) }
+        });
+        assert_eq!((refused.unwrap_err().to_string(), given), (full().to_string(), 3));
+    }
+}

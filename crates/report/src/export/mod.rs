@@ -1,0 +1,82 @@
+//! What happened, event by event, in formats that other tools open: each event of a measured CPU with who caused it, and beside
+//! them the samples of the run.
+//!
+//! Everything streams: an exporter holds a bounded number of events, whatever the length of the run. [`order`] puts spans, which come
+//! in the order of their ends, into that of their starts; [`lanes`] keeps those of a track nested.
+
+mod chrome;
+mod lanes;
+mod order;
+mod parquet;
+mod perfetto;
+mod protobuf;
+#[cfg(test)]
+mod testing;
+mod tracks;
+
+pub use chrome::Chrome;
+pub use order::InOrder;
+pub use parquet::Rows;
+pub use perfetto::Perfetto;
+
+use crate::Error;
+use analysis::attribute::Confidence;
+use analysis::attribute::events::Attributed;
+use model::sample::{ProbeKind, Sample};
+
+/// What an exported file says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Origin {
+    /// What it was made from.
+    pub source: String,
+    /// The kernel, where the trace says so.
+    pub kernel: Option<String>,
+    /// Clock of every time, as the kernel calls it: `mono` is CLOCK_MONOTONIC.
+    pub clock: String,
+    /// Version of this program.
+    pub tool_version: String,
+}
+
+/// The window that a sample was taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken<'a> {
+    /// The probe.
+    pub probe: ProbeKind,
+    /// The CPU.
+    pub cpu: u32,
+    /// The phase.
+    pub phase: &'a str,
+}
+
+/// A file being written.
+pub trait Exporter {
+    /// Adds an event; starts ascend, but for a span longer than what [`InOrder`] holds.
+    fn event(&mut self, event: &Attributed) -> Result<(), Error>;
+    /// Adds a sample; those of one window follow one another in time.
+    fn sample(&mut self, taken: Taken<'_>, sample: &Sample) -> Result<(), Error>;
+    /// Ends the file.
+    fn finish(self: Box<Self>) -> Result<(), Error>;
+}
+
+/// All sources of an event in one line: `bash[812] on CPU 0 by do_sync_core (exact)`.
+fn sources(event: &Attributed) -> String {
+    let one = |(source, confidence): &(analysis::shape::SourceText, Confidence)| {
+        let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
+        let site = source.site.as_ref().map(|site| format!(" by {site}")).unwrap_or_default();
+        format!("{}{pid} on CPU {}{site} ({})", source.who, source.cpu, word(*confidence))
+    };
+    event.sources.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// How a source is known, in a word.
+fn word(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Exact => "exact",
+        Confidence::Order => "by order",
+    }
+}
+
+/// What an event is called on a track: what ran, or its class where that has no name.
+fn name(event: &Attributed) -> &str {
+    if event.label.is_empty() { event.class.name() } else { &event.label }
+}
