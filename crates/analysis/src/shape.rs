@@ -169,6 +169,10 @@ pub struct SamplePath {
     pub value_ns: i64,
     /// In order of time.
     pub parts: Vec<PathBox>,
+    /// The same time as it passed: `[start, length, part]`, ns after the release and place in `parts`. Without holes, unless there are
+    /// more than 400: then the longest, in order of time.
+    #[serde(default)]
+    pub pieces: Vec<[u64; 3]>,
 }
 
 /// What is known of a class on this kernel.

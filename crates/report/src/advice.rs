@@ -20,6 +20,7 @@ use crate::guarantee::{Guarantee, GuaranteeVerdict};
 use crate::outcome::is_settable;
 
 pub use next::{NextStep, after_measurement, next_step};
+pub use remedies::{Against, against};
 
 /// What advice is drawn from.
 #[derive(Debug, Clone, Copy)]

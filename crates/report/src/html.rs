@@ -12,8 +12,10 @@ mod ipi;
 mod noise;
 mod overheads;
 mod overlap;
+mod paths;
 mod periodic;
 mod shown;
+mod sources;
 mod summary;
 mod taskset;
 mod wakeup;
@@ -65,6 +67,8 @@ const SECTIONS: &[Section] = &[
     section!("taskset", "Task set", taskset::figures, shown::taskset),
     section!("clocks", "Clocks", clocks::figures, shown::clocks),
     section!("events", "Interference events", events::figures, shown::assessment),
+    section!("sources", "Who did it", sources::figures, shown::sources),
+    section!("paths", "Where the latency went", paths::figures, shown::paths),
     section!("overlap", "Overlap of samples and events", overlap::figures, shown::assessment),
     section!("comparison", "Disturbed against idle", comparison::figures, shown::assessment),
     section!("guarantee", "Guarantee", nothing, shown::guarantee),

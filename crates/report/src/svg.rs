@@ -11,8 +11,10 @@ mod heatmap;
 mod histogram;
 mod rates;
 mod spread;
+mod steps;
 mod stolen;
 mod timeline;
+mod wake;
 
 pub use course::{Course, Upright, course};
 pub use exceedance::{Tail, exceedance};
@@ -20,8 +22,10 @@ pub use heatmap::{Cell, heatmap};
 pub use histogram::histogram;
 pub use rates::{RateRow, rates};
 pub use spread::{Spread, spread};
+pub use steps::{Segment, StepRow, steps};
 pub use stolen::{StolenRow, stolen};
 pub use timeline::{Band, Stretch, timeline};
+pub use wake::{Mark, Piece, wake};
 
 use crate::format;
 

@@ -62,6 +62,8 @@ pub struct Path {
     pub value_ns: i64,
     /// In the order of the steps; they add up to the latency.
     pub parts: Vec<Part>,
+    /// The same time as it passed: start, end, and place in `parts`. Each begins where the one before ended.
+    pub pieces: Vec<(i64, i64, usize)>,
 }
 
 /// What has been seen of one sample.
@@ -205,19 +207,20 @@ fn steps(marks: &Marks, cpu: u32) -> Vec<(i64, Step, u32)> {
 }
 
 fn apart(marks: &Marks, cpu: u32, spans: &[Span]) -> Path {
-    let mut parts = Vec::new();
+    let value_ns = marks.ran_ns - marks.release_ns;
+    let mut path = Path { t_ns: marks.release_ns, value_ns, parts: Vec::new(), pieces: Vec::new() };
     let mut from = marks.release_ns;
     for (until, step, on) in steps(marks, cpu) {
         let until = until.clamp(from, marks.ran_ns);
         let others = if on == cpu { spans } else { &[] };
-        fill(&mut parts, step, on, from, until, others);
+        fill(&mut path, step, on, [from, until], others);
         from = until;
     }
-    Path { t_ns: marks.release_ns, value_ns: marks.ran_ns - marks.release_ns, parts }
+    path
 }
 
 /// Puts the time of a step into boxes: each moment belongs to the innermost span, that which began last.
-fn fill(parts: &mut Vec<Part>, step: Step, cpu: u32, from: i64, until: i64, spans: &[Span]) {
+fn fill(path: &mut Path, step: Step, cpu: u32, [from, until]: [i64; 2], spans: &[Span]) {
     let touching = || spans.iter().filter(|span| span.t0_ns < until && span.t1_ns > from);
     let mut cuts: Vec<i64> = touching().flat_map(|span| [span.t0_ns, span.t1_ns]).collect();
     cuts.retain(|cut| from < *cut && *cut < until);
@@ -230,9 +233,15 @@ fn fill(parts: &mut Vec<Part>, step: Step, cpu: u32, from: i64, until: i64, span
         let innermost = inside.max_by_key(|span| (span.t0_ns, std::cmp::Reverse(span.t1_ns)));
         let ran = innermost.map(|span| (span.class, span.label, span.causes));
         let ns = t1_ns.abs_diff(t0_ns);
-        match parts.iter_mut().find(|part| part.step == step && part.ran == ran) {
-            Some(part) => part.ns += ns,
-            None => parts.push(Part { step, cpu, ran, ns }),
+        let known = path.parts.iter().position(|part| part.step == step && part.ran == ran);
+        let at = known.unwrap_or(path.parts.len());
+        match known {
+            Some(at) => path.parts[at].ns += ns,
+            None => path.parts.push(Part { step, cpu, ran, ns }),
+        }
+        match path.pieces.last_mut() {
+            Some((_, end_ns, last)) if *last == at => *end_ns = t1_ns,
+            _ => path.pieces.push((t0_ns, t1_ns, at)),
         }
     }
 }
@@ -354,6 +363,15 @@ mod tests {
             events.push(switch(1_000_000_000));
             for path in paths(&samples, &events, &spans) {
                 prop_assert_eq!(path.parts.iter().map(|part| part.ns).sum::<u64>() as i64, path.value_ns);
+                let mut lengths = vec![0; path.parts.len()];
+                let mut at_ns = path.t_ns;
+                for (t0_ns, t1_ns, part) in &path.pieces {
+                    prop_assert_eq!(*t0_ns, at_ns);
+                    at_ns = *t1_ns;
+                    lengths[*part] += t1_ns.abs_diff(*t0_ns);
+                }
+                prop_assert_eq!(at_ns, path.t_ns + path.value_ns);
+                prop_assert_eq!(lengths, path.parts.iter().map(|part| part.ns).collect::<Vec<_>>());
             }
         }
     }

@@ -13,6 +13,8 @@ use model::run::ProbeRecord;
 
 /// The samples that are kept whole, largest first.
 const WORST: usize = 20;
+/// The most pieces of time given for a sample.
+const MOST_PIECES: usize = 400;
 /// The most boxes given for a window.
 const MOST_TOLD: usize = 60;
 
@@ -87,7 +89,8 @@ impl PathSums {
         let worst = self.worst.iter().map(|path| SamplePath {
             t_ns: path.t_ns,
             value_ns: path.value_ns,
-            parts: path.parts.iter().filter(|part| part.ns > 0).map(part).collect(),
+            parts: path.parts.iter().map(part).collect(),
+            pieces: pieces(path),
         });
         Some(PathSection {
             phase: record.phase.clone(),
@@ -98,6 +101,18 @@ impl PathSums {
             worst: worst.collect(),
         })
     }
+}
+
+/// The pieces of a path, counted from its release; of very many the longest.
+fn pieces(path: &Path) -> Vec<[u64; 3]> {
+    let piece = |&(t0_ns, t1_ns, part): &(i64, i64, usize)| {
+        [t0_ns.abs_diff(path.t_ns), t1_ns.abs_diff(t0_ns), part as u64]
+    };
+    let mut pieces: Vec<_> = path.pieces.iter().map(piece).collect();
+    pieces.sort_by_key(|piece| std::cmp::Reverse(piece[1]));
+    pieces.truncate(MOST_PIECES);
+    pieces.sort_unstable();
+    pieces
 }
 
 /// One probe while its window is open.

@@ -4,7 +4,7 @@
 //! interrupts, so each label brings its own remedies, the costliest label first. The class's list speaks for labels without an
 //! entry, and only where they make up most of the cost.
 
-use model::events::Remedy;
+use model::events::{EventCatalogue, Remedy};
 use model::{EventClass, Finding, FindingState};
 
 use super::{Facts, Step, step};
@@ -44,6 +44,33 @@ pub(super) fn remedies(facts: &Facts, class: EventClass, seen: &Pooled) -> (Vec<
     (steps, Some(why))
 }
 
+/// What the catalogue knows against one thing that ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Against {
+    /// Mechanisms that could be set and are not, best first, with what the audit says of them.
+    pub settable: Vec<(String, FindingState)>,
+    /// Those that are in place already: they do not help here, or not alone.
+    pub in_place: Vec<String>,
+    /// Why there is none.
+    pub why_none: Option<String>,
+}
+
+/// Mechanisms against one thing that ran, by its label where the catalogue knows that, else by its class.
+pub fn against(catalogue: &EventCatalogue, findings: &[Finding], class: EventClass, label: &str) -> Against {
+    let Some(entry) = catalogue.classes.get(&class) else { return Against::default() };
+    let ids = entry.for_label(label).unwrap_or(&entry.remedies);
+    let found = ids.iter().filter_map(|id| findings.iter().find(|finding| finding.id == *id));
+    let mut against = Against { why_none: entry.why_none.clone(), ..Against::default() };
+    for finding in found {
+        if is_settable(finding) {
+            against.settable.push((finding.id.clone(), finding.state));
+        } else if finding.state == FindingState::Ok {
+            against.in_place.push(finding.id.clone());
+        }
+    }
+    against
+}
+
 /// Mechanism ids that fit what ran, each once, those against the costliest first.
 fn fitting<'a>(entry: &'a Remedy, seen: &Pooled) -> Vec<&'a str> {
     let mut fits: Vec<&str> = Vec::new();
@@ -76,7 +103,6 @@ mod tests {
     use super::*;
     use crate::{Document, fixture};
     use analysis::shape::LabelCount;
-    use model::events::EventCatalogue;
 
     /// Softirqs that ran these, `(label, events, ns)`, in every window, judged with the shipped catalogue; every mechanism that
     /// the audit found is fixable.
@@ -129,6 +155,20 @@ mod tests {
         assert_eq!(steps(&softirq(&[("HI", 9, 100), ("SCHED", 9, 900)])), ["nohz_full", "isolcpus"]);
         // Without lengths the counts decide.
         assert_eq!(steps(&softirq(&[("HI", 1, 0), ("SCHED", 9, 0)])), ["nohz_full", "isolcpus"]);
+    }
+
+    #[test]
+    fn one_thing_that_ran_has_the_remedies_of_its_label() {
+        let catalogue = EventCatalogue::embedded().unwrap();
+        let mut findings = fixture::document().findings;
+        for finding in &mut findings {
+            finding.state = if finding.id == "nohz_full" { FindingState::Ok } else { FindingState::Boot };
+        }
+        let of = |class, label| against(&catalogue, &findings, class, label);
+        let rcu = of(EventClass::Softirq, "RCU");
+        assert_eq!(rcu.settable, [("rcu_nocbs".to_owned(), FindingState::Boot)]);
+        assert_eq!(rcu.in_place, ["nohz_full"]);
+        assert_eq!(of(EventClass::Softirq, "NET_RX").settable[0].0, "irq-affinity");
     }
 
     #[test]

@@ -17,6 +17,14 @@ pub(super) fn noise(document: &Document) -> bool {
     assessment(document) || has(document, ProbeKind::Noise)
 }
 
+pub(super) fn sources(document: &Document) -> bool {
+    assessment(document) || !document.analysis.attribution.is_empty()
+}
+
+pub(super) fn paths(document: &Document) -> bool {
+    assessment(document) || !document.analysis.paths.is_empty()
+}
+
 fn has(document: &Document, probe: ProbeKind) -> bool {
     document.analysis.distributions.iter().any(|window| window.probe == probe)
 }

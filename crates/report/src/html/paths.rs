@@ -1,0 +1,193 @@
+//! Where the latency went: the steps of the wake-ups of each window, and the latest of them as it passed.
+
+use analysis::attribute::path::Step;
+use analysis::shape::{PathBox, PathSection, SamplePath};
+use minijinja::{Value, context};
+
+use super::chart;
+use super::sources::who;
+use super::windows::{seconds, style};
+use crate::Document;
+use crate::svg::{Mark, Piece, Segment, StepRow, steps, wake};
+
+/// Boxes in the table; the rest is counted.
+const ROWS: usize = 30;
+/// Windows that have a bar; those with the most time.
+const BARS: usize = 24;
+/// Style and name of what else ran.
+const RAN: (usize, &str) = (7, "what else ran there");
+
+/// In their order: step, what it is called, and what its mark says.
+const STEPS: [(Step, &str, &str); 7] = [
+    (Step::TimerLate, "until the timer expired", "timer expired"),
+    (Step::TimerHandler, "in the timer's handler", "wake-up asked for"),
+    (Step::WakeUp, "until the task was queued", "task queued"),
+    (Step::IpiInFlight, "until the IPI arrived", "IPI arrived"),
+    (Step::Switch, "until the scheduler switched to it", "switched to the task"),
+    (Step::Return, "until it had read the clock", "task read the clock"),
+    (Step::NeverSlept, "late already, did not sleep", "task read the clock"),
+];
+
+fn place(step: Step) -> usize {
+    STEPS.iter().position(|(known, _, _)| *known == step).unwrap_or(0)
+}
+
+pub(super) fn figures(document: &Document) -> Value {
+    let mut windows: Vec<&PathSection> = document.analysis.paths.iter().collect();
+    windows.sort_by_key(|window| std::cmp::Reverse(window.total_ns));
+    let undrawn = windows.len().saturating_sub(BARS);
+    let mut drawn: Vec<&PathSection> = windows.into_iter().take(BARS).collect();
+    drawn.sort_by_key(|window| (style(document, &window.phase), window.cpu));
+    let bars: Vec<StepRow> = drawn.iter().map(|window| bar(window)).collect();
+    let (rows, left_out) = table(document);
+    let keys = STEPS.iter().enumerate().map(|(style, (_, name, _))| (style, *name)).chain([RAN]);
+    let used =
+        |style: usize| bars.iter().flat_map(|bar| &bar.segments).any(|s| s.style == style && s.ns > 0.0);
+    context! {
+        bars => chart(steps("ps", "Mean latency by step", &bars)),
+        keys => keys.filter(|(style, _)| used(*style))
+            .map(|(style, name)| context! { style => style, name => name }).collect::<Vec<_>>(),
+        undrawn => undrawn,
+        rows => rows,
+        left_out => left_out,
+        samples => document.analysis.paths.iter().map(|window| window.samples).sum::<u64>(),
+        worst => worst(document),
+    }
+}
+
+fn bar(window: &PathSection) -> StepRow {
+    let mean = |ns: u64| ns as f64 / window.samples.max(1) as f64;
+    let own = |step: Step| -> u64 {
+        window.boxes.iter().filter(|one| one.step == step && one.class.is_none()).map(|one| one.ns).sum()
+    };
+    let mut segments: Vec<Segment> = STEPS
+        .iter()
+        .enumerate()
+        .map(|(style, (step, name, _))| Segment { label: (*name).to_owned(), style, ns: mean(own(*step)) })
+        .collect();
+    // What is in no box given is in one of the many small ones, all of things that ran.
+    let known: u64 = STEPS.iter().map(|(step, _, _)| own(*step)).sum();
+    let rest = window.total_ns.saturating_sub(known);
+    segments.push(Segment { label: RAN.1.to_owned(), style: RAN.0, ns: mean(rest) });
+    StepRow { label: format!("{}, CPU {}", window.phase, window.cpu), segments }
+}
+
+fn table(document: &Document) -> (Vec<Value>, usize) {
+    let windows = &document.analysis.paths;
+    let mut all: Vec<(&PathSection, &PathBox)> =
+        windows.iter().flat_map(|window| window.boxes.iter().map(move |one| (window, one))).collect();
+    all.retain(|(_, one)| one.ns > 0);
+    all.sort_by_key(|(_, one)| std::cmp::Reverse(one.ns));
+    let left_out = all.len().saturating_sub(ROWS);
+    all.truncate(ROWS);
+    let row = |(window, one): (&PathSection, &PathBox)| {
+        context! {
+            what => told(one, window.cpu),
+            phase => window.phase.as_str(), style => style(document, &window.phase), cpu => window.cpu,
+            key => if one.class.is_some() { RAN.0 } else { place(one.step) },
+            count => one.count, ns => one.ns, max_ns => one.max_ns,
+            share => one.ns as f64 / window.total_ns.max(1) as f64,
+        }
+    };
+    (all.into_iter().map(row).collect(), left_out)
+}
+
+/// What a box means.
+fn told(part: &PathBox, cpu: u32) -> Value {
+    let (_, name, _) = STEPS[place(part.step)];
+    let elsewhere = (part.cpu != cpu).then_some(part.cpu);
+    context! {
+        step => name,
+        elsewhere => elsewhere,
+        class => part.class.map(model::EventClass::name),
+        label => part.label.as_deref(),
+        source => part.source.as_ref().map(who),
+        site => part.source.as_ref().and_then(|source| source.site.as_deref()),
+    }
+}
+
+/// The latest of all wake-ups that were taken apart.
+fn worst(document: &Document) -> Value {
+    let all =
+        document.analysis.paths.iter().flat_map(|window| window.worst.iter().map(move |one| (window, one)));
+    let Some((window, sample)) = all.max_by_key(|(_, sample)| sample.value_ns) else {
+        return Value::from(());
+    };
+    let pieces: Vec<Piece> = sample.pieces.iter().filter_map(|piece| drawn(sample, piece)).collect();
+    let marks = marks(sample);
+    let title = format!("The latest wake-up, CPU {}", window.cpu);
+    context! {
+        svg => chart(wake("pw", &title, window.cpu, sample.value_ns.unsigned_abs(), &pieces, &marks)),
+        phase => window.phase.as_str(),
+        style => style(document, &window.phase),
+        cpu => window.cpu,
+        at_s => seconds(document, sample.t_ns),
+        t_ns => sample.t_ns,
+        value_ns => sample.value_ns,
+        marks => marks.iter().map(|mark| context! {
+            at_ns => mark.at_ns, cpu => mark.cpu, label => mark.label.as_str(),
+        }).collect::<Vec<_>>(),
+        parts => sample.parts.iter().map(|part| context! {
+            what => told(part, window.cpu), ns => part.ns,
+            key => if part.class.is_some() { RAN.0 } else { place(part.step) },
+            share => part.ns as f64 / sample.value_ns.max(1) as f64,
+        }).collect::<Vec<_>>(),
+    }
+}
+
+fn drawn(sample: &SamplePath, [from_ns, ns, part]: &[u64; 3]) -> Option<Piece> {
+    let part = sample.parts.get(usize::try_from(*part).ok()?)?;
+    let ran = part.class.map(|class| part.label.clone().unwrap_or_else(|| class.name().to_owned()));
+    let style = if ran.is_some() { RAN.0 } else { place(part.step) };
+    Some(Piece { from_ns: *from_ns, ns: *ns, cpu: part.cpu, style, ran })
+}
+
+/// The end of each step is its mark. Parts of a step follow one another.
+fn marks(sample: &SamplePath) -> Vec<Mark> {
+    let mut marks: Vec<(Step, Mark)> = Vec::new();
+    let mut at_ns = 0;
+    for part in &sample.parts {
+        at_ns += part.ns;
+        let (_, _, label) = STEPS[place(part.step)];
+        match marks.last_mut() {
+            Some((step, mark)) if *step == part.step => mark.at_ns = at_ns,
+            _ => marks.push((part.step, Mark { at_ns, cpu: part.cpu, label: label.to_owned() })),
+        }
+    }
+    marks.into_iter().map(|(_, mark)| mark).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn bars_add_up_to_the_mean_latency_whatever_is_given() {
+        let document = fixture::document();
+        assert!(!document.analysis.paths.is_empty());
+        for window in &document.analysis.paths {
+            let mean = window.total_ns as f64 / window.samples as f64;
+            let length: f64 = bar(window).segments.iter().map(|segment| segment.ns).sum();
+            assert!((length - mean).abs() < 1e-6, "{length} {mean}");
+        }
+    }
+
+    #[test]
+    fn each_step_ends_in_a_mark_and_the_last_is_the_whole_latency() {
+        let document = fixture::document();
+        let sample = &document.analysis.paths[0].worst[0];
+        let marks = marks(sample);
+        let labels: Vec<_> = marks.iter().map(|mark| (mark.label.as_str(), mark.cpu)).collect();
+        let expected = [
+            ("timer expired", 0),
+            ("wake-up asked for", 0),
+            ("IPI arrived", 2),
+            ("switched to the task", 2),
+            ("task read the clock", 2),
+        ];
+        assert_eq!(labels, expected);
+        assert!(marks.is_sorted_by_key(|mark| mark.at_ns));
+        assert_eq!(marks.last().map(|mark| mark.at_ns), Some(sample.value_ns as u64));
+    }
+}
