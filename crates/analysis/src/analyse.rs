@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::attribute::coverage::coverage;
 use crate::attribute::paths::PathSums;
+use crate::attribute::watch;
 use crate::compare::{EventTrust, WindowData, compare};
 use crate::distribution::distribution;
 use crate::events::{self, window_events};
@@ -104,6 +105,7 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         overheads: sections.overheads,
         clocks: sections.clocks,
         noise_causes: noise_causes.into_iter().flatten().collect(),
+        watch: watch::read(run_dir, &run)?,
     })
 }
 

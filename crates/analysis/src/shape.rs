@@ -2,6 +2,7 @@
 
 use crate::attribute::Confidence;
 use crate::attribute::path::Step;
+pub use crate::attribute::watch::shape::WatchSection;
 use crate::clocks::Clocks;
 use crate::ipi::Way;
 use crate::noise_causes::NoiseCauses;
@@ -61,6 +62,9 @@ pub struct Analysis {
     /// The clocks against one another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
+    /// The watched program, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<WatchSection>,
 }
 
 /// The sources of one window's events on one CPU.

@@ -64,6 +64,7 @@ impl Verb {
             Self::Trace(TraceVerb::Counts(args)) => args.json,
             Self::Trace(TraceVerb::Explain(args)) => args.json,
             Self::Trace(TraceVerb::Export(args)) => args.json,
+            Self::Trace(TraceVerb::Watch(args)) => args.json,
             Self::Lab(LabVerb::Run(args)) => args.json,
         }
     }
@@ -143,6 +144,8 @@ pub(crate) enum TraceVerb {
     Explain(TraceExplainArgs),
     /// Write every event of the measured CPUs with its source, and the samples, for other tools.
     Export(TraceExportArgs),
+    /// Watch any program: what released its threads, how long they waited for a CPU, who preempted them.
+    Watch(Box<crate::trace_verb::WatchArgs>),
 }
 
 /// Arguments of `trace explain`.

@@ -26,6 +26,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         "stress" => run_stress(rest),
         "hold" => linux::isolate::change::hold(text).map_err(anyhow::Error::from),
         "occupy" => linux::isolate::change::occupy(text).map_err(anyhow::Error::from),
+        "held" => return Some(ExitCode::from(linux::sys::held::become_command(rest) as u8)),
         "provoke" => crate::provoke::run(rest),
         "state" => print_state(),
         "guardian" => guardian::watch(Path::new(text)).map_err(anyhow::Error::from),

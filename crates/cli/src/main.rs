@@ -82,7 +82,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Report(args) => report_verb::run(&args),
         Verb::Isolate { verb } => verb.run(&signals),
         Verb::Measure { verb } => verb.run(&signals),
-        Verb::Trace(verb) => trace_verb::run(&verb),
+        Verb::Trace(verb) => trace_verb::run(&verb, &signals),
         Verb::Lab(LabVerb::Run(args)) => lab_verb::run(*args, &stop_on(signals)),
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     let machine = linux::machine::read(&linux::machine::Root::live())?;
     let others = machine.topology.online.minus(&measured);
     let (name, kprobes) = ("stillcore-provoke", kprobes == 1);
-    let place = Place { name, measured: &measured, others: &others, scratch: &scratch, kprobes };
+    let place = Place { name, measured: &measured, others: &others, scratch: &scratch, kprobes, tids: &[] };
     let recorder = Recorder::prepare(&mut session, &EventCatalogue::embedded()?, &place)?;
     recorder.record(true)?;
     let truth = provoke(cpu, from, times)?;

@@ -6,6 +6,9 @@ use crate::{Error, EventClass};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// The events by which a program is watched.
+pub const WATCH: &str = include_str!("../../../catalogue/watch.toml");
+
 /// The catalogue that ships with stillcore.
 pub const EMBEDDED: &str = include_str!("../../../catalogue/events.toml");
 
@@ -33,6 +36,8 @@ pub enum Side {
     Victim,
     /// All others, which may be the cause.
     Sender,
+    /// Any, but only what tasks of a watched program do.
+    Watched,
 }
 
 fn on_measured() -> Vec<Side> {
@@ -138,6 +143,11 @@ impl EventCatalogue {
         Self::parse("catalogue/events.toml", EMBEDDED)
     }
 
+    /// The events by which a program is watched.
+    pub fn watch() -> Result<Self, Error> {
+        Self::parse("catalogue/watch.toml", WATCH)
+    }
+
     /// The entry of an event.
     pub fn get(&self, name: &str) -> Option<&EventSpec> {
         self.events.iter().find(|event| event.name == name)
@@ -177,7 +187,7 @@ impl EventCatalogue {
                 return bad("kprobe without unless, or the other way round".into(), "both or none");
             }
             if event.on.is_empty() {
-                return bad("on no CPUs".into(), "victim, sender or both");
+                return bad("on no CPUs".into(), "victim, sender, watched");
             }
         }
         for (class, remedy) in &self.classes {
@@ -210,6 +220,13 @@ mod tests {
                 "{class}: remedies or a reason"
             );
         }
+    }
+
+    #[test]
+    fn the_events_of_watching_are_sound() {
+        let catalogue = EventCatalogue::watch().unwrap();
+        let watched = catalogue.events.iter().filter(|event| event.on == [Side::Watched]);
+        assert!(watched.count() >= 2 && catalogue.get("sched:sched_switch").is_some());
     }
 
     #[test]

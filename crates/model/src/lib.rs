@@ -21,6 +21,8 @@ pub mod sample;
 pub mod samples_file;
 pub mod store;
 pub mod stressor;
+pub mod syscalls;
+pub mod watch;
 
 pub use class::EventClass;
 pub use cpus::Cpus;

@@ -312,9 +312,12 @@ pub struct TraceRecord {
     /// What the other CPUs aimed at the measured ones; absent where nothing of that was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender: Option<SenderRecord>,
+    /// What only tasks of a watched program did; absent where no program was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<SenderRecord>,
 }
 
-/// The second buffer of a trace: what CPUs that are not measured did to those that are.
+/// A buffer beside the top one: what CPUs that are not measured did to those that are, or what a watched program did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderRecord {
     /// Its name in the file.

@@ -1,7 +1,8 @@
 //! Who did it: each interference event joined with its source, exactly where the kernel's events allow that.
 //!
 //! [`cause`] is what is known of one event, [`links`] finds it while the trace streams by, [`context`] says who acts on a CPU, [`table`]
-//! sums it for a run, [`path`] takes each wake-up apart, [`coverage`] says what this kernel cannot show.
+//! sums it for a run, [`path`] takes each wake-up apart, [`coverage`] says what this kernel cannot show. [`watch`] does the
+//! same for a program that is none of ours.
 
 pub mod cause;
 pub(crate) mod context;
@@ -11,6 +12,7 @@ pub(crate) mod links;
 pub mod path;
 pub mod paths;
 pub mod table;
+pub mod watch;
 pub mod windows;
 
 pub use cause::{Cause, Causes, Confidence, Source, Who};

@@ -309,6 +309,7 @@ pub(crate) fn run(length_ns: i64, trace: Option<u64>) -> Run {
             absent: Vec::new(),
             cpus: vec![TraceCpu { cpu: CPU, read, ..TraceCpu::default() }],
             sender: None,
+            watched: None,
         }),
         losses: Losses::default(),
         observer: ObserverCost::default(),

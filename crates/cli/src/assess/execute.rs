@@ -94,7 +94,7 @@ fn recorder(plan: &Plan, output: &mut RunOutput, session: &mut Session) -> anyho
         output.run.limits.push("no events were recorded because --trace off was given".to_owned());
         return Ok(None);
     }
-    match recording::prepare(session, output, &plan.events, &plan.place, plan.kprobes) {
+    match recording::prepare(session, output, &plan.events, &plan.place, plan.kprobes, &[]) {
         Ok(recorder) => Ok(Some(recorder)),
         Err(error) if plan.trace == TraceMode::Auto => {
             let why = format!("no events were recorded ({error}): what interrupted the CPU is not known");

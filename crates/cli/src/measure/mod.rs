@@ -10,7 +10,7 @@ pub(crate) mod periodic;
 mod schedule;
 pub(crate) mod spin;
 mod spin_text;
-mod table;
+pub(crate) mod table;
 pub(crate) mod taskset;
 pub(crate) mod wakeup;
 

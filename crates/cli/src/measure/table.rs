@@ -14,7 +14,7 @@ const STYLE: TableStyle = TableStyle::new()
     .content_lines(ContentLineStyle::none().junction(' '));
 
 /// Rows right-aligned under their headings.
-pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
+pub(crate) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(head.to_vec());

@@ -13,13 +13,14 @@ use model::events::EventCatalogue;
 const TRACE_PAGES: &str = "trace-pages";
 
 /// Prepares to record what happens on the measured CPUs, and on the others what they do to them; the cost of an event is measured on the
-/// housekeeping CPUs and stored.
+/// housekeeping CPUs and stored. `tids` are the threads of a watched program.
 pub(crate) fn prepare(
     session: &mut Session,
     output: &mut RunOutput,
     events: &EventCatalogue,
     place: &Place,
     kprobes: bool,
+    tids: &[i32],
 ) -> Result<Recorder, linux::Error> {
     let name = format!("stillcore-{}", std::process::id());
     let tracefs = session.tracefs()?;
@@ -39,6 +40,7 @@ pub(crate) fn prepare(
         others: &others,
         scratch: &scratch,
         kprobes,
+        tids,
     };
     Recorder::prepare(session, events, &wanted).inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
 }

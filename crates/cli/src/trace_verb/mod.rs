@@ -4,14 +4,19 @@ mod counts;
 mod destination;
 mod explain;
 mod export;
+mod watch;
+mod watch_text;
 
 use crate::args::TraceVerb;
+use linux::sys::signals::EndSignals;
+pub(crate) use watch::WatchArgs;
 
 /// Carries out one verb.
-pub(crate) fn run(verb: &TraceVerb) -> anyhow::Result<u8> {
+pub(crate) fn run(verb: &TraceVerb, signals: &EndSignals) -> anyhow::Result<u8> {
     match verb {
         TraceVerb::Counts(args) => counts::run(args),
         TraceVerb::Explain(args) => explain::run(args),
         TraceVerb::Export(args) => export::run(args),
+        TraceVerb::Watch(args) => watch::run(args, signals),
     }
 }

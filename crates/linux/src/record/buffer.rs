@@ -1,4 +1,4 @@
-//! One of the recorder's two instances: its events, its reader, its accounts.
+//! One of the recorder's instances: its events, its reader, its accounts.
 
 use super::filter::filters;
 use super::instance::{self, Instance};
@@ -28,6 +28,8 @@ pub struct Order<'a> {
     pub buffer_kib: u64,
     /// Whether the kernel may be probed for events that it lacks.
     pub kprobes: bool,
+    /// The tasks to follow; all, where it is empty.
+    pub tids: &'a [i32],
 }
 
 /// A private instance with its events enabled.
@@ -71,6 +73,9 @@ impl Buffer {
                 let _ = instance::remove(&path);
             })
         })?;
+        if !order.tids.is_empty() {
+            instance.follow(order.tids)?;
+        }
         let (probes, refused) =
             if order.kprobes { define(session, tracefs, catalogue, order) } else { Default::default() };
         let (events, mut absent) = enable(&instance, catalogue, order)?;

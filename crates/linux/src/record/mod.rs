@@ -14,4 +14,5 @@ pub mod provoke;
 pub mod reader;
 pub mod recorder;
 pub mod symbols;
+pub mod tasks;
 pub mod tracefs;

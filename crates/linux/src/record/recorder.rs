@@ -1,9 +1,9 @@
-//! The recorder of a run: two private instances set up before the first window, switched around each window, turned into one
+//! The recorder of a run: private instances set up before the first window, switched around each window, turned into one
 //! `trace.dat` at the end.
 //!
 //! The *victim* instance is the top buffer of the file: what runs on the measured CPUs. The *sender* instance, a buffer named
 //! `sender`, holds what other CPUs aim at them, kept small by in-kernel filters. Two buffers, so that a storm on one side loses
-//! nothing of the other.
+//! nothing of the other. Where a program is watched, a third, `watched`, holds what only its tasks do, on any CPU.
 
 use super::buffer::{Buffer, Drained, Order};
 use super::{symbols, tracefs};
@@ -30,6 +30,8 @@ pub struct Recorder {
     victim: Buffer,
     /// None where every CPU is measured.
     sender: Option<Buffer>,
+    /// None where no program is watched.
+    watched: Option<Buffer>,
     scratch: PathBuf,
     formats: Formats,
 }
@@ -46,6 +48,8 @@ pub struct Place<'a> {
     pub scratch: &'a Path,
     /// Whether the kernel may be probed for senders that it has no events for.
     pub kprobes: bool,
+    /// Threads of a watched program, whose own events are recorded in a third instance; empty where there is none.
+    pub tids: &'a [i32],
 }
 
 impl Recorder {
@@ -64,40 +68,58 @@ impl Recorder {
             measured,
             buffer_kib: VICTIM_KIB,
             kprobes: false,
+            tids: &[],
         };
         let mut victim = Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("victim"))?;
         let mut sender = None;
         if !place.others.is_empty() {
             let (name, cpus) = (format!("{name}-sender"), place.others);
             let (side, kprobes) = (Side::Sender, place.kprobes);
-            let order = Order { name: &name, side, cpus, measured, buffer_kib: SENDER_KIB, kprobes };
+            let order =
+                Order { name: &name, side, cpus, measured, buffer_kib: SENDER_KIB, kprobes, tids: &[] };
             sender =
                 Some(Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("sender"))?);
         }
-        let formats = formats(&tracefs, &all_events(&victim, sender.as_ref()))?;
+        let mut watched = None;
+        if !place.tids.is_empty() {
+            let name = format!("{name}-watched");
+            let cpus: Cpus = measured.iter().chain(place.others.iter()).collect();
+            let (side, kprobes, tids) = (Side::Watched, false, place.tids);
+            let order =
+                Order { name: &name, side, cpus: &cpus, measured, buffer_kib: SENDER_KIB, kprobes, tids };
+            watched =
+                Some(Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("watched"))?);
+        }
+        let formats = formats(&tracefs, &all_events([Some(&victim), sender.as_ref(), watched.as_ref()]))?;
         let page_bytes = formats.page().page_size();
         victim.start_reader(page_bytes)?;
-        sender.iter_mut().try_for_each(|sender| sender.start_reader(page_bytes))?;
+        let mut beside = sender.iter_mut().chain(&mut watched);
+        beside.try_for_each(|buffer| buffer.start_reader(page_bytes))?;
         clock::sleep_until(clock::now_ns() + SETTLE_NS);
-        Ok(Self { tracefs, victim, sender, scratch: place.scratch.to_owned(), formats })
+        Ok(Self { tracefs, victim, sender, watched, scratch: place.scratch.to_owned(), formats })
     }
 
     /// Starts or stops recording: the only change inside a window. Senders are recorded for as long as victims and a little longer, so
     /// that causes at the edges are there.
     pub fn record(&self, on: bool) -> Result<(), Error> {
         if on {
-            self.sender.iter().try_for_each(|sender| sender.record(true))?;
+            self.beside().try_for_each(|buffer| buffer.record(true))?;
         }
         self.victim.record(on)?;
         if !on {
-            self.sender.iter().try_for_each(|sender| sender.record(false))?;
+            self.beside().try_for_each(|buffer| buffer.record(false))?;
         }
         Ok(())
     }
 
+    /// The instances beside the victim's.
+    fn beside(&self) -> impl Iterator<Item = &Buffer> {
+        self.sender.iter().chain(&self.watched)
+    }
+
     /// Whether a reader has died, so that going on is pointless.
     pub fn failed(&self) -> bool {
-        self.victim.failed() || self.sender.as_ref().is_some_and(Buffer::failed)
+        self.victim.failed() || self.beside().any(Buffer::failed)
     }
 
     /// Drains the buffers, takes the kernel's accounts, writes `trace.dat` into the run and removes the instances.
@@ -105,9 +127,20 @@ impl Recorder {
         self.record(false)?;
         let victim = self.victim.drain()?;
         let sender = self.sender.as_mut().map(Buffer::drain).transpose()?;
-        let input = self.input(&victim, sender.as_ref())?;
+        let watched = self.watched.as_mut().map(Buffer::drain).transpose()?;
+        let input = self.input(&victim, [sender.as_ref(), watched.as_ref()])?;
         ftrace::write_v6(&run.join(store::TRACE), &input)?;
         let names = |buffer: &Buffer| buffer.events.iter().map(|event| event.name.clone()).collect();
+        let beside = |name: &str, buffer: &Option<Buffer>, drained: Option<Drained>| {
+            buffer.as_ref().zip(drained).map(|(buffer, drained)| SenderRecord {
+                buffer: name.to_owned(),
+                instance: buffer.target.clone(),
+                buffer_kib: SENDER_KIB,
+                events: names(buffer),
+                absent: buffer.absent.clone(),
+                cpus: drained.accounts,
+            })
+        };
         let record = TraceRecord {
             file: store::TRACE.to_owned(),
             clock: "mono".to_owned(),
@@ -116,37 +149,36 @@ impl Recorder {
             events: names(&self.victim),
             absent: self.victim.absent.clone(),
             cpus: victim.accounts,
-            sender: self.sender.as_ref().zip(sender).map(|(buffer, drained)| SenderRecord {
-                buffer: SENDER.to_owned(),
-                instance: buffer.target.clone(),
-                buffer_kib: SENDER_KIB,
-                events: names(buffer),
-                absent: buffer.absent.clone(),
-                cpus: drained.accounts,
-            }),
+            sender: beside(SENDER, &self.sender, sender),
+            watched: beside(WATCHED, &self.watched, watched),
         };
         self.victim.remove(session)?;
-        self.sender.into_iter().try_for_each(|sender| sender.remove(session))?;
+        let mut beside = self.sender.into_iter().chain(self.watched);
+        beside.try_for_each(|buffer| buffer.remove(session))?;
         fs::remove_dir(&self.scratch)
             .map_err(|source| Error::os("remove", self.scratch.display(), source))?;
         Ok(record)
     }
 
-    fn input(&self, victim: &Drained, sender: Option<&Drained>) -> Result<TraceInput, Error> {
+    fn input(&self, victim: &Drained, beside: [Option<&Drained>; 2]) -> Result<TraceInput, Error> {
         let read = |name: &str| tracefs::read_bytes(&self.tracefs.join(name));
         let kallsyms = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-        let files: Vec<_> =
-            victim.files.iter().chain(sender.iter().flat_map(|one| &one.files)).cloned().collect();
+        let drained = std::iter::once(victim).chain(beside.into_iter().flatten());
+        let files: Vec<_> = drained.flat_map(|one| &one.files).cloned().collect();
         let mut buffers = Vec::new();
-        if let Some((buffer, drained)) = self.sender.as_ref().zip(sender) {
-            let (cpus, stats) = (drained.files.clone(), buffer.stats()?);
-            buffers.push(BufferInput { name: SENDER.to_owned(), cpus, stats });
+        for (name, buffer, drained) in
+            [(SENDER, &self.sender, beside[0]), (WATCHED, &self.watched, beside[1])]
+        {
+            if let Some((buffer, drained)) = buffer.as_ref().zip(drained) {
+                let (cpus, stats) = (drained.files.clone(), buffer.stats()?);
+                buffers.push(BufferInput { name: name.to_owned(), cpus, stats });
+            }
         }
         Ok(TraceInput {
             endian: native_endian(),
             header_page: read("events/header_page")?,
             header_event: read("events/header_event")?,
-            formats: all_events(&self.victim, self.sender.as_ref())
+            formats: all_events([Some(&self.victim), self.sender.as_ref(), self.watched.as_ref()])
                 .iter()
                 .map(|event| Ok((system(event).to_owned(), read(&format_file(event))?)))
                 .collect::<Result<_, Error>>()?,
@@ -164,14 +196,18 @@ impl Recorder {
     }
 }
 
-/// Name of the second buffer in the file.
+/// Names of the other buffers in the file.
 const SENDER: &str = "sender";
+const WATCHED: &str = "watched";
 
-/// The events of both instances, each once.
-fn all_events(victim: &Buffer, sender: Option<&Buffer>) -> Vec<EventSpec> {
-    let mut all = victim.events.clone();
-    let others = sender.into_iter().flat_map(|sender| &sender.events);
-    all.extend(others.filter(|event| !event.on.contains(&Side::Victim)).cloned());
+/// The events of all instances, each once.
+fn all_events(buffers: [Option<&Buffer>; 3]) -> Vec<EventSpec> {
+    let mut all: Vec<EventSpec> = Vec::new();
+    for event in buffers.into_iter().flatten().flat_map(|buffer| &buffer.events) {
+        if all.iter().all(|known| known.name != event.name) {
+            all.push(event.clone());
+        }
+    }
     all
 }
 

@@ -66,6 +66,13 @@ pub fn write(path: &Path, value: &str) -> Result<(), Error> {
     action().map_err(|source| Error::os("write", format!("{value:?} to {}", path.display()), source))
 }
 
+/// Adds to the values of a file; opening it for plain writing would clear it.
+pub fn append(path: &Path, value: &str) -> Result<(), Error> {
+    let action =
+        || -> std::io::Result<()> { OpenOptions::new().append(true).open(path)?.write_all(value.as_bytes()) };
+    action().map_err(|source| Error::os("add to", path.display(), source))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

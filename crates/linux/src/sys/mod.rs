@@ -4,6 +4,7 @@
 
 pub mod clock;
 pub mod counter;
+pub mod held;
 pub mod memory;
 pub mod perf;
 pub mod process;

@@ -45,7 +45,7 @@ pub(super) fn window(
         return Ok(None);
     }
     let events = EventCatalogue::embedded()?;
-    match recording::prepare(session, output, &events, place, false) {
+    match recording::prepare(session, output, &events, place, false, &[]) {
         Ok(recorder) => {
             let ended = record(order, output, session, &recorder, signals);
             recording::finish(recorder, session, output)?;

@@ -1,0 +1,94 @@
+//! Chains of wake-ups: a thread that was woken wakes the next before it sleeps again. Kept as a tree of who woke whom, so that each way
+//! is counted once however often it is gone.
+
+use super::figures::Sums;
+use crate::hash::FastMap;
+
+/// The most ways that are told apart.
+const MOST: usize = 4096;
+/// The longest way; a longer one begins anew.
+const LONGEST: u32 = 8;
+
+/// A place on a way: where an activation stands, and when the way began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    node: u32,
+    start_ns: i64,
+}
+
+/// One step of a way.
+#[derive(Debug)]
+pub(crate) struct Node {
+    parent: Option<u32>,
+    tid: i32,
+    depth: u32,
+    pub(crate) n: u64,
+    pub(crate) latency: Sums,
+}
+
+/// All ways.
+#[derive(Debug, Default)]
+pub(crate) struct Chains {
+    nodes: Vec<Node>,
+    ids: FastMap<(Option<u32>, i32), u32>,
+    pub(crate) dropped: u64,
+}
+
+impl Chains {
+    /// A thread runs, because one at `before` woke it, or because something else did; `released_ns` is when, `ts_ns` when it runs, if
+    /// that was seen. A thread
+    /// that is on the way already begins a new one: its wakers answer it.
+    pub(crate) fn run(
+        &mut self,
+        before: Option<Place>,
+        tid: i32,
+        released_ns: i64,
+        ts_ns: Option<i64>,
+    ) -> Option<Place> {
+        let parent = before.filter(|place| self.goes_on(place.node, tid));
+        let start_ns = parent.map_or(released_ns, |place| place.start_ns);
+        let node = self.node(parent.map(|place| place.node), tid)?;
+        let counted = self.nodes.get_mut(node as usize)?;
+        counted.n += 1;
+        if let Some(ts_ns) = ts_ns {
+            counted.latency.add(ts_ns.saturating_sub(start_ns));
+        }
+        Some(Place { node, start_ns })
+    }
+
+    fn goes_on(&self, node: u32, tid: i32) -> bool {
+        let short = self.nodes.get(node as usize).is_some_and(|node| node.depth < LONGEST);
+        short && self.way(node).all(|before| before != tid)
+    }
+
+    /// The threads of a way, last first.
+    fn way(&self, node: u32) -> impl Iterator<Item = i32> {
+        let step = |node: &&Node| node.parent.and_then(|parent| self.nodes.get(parent as usize));
+        std::iter::successors(self.nodes.get(node as usize), step).map(|node| node.tid)
+    }
+
+    fn node(&mut self, parent: Option<u32>, tid: i32) -> Option<u32> {
+        if let Some(node) = self.ids.get(&(parent, tid)) {
+            return Some(*node);
+        }
+        if self.nodes.len() >= MOST {
+            self.dropped += 1;
+            return None;
+        }
+        let depth =
+            parent.and_then(|parent| self.nodes.get(parent as usize)).map_or(1, |node| node.depth + 1);
+        let node = self.nodes.len() as u32;
+        self.nodes.push(Node { parent, tid, depth, n: 0, latency: Sums::default() });
+        self.ids.insert((parent, tid), node);
+        Some(node)
+    }
+
+    /// The ways of two threads and more.
+    pub(crate) fn told(&self) -> impl Iterator<Item = (Vec<i32>, &Node)> {
+        self.nodes.iter().enumerate().filter(|(_, node)| node.parent.is_some()).map(|(at, node)| {
+            let mut way: Vec<_> = self.way(at as u32).collect();
+            way.reverse();
+            (way, node)
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! From a trace's bytes to [`WatchEvent`]s. Fields are found by name in the trace's own formats.
+
+use super::event::{Leaves, WatchEvent, What};
+use crate::hash::FastMap;
+use crate::labels::{LabelId, Labels};
+use ftrace::{Event, EventFormat, Field, Formats, Symbols};
+
+/// Bits of `common_flags` that tell of an interrupt: hard, soft, NMI (include/linux/trace_events.h).
+const INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
+/// States in `prev_state` (kernel/trace print format of sched_switch): the scheduler's own bit for "preempted" lies above.
+const STATES: u64 = 0xff;
+/// Of these, those of a task that has ended: X, Z.
+const ENDED: u64 = 0x30;
+/// Softirqs by number, include/linux/interrupt.h.
+const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+/// The tick's own timer, which was renamed in 6.8 and in 6.9: what it wakes has no release of its own in it.
+const TICKS: [&str; 3] = ["tick_sched_timer", "tick_nohz_highres_handler", "tick_nohz_handler"];
+
+/// Which fields of one event tell what it says.
+enum Pick {
+    Switch { prev: Field, prev_comm: Field, state: Field, next: Field, next_comm: Field },
+    Waking { pid: Field, comm: Field },
+    Woken { pid: Field, new: bool },
+    Migrate { pid: Field, to: Field },
+    Fork { parent: Field, child: Field, comm: Field },
+    Armed { timer: Field, expires: Field },
+    Expires { timer: Field, now: Field, function: Field },
+    EnterFunction(Field),
+    EnterIrq(Field),
+    EnterSoftirq(Field),
+    Exit,
+    Signal { signal: Field, pid: Field },
+    CallEnter { number: Field, arguments: Field },
+    CallExit,
+}
+
+/// The reader of one trace.
+pub(crate) struct Decoder {
+    picks: FastMap<i32, Pick>,
+    endian: ftrace::Endian,
+    symbols: Symbols,
+    functions: FastMap<u64, LabelId>,
+    softirqs: [LabelId; SOFTIRQS.len()],
+    ticks: [LabelId; TICKS.len()],
+    /// The texts.
+    pub(crate) labels: Labels,
+}
+
+impl Decoder {
+    /// For a trace with these formats.
+    pub(crate) fn new(formats: &Formats, symbols: Symbols) -> Self {
+        let mut labels = Labels::default();
+        let picks = formats.iter().filter_map(|format| Some((i32::from(format.id), pick(format)?))).collect();
+        let softirqs = SOFTIRQS.map(|name| labels.id(name));
+        let ticks = TICKS.map(|name| labels.id(name));
+        let (endian, functions) = (formats.endian(), FastMap::default());
+        Self { picks, endian, symbols, functions, softirqs, ticks, labels }
+    }
+
+    /// What an event says.
+    pub(crate) fn decode(&mut self, event: &Event<'_>) -> WatchEvent {
+        WatchEvent {
+            ts_ns: i64::try_from(event.ts_ns).unwrap_or(i64::MAX),
+            cpu: event.cpu,
+            pid: event.pid,
+            in_task: event.flags & INTERRUPT == 0,
+            what: self.what(event.id, event.data).unwrap_or(What::Other),
+        }
+    }
+
+    fn what(&mut self, id: u16, data: &[u8]) -> Option<What> {
+        let Self { picks, endian, symbols, functions, softirqs, ticks, labels } = self;
+        let endian = *endian;
+        let int = |field: &Field| field.int(data, endian);
+        let pid = |field: &Field| int(field).map(|pid| pid as i32);
+        let text = |labels: &mut Labels, field: &Field| {
+            let bytes = field.bytes(data, endian).unwrap_or_default();
+            labels.id_of_bytes(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
+        };
+        Some(match picks.get(&i32::from(id))? {
+            Pick::Switch { prev, prev_comm, state, next, next_comm } => {
+                let bits = state.uint(data, endian)? & STATES;
+                let leaves = match bits {
+                    0 => Leaves::Runnable,
+                    bits if bits & ENDED != 0 => Leaves::Ended,
+                    _ => Leaves::Sleeps,
+                };
+                What::Switch {
+                    prev: (pid(prev)?, text(labels, prev_comm)),
+                    leaves,
+                    next: (pid(next)?, text(labels, next_comm)),
+                }
+            }
+            Pick::Waking { pid: task, comm } => What::Waking { task: (pid(task)?, text(labels, comm)) },
+            Pick::Woken { pid: task, new } => What::Woken { pid: pid(task)?, new: *new },
+            Pick::Migrate { pid: task, to } => What::Migrate { pid: pid(task)?, to: int(to)? as u32 },
+            Pick::Fork { parent, child, comm } => {
+                What::Fork { parent: pid(parent)?, child: pid(child)?, name: text(labels, comm) }
+            }
+            Pick::Armed { timer, expires } => {
+                What::Armed { timer: timer.uint(data, endian)?, expires_ns: int(expires)? }
+            }
+            Pick::Expires { timer, now, function } => {
+                let function = name(functions, symbols, labels, function.uint(data, endian)?);
+                if ticks.contains(&function) {
+                    return Some(What::Enter(function));
+                }
+                What::Expires { timer: timer.uint(data, endian)?, now_ns: int(now)?, function }
+            }
+            Pick::EnterFunction(function) => {
+                What::Enter(name(functions, symbols, labels, function.uint(data, endian)?))
+            }
+            Pick::EnterIrq(irq) => What::Enter(text(labels, irq)),
+            Pick::EnterSoftirq(vector) => What::Enter(*softirqs.get(vector.uint(data, endian)? as usize)?),
+            Pick::Exit => What::Exit,
+            Pick::Signal { signal, pid: task } => What::Signal { signal: pid(signal)?, pid: pid(task)? },
+            Pick::CallEnter { number, arguments } => {
+                let first = arguments.bytes(data, endian)?.get(..8)?;
+                let mut word = [0u8; 8];
+                word.copy_from_slice(first);
+                let argument = match endian {
+                    ftrace::Endian::Little => u64::from_le_bytes(word),
+                    ftrace::Endian::Big => u64::from_be_bytes(word),
+                };
+                What::CallEnter { number: number.uint(data, endian)?, argument }
+            }
+            Pick::CallExit => What::CallExit,
+        })
+    }
+}
+
+/// The name of a kernel function, or its address where there are no symbols.
+fn name(
+    functions: &mut FastMap<u64, LabelId>,
+    symbols: &Symbols,
+    labels: &mut Labels,
+    address: u64,
+) -> LabelId {
+    *functions.entry(address).or_insert_with(|| match symbols.resolve(address) {
+        Some((name, _)) => labels.id(name),
+        None => labels.id(&format!("{address:#x}")),
+    })
+}
+
+fn pick(format: &EventFormat) -> Option<Pick> {
+    let field = |name: &str| format.field(name).cloned();
+    Some(match format.full_name().as_str() {
+        "sched:sched_switch" => Pick::Switch {
+            prev: field("prev_pid")?,
+            prev_comm: field("prev_comm")?,
+            state: field("prev_state")?,
+            next: field("next_pid")?,
+            next_comm: field("next_comm")?,
+        },
+        "sched:sched_waking" => Pick::Waking { pid: field("pid")?, comm: field("comm")? },
+        "sched:sched_wakeup" => Pick::Woken { pid: field("pid")?, new: false },
+        "sched:sched_wakeup_new" => Pick::Woken { pid: field("pid")?, new: true },
+        "sched:sched_migrate_task" => Pick::Migrate { pid: field("pid")?, to: field("dest_cpu")? },
+        "sched:sched_process_fork" => Pick::Fork {
+            parent: field("parent_pid")?,
+            child: field("child_pid")?,
+            comm: field("child_comm")?,
+        },
+        "timer:hrtimer_start" => Pick::Armed { timer: field("hrtimer")?, expires: field("softexpires")? },
+        "timer:hrtimer_expire_entry" => {
+            Pick::Expires { timer: field("hrtimer")?, now: field("now")?, function: field("function")? }
+        }
+        "timer:timer_expire_entry" => Pick::EnterFunction(field("function")?),
+        "irq:irq_handler_entry" => Pick::EnterIrq(field("name")?),
+        "irq:softirq_entry" => Pick::EnterSoftirq(field("vec")?),
+        "timer:hrtimer_expire_exit"
+        | "timer:timer_expire_exit"
+        | "irq:irq_handler_exit"
+        | "irq:softirq_exit" => Pick::Exit,
+        "signal:signal_generate" => Pick::Signal { signal: field("sig")?, pid: field("pid")? },
+        "raw_syscalls:sys_enter" => Pick::CallEnter { number: field("id")?, arguments: field("args")? },
+        "raw_syscalls:sys_exit" => Pick::CallExit,
+        _ => return None,
+    })
+}

@@ -1,0 +1,76 @@
+//! A distribution that grows value by value: exact number, mean, smallest and largest; quantiles to within 1 %.
+
+use super::shape::Figures;
+use hdrhistogram::Histogram;
+
+/// Values of ns. Those below zero (an early timer) count as 0 in the quantiles only.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    n: u64,
+    total_ns: i128,
+    min_ns: i64,
+    max_ns: i64,
+    /// None until the first value, and where the histogram cannot be made.
+    histogram: Option<Histogram<u32>>,
+}
+
+impl Sums {
+    /// Takes a value.
+    pub(crate) fn add(&mut self, value_ns: i64) {
+        if self.n == 0 {
+            (self.min_ns, self.max_ns) = (value_ns, value_ns);
+            // Two significant digits: a few KB a histogram.
+            self.histogram = Histogram::new(2).ok();
+        }
+        self.n += 1;
+        self.total_ns += i128::from(value_ns);
+        self.min_ns = self.min_ns.min(value_ns);
+        self.max_ns = self.max_ns.max(value_ns);
+        if let Some(histogram) = &mut self.histogram {
+            // It grows with its values; what it cannot hold is in the exact figures.
+            let _ = histogram.record(value_ns.max(0).cast_unsigned());
+        }
+    }
+
+    /// What they are; `None` where there is no value.
+    pub(crate) fn told(&self) -> Option<Figures> {
+        let histogram = self.histogram.as_ref()?;
+        let quantile = |q: f64| {
+            (histogram.value_at_quantile(q).min(i64::MAX as u64) as i64).clamp(self.min_ns, self.max_ns)
+        };
+        Some(Figures {
+            n: self.n,
+            min_ns: self.min_ns,
+            mean_ns: self.total_ns as f64 / self.n as f64,
+            median_ns: quantile(0.5),
+            p99_ns: quantile(0.99),
+            max_ns: self.max_ns,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_one_per_cent(mut values in prop::collection::vec(0i64..5_000_000_000, 1..200)) {
+            let mut sums = Sums::default();
+            values.iter().for_each(|value| sums.add(*value));
+            values.sort_unstable();
+            let told = sums.told().unwrap();
+            let rank = |q: f64| values[((q * values.len() as f64).ceil() as usize).max(1) - 1] as f64;
+            for (found, wanted) in [(told.median_ns, rank(0.5)), (told.p99_ns, rank(0.99))] {
+                prop_assert!((found as f64 - wanted).abs() <= wanted * 0.01 + 1.0, "{found} {wanted}");
+            }
+            prop_assert_eq!((told.min_ns, told.max_ns), (values[0], *values.last().unwrap()));
+        }
+    }
+
+    #[test]
+    fn nothing_is_no_figure() {
+        assert!(Sums::default().told().is_none());
+    }
+}

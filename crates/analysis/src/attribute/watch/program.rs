@@ -1,0 +1,245 @@
+//! All threads of a program while the trace streams by, those that they make meanwhile included. Memory is bounded by the number of
+//! threads.
+
+use super::chain::Chains;
+use super::event::{WatchEvent, What};
+use super::thread::{PreemptKey, State, Thread, Wake, Waker};
+use super::waker::{By, Wakers};
+use crate::hash::FastMap;
+use crate::labels::LabelId;
+use model::syscalls::{self, Wait};
+use std::collections::BTreeSet;
+
+/// The most tasks of the machine whose names and last wakers are remembered.
+const MOST: usize = 1 << 16;
+
+/// A program being watched.
+pub struct Watch {
+    pub(crate) threads: Vec<Thread>,
+    /// Place in `threads` by thread id.
+    index: FastMap<i32, usize>,
+    wakers: Wakers,
+    pub(crate) chains: Chains,
+    /// By CPU: who woke last there, and whom.
+    last: FastMap<u32, (By, i32)>,
+    /// Who woke each task last.
+    woken_by: FastMap<i32, By>,
+    /// Names of all tasks seen.
+    pub(crate) names: FastMap<i32, LabelId>,
+    /// By CPU: who runs there.
+    running: FastMap<u32, i32>,
+    /// Switches that must have come between two others and are missing, whatever the kernel's accounts say.
+    pub(crate) missing: u64,
+    /// Threads that will be there, by what was seen of them elsewhere.
+    expected: BTreeSet<i32>,
+    arch: String,
+    t0_ns: i64,
+    now_ns: i64,
+}
+
+impl Watch {
+    /// Watches these threads, each with number and first argument of the call that it was in, from `t0_ns` on.
+    pub fn new(arch: &str, t0_ns: i64, tasks: impl IntoIterator<Item = (i32, Option<[u64; 2]>)>) -> Self {
+        let mut watch = Self {
+            threads: Vec::new(),
+            index: FastMap::default(),
+            wakers: Wakers::default(),
+            chains: Chains::default(),
+            last: FastMap::default(),
+            woken_by: FastMap::default(),
+            names: FastMap::default(),
+            running: FastMap::default(),
+            missing: 0,
+            expected: BTreeSet::new(),
+            arch: arch.to_owned(),
+            t0_ns,
+            now_ns: t0_ns,
+        };
+        for (tid, call) in tasks {
+            watch.add(tid, State::Before, t0_ns);
+            if let Some([number, argument]) = call {
+                watch.call(tid, number, argument);
+            }
+        }
+        watch
+    }
+
+    /// Threads that were seen after recording had begun: watched even where the event of their making is missing.
+    pub fn expect(&mut self, tids: impl IntoIterator<Item = i32>) {
+        self.expected.extend(tids);
+    }
+
+    fn add(&mut self, tid: i32, state: State, ts_ns: i64) {
+        // A number may be given again, to another thread.
+        self.index.insert(tid, self.threads.len());
+        self.threads.push(Thread::new(tid, state, ts_ns));
+    }
+
+    fn thread(&mut self, tid: i32) -> Option<&mut Thread> {
+        self.threads.get_mut(*self.index.get(&tid)?)
+    }
+
+    /// Takes the next event.
+    pub fn event(&mut self, event: &WatchEvent) {
+        self.now_ns = event.ts_ns;
+        if event.in_task {
+            self.seen(event);
+        }
+        match event.what {
+            What::Switch { prev, leaves, next } => {
+                self.handed_over(event, prev.0, next.0);
+                self.name(prev);
+                self.name(next);
+                self.last.remove(&event.cpu);
+                let woken = self.woken_by.get(&next.0).copied().and_then(|by| self.waker(by));
+                let by = (next.0, PreemptKey { by: next.1, woken });
+                if let Some(thread) = self.thread(prev.0) {
+                    thread.comm = Some(prev.1);
+                    thread.switch_out(event.ts_ns, leaves, by);
+                }
+                self.switch_in(event, next);
+            }
+            What::Waking { task } => {
+                self.name(task);
+                let wake = self.wake(event, false);
+                self.last.insert(event.cpu, (wake.by, task.0));
+                self.woken_by.insert(task.0, wake.by);
+                if let Some(thread) = self.thread(task.0) {
+                    thread.waking(wake);
+                }
+            }
+            What::Woken { pid, new } => {
+                let mut wake = self.wake(event, new);
+                if !new {
+                    // It may be told on another CPU than the one that asked for it.
+                    (wake.by, wake.before, wake.intended_ns) = (By::Unknown, None, None);
+                }
+                if let Some(thread) = self.thread(pid) {
+                    thread.woken(wake);
+                }
+            }
+            What::Migrate { pid, .. } => {
+                if let Some(thread) = self.thread(pid) {
+                    thread.migrate();
+                }
+            }
+            What::Fork { parent, child, name } => {
+                self.name((child, name));
+                if self.thread(parent).is_some() {
+                    self.add(child, State::Asleep, event.ts_ns);
+                }
+            }
+            What::Signal { signal, .. } => {
+                // The task it is for may be the process; the thread that was woken for it is known.
+                let by = self.wakers.who(event).0;
+                if let Some((last, tid)) = self.last.get(&event.cpu).copied()
+                    && last == by
+                    && let Some(thread) = self.thread(tid)
+                {
+                    thread.signal(by, signal);
+                }
+            }
+            What::CallEnter { number, argument } => self.call(event.pid, number, argument),
+            What::CallExit => {
+                if let Some(thread) = self.thread(event.pid) {
+                    thread.call = None;
+                }
+            }
+            _ => {}
+        }
+        self.wakers.event(event);
+    }
+
+    /// Whoever does something runs.
+    fn seen(&mut self, event: &WatchEvent) {
+        if !self.expected.is_empty()
+            && !self.index.contains_key(&event.pid)
+            && self.expected.remove(&event.pid)
+        {
+            self.add(event.pid, State::Before, self.t0_ns);
+        }
+        let Some(at) = self.index.get(&event.pid).copied() else { return };
+        let Self { threads, chains, .. } = self;
+        let Some(thread) = threads.get_mut(at) else { return };
+        let leaves = matches!(event.what, What::Switch { .. });
+        if let Some(wake) = thread.seen(event.ts_ns, event.cpu, leaves) {
+            let released_ns = wake.intended_ns.unwrap_or(wake.at_ns);
+            let runs_ns = (!leaves).then_some(event.ts_ns);
+            thread.place = chains.run(wake.before, event.pid, released_ns, runs_ns);
+        }
+    }
+
+    /// Some kernels leave switches out of the trace, which then contradicts itself: who leaves is not who came.
+    fn handed_over(&mut self, event: &WatchEvent, prev: i32, next: i32) {
+        let before = self.running.insert(event.cpu, next);
+        let Some(gone) = before.filter(|before| *before != prev) else { return };
+        self.missing += 1;
+        if let Some(thread) = self.thread(gone)
+            && thread.state == State::Running
+            && thread.cpu == Some(event.cpu)
+        {
+            thread.lost(event.ts_ns, event.cpu);
+        }
+    }
+
+    fn switch_in(&mut self, event: &WatchEvent, (tid, name): (i32, LabelId)) {
+        let Some(at) = self.index.get(&tid).copied() else { return };
+        let Self { threads, chains, .. } = self;
+        let Some(thread) = threads.get_mut(at) else { return };
+        thread.comm = Some(name);
+        if let Some(wake) = thread.switch_in(event.ts_ns, event.cpu) {
+            let released_ns = wake.intended_ns.unwrap_or(wake.at_ns);
+            thread.place = chains.run(wake.before, tid, released_ns, Some(event.ts_ns));
+        }
+    }
+
+    fn wake(&mut self, event: &WatchEvent, start: bool) -> Wake {
+        let (by, intended_ns) = self.wakers.who(event);
+        let before = match by {
+            By::Thread(waker) => self.thread(waker).and_then(|thread| thread.place),
+            _ => None,
+        };
+        Wake { at_ns: event.ts_ns, by, cpu: event.cpu, intended_ns, signal: None, before, start }
+    }
+
+    fn call(&mut self, tid: i32, number: u64, argument: u64) {
+        let found = syscalls::by_number(&self.arch, number);
+        if let Some(thread) = self.thread(tid) {
+            let descriptor = |wait| if wait == Wait::Descriptor { argument } else { 0 };
+            thread.call = found.map(|call| (call, descriptor(call.wait)));
+        }
+    }
+
+    fn name(&mut self, (pid, name): (i32, LabelId)) {
+        if self.names.len() >= MOST {
+            self.names.clear();
+            self.woken_by.clear();
+        }
+        self.names.insert(pid, name);
+    }
+
+    fn waker(&self, by: By) -> Option<Waker> {
+        match by {
+            By::Timer { function } => Some(Waker::Named(function)),
+            By::Interrupt(label) => Some(Waker::Named(label)),
+            By::SomeInterrupt => Some(Waker::SomeInterrupt),
+            By::Thread(pid) => self.names.get(&pid).copied().map(Waker::Named),
+            By::Unknown => None,
+        }
+    }
+
+    /// Events of this CPU are missing.
+    pub fn lost(&mut self, cpu: u32) {
+        self.wakers.lost(cpu);
+        self.running.clear();
+        self.last.clear();
+        self.woken_by.clear();
+        let now_ns = self.now_ns;
+        self.threads.iter_mut().for_each(|thread| thread.lost(now_ns, cpu));
+    }
+
+    /// Recording ends.
+    pub fn finish(&mut self, t1_ns: i64) {
+        self.threads.iter_mut().for_each(|thread| thread.finish(t1_ns.max(self.now_ns)));
+    }
+}

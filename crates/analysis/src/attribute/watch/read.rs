@@ -1,0 +1,256 @@
+//! From a run directory to its section: the trace once through [`Watch`], then names for what it found.
+
+use super::decode::Decoder;
+use super::event::What;
+use super::program::Watch;
+use super::shape::{Chain, Preemption, Release, ReleaseKind, ThreadSection, WatchSection};
+use super::thread::{ReleaseKey, ReleaseSums, State, Thread, Waker};
+use super::waker::By;
+use crate::Error;
+use ftrace::{Item, TraceFile};
+use model::run::{Run, SenderRecord};
+use model::store;
+use model::syscalls::{SYSCALLS, Wait};
+use model::watch::{FILE, SCHEMA, WatchRecord};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Rows of releases and preemptions that are told of a thread, and chains of a program.
+const MOST_TOLD: usize = 100;
+
+/// What a run says of a watched program; `None` where none was watched.
+pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
+    let path = dir.join(FILE);
+    let (Some(trace), true) = (&run.trace, path.exists()) else { return Ok(None) };
+    let record: WatchRecord = store::read_json(&path)?;
+    if record.schema != SCHEMA {
+        return Err(
+            model::Error::invalid(path.display(), format!("schema {:?}", record.schema), SCHEMA).into()
+        );
+    }
+    let Some(phase) = run.phases.first() else { return Ok(None) };
+    let file = TraceFile::open(&dir.join(&trace.file))?;
+    let mut decoder = Decoder::new(file.formats(), file.symbols()?);
+    let (before, later): (Vec<_>, Vec<_>) = record.tasks.iter().partition(|task| task.before);
+    let tasks = before.into_iter().map(|task| (task.tid, task.syscall));
+    let mut watch = Watch::new(&record.arch, phase.t0_ns, tasks);
+    watch.expect(later.into_iter().map(|task| task.tid));
+    let beside = [&trace.sender, &trace.watched].into_iter().flatten().map(|one| one.buffer.as_str());
+    let names: Vec<&str> = std::iter::once("").chain(beside).collect();
+    let mut stream = file.stream_buffers(&names)?;
+    let mut calls: BTreeMap<u32, u64> = BTreeMap::new();
+    while let Some(item) = stream.next()? {
+        match item {
+            Item::Event(event) => {
+                let event = decoder.decode(&event);
+                if matches!(event.what, What::CallEnter { .. } | What::CallExit) {
+                    *calls.entry(event.cpu).or_default() += 1;
+                }
+                watch.event(&event);
+            }
+            Item::Lost { cpu, .. } => watch.lost(cpu),
+        }
+    }
+    watch.finish(phase.t1_ns);
+    let teller = Teller { watch: &watch, decoder: &decoder, record: &record };
+    let mut section = teller.section(phase.t0_ns, phase.t1_ns);
+    section.statements.extend(trace.watched.iter().filter_map(|watched| call_losses(watched, &calls)));
+    if trace.watched.as_ref().is_none_or(|watched| watched.events.is_empty()) {
+        section.statements.push(
+            "system calls were not recorded: what a thread waited for is known of timers and signals alone"
+                .to_owned(),
+        );
+    }
+    Ok(Some(section))
+}
+
+/// What is missing of the watched program's own events.
+fn call_losses(watched: &SenderRecord, calls: &BTreeMap<u32, u64>) -> Option<String> {
+    let told = |cpu: u32| calls.get(&cpu).copied().unwrap_or(0);
+    let missing: u64 = watched
+        .cpus
+        .iter()
+        .map(|cpu| {
+            cpu.left + cpu.overrun + cpu.commit_overrun + cpu.dropped + cpu.read.abs_diff(told(cpu.cpu))
+        })
+        .sum();
+    (missing > 0).then(|| {
+        format!(
+            "{missing} events of the program's system calls are lost: what it waited for may be told wrongly"
+        )
+    })
+}
+
+/// What is found, and the names for it.
+struct Teller<'a> {
+    watch: &'a Watch,
+    decoder: &'a Decoder,
+    record: &'a WatchRecord,
+}
+
+impl Teller<'_> {
+    fn section(&self, t0_ns: i64, t1_ns: i64) -> WatchSection {
+        let mut threads: Vec<_> = self.watch.threads.iter().map(|thread| self.thread(thread)).collect();
+        threads.sort_by_key(|thread| (std::cmp::Reverse(thread.activations), thread.tid));
+        let mut chains: Vec<_> = self
+            .watch
+            .chains
+            .told()
+            .map(|(tids, node)| Chain {
+                comms: tids.iter().map(|tid| self.comm(*tid)).collect(),
+                tids,
+                n: node.n,
+                latency: node.latency.told(),
+            })
+            .collect();
+        chains.sort_by_key(|chain| (std::cmp::Reverse(chain.n), chain.tids.len()));
+        let untold = chains.len().saturating_sub(MOST_TOLD);
+        chains.truncate(MOST_TOLD);
+        let mut statements = Vec::new();
+        if untold > 0 {
+            statements.push(format!("{untold} rarer chains of wake-ups are not listed"));
+        }
+        if self.watch.missing > 0 {
+            statements.push(format!(
+                "{} context switches are missing from the trace, though the kernel counts none as lost: who leaves a CPU is not who came. \
+                 {} activations of the program are concerned: their latency counts to the thread's next event, that time as unknown",
+                self.watch.missing,
+                self.watch.threads.iter().map(|thread| thread.unseen_switches).sum::<u64>()
+            ));
+        }
+        let unseen = self.watch.threads.iter().filter(|thread| thread.state == State::Before).count();
+        if unseen > 0 {
+            statements.push(format!(
+                "{unseen} threads neither ran nor were woken, or ran all the time: their time counts as unknown"
+            ));
+        }
+        WatchSection {
+            asked: self.record.asked.clone(),
+            t0_ns,
+            t1_ns,
+            command: self.record.command.clone(),
+            threads,
+            chains,
+            chains_dropped: self.watch.chains.dropped,
+            statements,
+        }
+    }
+
+    fn comm(&self, tid: i32) -> String {
+        let known = self.watch.names.get(&tid).map(|name| self.decoder.labels.text(*name).to_owned());
+        let stored = || self.record.tasks.iter().find(|task| task.tid == tid).map(|task| task.comm.clone());
+        known.or_else(stored).unwrap_or_default()
+    }
+
+    fn thread(&self, thread: &Thread) -> ThreadSection {
+        let task = self.record.tasks.iter().find(|task| task.tid == thread.tid);
+        let comm = match thread.comm {
+            Some(label) => self.decoder.labels.text(label).to_owned(),
+            None => self.comm(thread.tid),
+        };
+        ThreadSection {
+            tid: thread.tid,
+            tgid: task.map(|task| task.tgid),
+            comm,
+            policy: task.map(|task| task.policy.clone()),
+            times: thread.times,
+            cpus: thread.ran_on(),
+            activations: thread.activations,
+            early_wakes: thread.early_wakes,
+            unseen_switches: thread.unseen_switches,
+            run_latency: thread.run_latency.told(),
+            releases: self.releases(thread, task.map(|task| task.tgid)),
+            preemptions: self.preemptions(thread),
+            migrations_waking: thread.migrations[0],
+            migrations_runnable: thread.migrations[1],
+        }
+    }
+
+    fn releases(&self, thread: &Thread, tgid: Option<i32>) -> Vec<Release> {
+        let mut rows: Vec<_> =
+            thread.releases.iter().map(|(key, sums)| self.release(key, sums, tgid)).collect();
+        rows.sort_by(|a, b| b.n.cmp(&a.n).then_with(|| (a.kind, &a.by).cmp(&(b.kind, &b.by))));
+        rows.truncate(MOST_TOLD);
+        rows
+    }
+
+    fn release(&self, key: &ReleaseKey, sums: &ReleaseSums, tgid: Option<i32>) -> Release {
+        let label = |label| self.decoder.labels.text(label).to_owned();
+        let (by, by_tid) = match key.by {
+            By::Timer { function } => (label(function), None),
+            By::Interrupt(what) => (label(what), None),
+            By::SomeInterrupt => ("an interrupt".to_owned(), None),
+            By::Thread(tid) => (self.comm(tid), Some(tid)),
+            By::Unknown => ("unknown".to_owned(), None),
+        };
+        Release {
+            kind: self.kind(key, &by, tgid),
+            call: key.call.map(|(name, _)| name.to_owned()),
+            by,
+            by_tid,
+            signal: key.signal,
+            from: sums.from.iter().copied().collect(),
+            n: sums.n,
+            lateness: sums.lateness.told(),
+            run_latency: sums.run_latency.told(),
+            total: sums.total.told(),
+        }
+    }
+
+    fn kind(&self, key: &ReleaseKey, by: &str, tgid: Option<i32>) -> ReleaseKind {
+        // A timeout by jiffies: kernel/time/sleep_timeout.c, `schedule_timeout`.
+        let timer = matches!(key.by, By::Timer { .. }) || key.by_interrupt() && by == "process_timeout";
+        let call = key.call.and_then(|(name, fd)| Some((SYSCALLS.iter().find(|one| one.name == name)?, fd)));
+        match call.map(|(call, fd)| (call.wait, fd)) {
+            _ if key.start => ReleaseKind::Start,
+            _ if timer => ReleaseKind::Timer,
+            _ if key.signal.is_some() => ReleaseKind::Signal,
+            Some((Wait::Futex, _)) => ReleaseKind::Futex,
+            Some((Wait::MessageQueue, _)) => ReleaseKind::MessageQueue,
+            Some((Wait::Descriptor, fd)) => self.descriptor(tgid, fd),
+            Some((Wait::Poll, _)) => ReleaseKind::Poll,
+            Some((Wait::Signal, _)) => ReleaseKind::Signal,
+            Some((Wait::Child, _)) => ReleaseKind::Child,
+            Some((Wait::SystemV, _)) => ReleaseKind::SystemV,
+            Some((Wait::Sleep | Wait::Other, _)) | None => ReleaseKind::Other,
+        }
+    }
+
+    fn descriptor(&self, tgid: Option<i32>, fd: u64) -> ReleaseKind {
+        let found = self.record.descriptors.iter().find(|one| Some(one.tgid) == tgid && one.fd == fd);
+        match found.map(|one| one.target.as_str()) {
+            Some(target) if target.starts_with("pipe:") => ReleaseKind::Pipe,
+            Some(target) if target.starts_with("socket:") => ReleaseKind::Socket,
+            Some("anon_inode:[eventfd]") => ReleaseKind::Eventfd,
+            _ => ReleaseKind::File,
+        }
+    }
+
+    fn preemptions(&self, thread: &Thread) -> Vec<Preemption> {
+        let text = |waker| match waker {
+            Waker::Named(label) => self.decoder.labels.text(label).to_owned(),
+            Waker::SomeInterrupt => "an interrupt".to_owned(),
+        };
+        let mut rows: Vec<_> = thread
+            .preemptions
+            .iter()
+            .map(|(key, sums)| Preemption {
+                by: self.decoder.labels.text(key.by).to_owned(),
+                by_tid: sums.tid,
+                woken_by: key.woken.map(text),
+                n: sums.n,
+                lost: sums.lost.told(),
+            })
+            .collect();
+        let lost = |row: &Preemption| row.lost.map_or(0.0, |lost| lost.mean_ns * lost.n as f64);
+        rows.sort_by(|a, b| lost(b).total_cmp(&lost(a)).then_with(|| a.by.cmp(&b.by)));
+        rows.truncate(MOST_TOLD);
+        rows
+    }
+}
+
+impl ReleaseKey {
+    fn by_interrupt(&self) -> bool {
+        matches!(self.by, By::Interrupt(_))
+    }
+}

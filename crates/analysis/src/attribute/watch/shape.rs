@@ -1,0 +1,178 @@
+//! What is said of a watched program: the section `watch` of `analysis.json`.
+
+use model::Cpus;
+use model::watch::CommandRecord;
+use serde::{Deserialize, Serialize};
+
+/// A watched program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WatchSection {
+    /// What was asked for, in words.
+    pub asked: String,
+    /// CLOCK_MONOTONIC, ns: recording on.
+    pub t0_ns: i64,
+    /// CLOCK_MONOTONIC, ns: recording off.
+    pub t1_ns: i64,
+    /// The command that was started, and its end.
+    pub command: Option<CommandRecord>,
+    /// The threads, most activations first.
+    pub threads: Vec<ThreadSection>,
+    /// Wake-ups from thread to thread, most frequent first.
+    pub chains: Vec<Chain>,
+    /// Wake-ups that found no room among the chains.
+    pub chains_dropped: u64,
+    /// What is missing or not known, one sentence each.
+    pub statements: Vec<String>,
+}
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadSection {
+    /// Thread id.
+    pub tid: i32,
+    /// Process id, where known.
+    pub tgid: Option<i32>,
+    /// Its last name.
+    pub comm: String,
+    /// Policy and priority, as last seen.
+    pub policy: Option<String>,
+    /// Where the time it was watched went.
+    pub times: Times,
+    /// The CPUs it ran on.
+    pub cpus: Cpus,
+    /// Wake-ups after which it ran.
+    pub activations: u64,
+    /// Wake-ups that found it running or about to sleep, so that it never did.
+    pub early_wakes: u64,
+    /// Activations the switch to which is missing from the trace: their latency counts to the first sign of running, or is left out.
+    pub unseen_switches: u64,
+    /// From the wake-up to the switch to it.
+    pub run_latency: Option<Figures>,
+    /// What released it, most frequent first.
+    pub releases: Vec<Release>,
+    /// Who took the CPU while it could have gone on, most time first.
+    pub preemptions: Vec<Preemption>,
+    /// Migrations while it was being woken.
+    pub migrations_waking: u64,
+    /// Migrations while it ran or waited for a CPU.
+    pub migrations_runnable: u64,
+}
+
+/// Where the time of a thread went, ns; the parts add up to `observed_ns`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Times {
+    /// From the start of recording, or its first moment, to the end of recording, or its own.
+    pub observed_ns: u64,
+    /// On a CPU, interrupts there included.
+    pub on_cpu_ns: u64,
+    /// Woken and not yet running.
+    pub waiting_ns: u64,
+    /// Preempted and not yet running again.
+    pub preempted_ns: u64,
+    /// Waiting for something else than a CPU.
+    pub asleep_ns: u64,
+    /// Not known: events are lost, or it was never seen.
+    pub unknown_ns: u64,
+}
+
+/// A distribution, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Values.
+    pub n: u64,
+    /// Smallest.
+    pub min_ns: i64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Median, within 1 %.
+    pub median_ns: i64,
+    /// 99th percentile, within 1 %.
+    pub p99_ns: i64,
+    /// Observed maximum.
+    pub max_ns: i64,
+}
+
+/// What ended a thread's wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReleaseKind {
+    /// A timer expired.
+    Timer,
+    /// A signal.
+    Signal,
+    /// A futex: mutexes, condition variables.
+    Futex,
+    /// A POSIX message queue.
+    MessageQueue,
+    /// A pipe.
+    Pipe,
+    /// An eventfd.
+    Eventfd,
+    /// A socket.
+    Socket,
+    /// Another descriptor.
+    File,
+    /// One of several descriptors (poll, select, epoll).
+    Poll,
+    /// A child ended.
+    Child,
+    /// A System V semaphore or message.
+    SystemV,
+    /// It was made.
+    Start,
+    /// Not told apart: a page, a lock of the kernel, I/O.
+    Other,
+}
+
+/// Releases of a thread of one kind by one waker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Release {
+    /// What it waited for.
+    pub kind: ReleaseKind,
+    /// The system call that it waited in, where known.
+    pub call: Option<String>,
+    /// Who woke it: a thread's name, or in interrupt context what ran there.
+    pub by: String,
+    /// The waker's thread id; absent in interrupt context.
+    pub by_tid: Option<i32>,
+    /// The signal.
+    pub signal: Option<i32>,
+    /// The CPUs that it was woken from.
+    pub from: Cpus,
+    /// Releases.
+    pub n: u64,
+    /// From the timer's intended expiry to the wake-up.
+    pub lateness: Option<Figures>,
+    /// From the wake-up to the switch to it.
+    pub run_latency: Option<Figures>,
+    /// From the timer's intended expiry to the switch to it.
+    pub total: Option<Figures>,
+}
+
+/// Preemptions of a thread by one other, woken by one waker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Preemption {
+    /// The preemptor's name.
+    pub by: String,
+    /// Its thread id, where it was one alone.
+    pub by_tid: Option<i32>,
+    /// What had woken it, where known.
+    pub woken_by: Option<String>,
+    /// Preemptions.
+    pub n: u64,
+    /// Time until the thread ran again.
+    pub lost: Option<Figures>,
+}
+
+/// Wake-ups from thread to thread: each ran because the one before woke it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Chain {
+    /// The threads, by id.
+    pub tids: Vec<i32>,
+    /// Their names.
+    pub comms: Vec<String>,
+    /// How often it was gone through.
+    pub n: u64,
+    /// From the first one's release (the timer's intended expiry, else the wake-up) to the switch to the last.
+    pub latency: Option<Figures>,
+}

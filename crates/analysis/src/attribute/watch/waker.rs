@@ -1,0 +1,105 @@
+//! Who wakes a task: the current thread, or in an interrupt what runs there; of a timer, when it was to expire.
+
+use super::event::{WatchEvent, What};
+use crate::hash::FastMap;
+use crate::labels::LabelId;
+
+/// The most timers remembered.
+const MOST: usize = 1 << 16;
+/// Deepest nesting that is followed.
+const DEEPEST: usize = 8;
+/// A clock that is further than this from CLOCK_MONOTONIC is another one.
+const SAME_CLOCK_NS: u64 = 1_000_000_000;
+
+/// Who woke a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum By {
+    /// A high-resolution timer's function.
+    Timer {
+        /// Its function.
+        function: LabelId,
+    },
+    /// Another interrupt, softirq or timer.
+    Interrupt(LabelId),
+    /// An interrupt that was not recorded.
+    SomeInterrupt,
+    /// A thread.
+    Thread(i32),
+    /// Not known.
+    Unknown,
+}
+
+/// What runs on a CPU above the task.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    by: By,
+    /// When the timer was to expire, CLOCK_MONOTONIC, ns.
+    intended_ns: Option<i64>,
+}
+
+/// The contexts of all CPUs, and the timers that are armed.
+#[derive(Debug, Default)]
+pub(crate) struct Wakers {
+    open: FastMap<u32, Vec<Open>>,
+    armed: FastMap<u64, i64>,
+}
+
+impl Wakers {
+    /// Takes note of an event.
+    pub(crate) fn event(&mut self, event: &WatchEvent) {
+        match event.what {
+            What::Armed { timer, expires_ns } => {
+                if self.armed.len() >= MOST {
+                    self.armed.clear();
+                }
+                self.armed.insert(timer, expires_ns);
+            }
+            What::Expires { timer, now_ns, function } => {
+                let intended_ns = self.armed.remove(&timer).map(|at| intended(at, now_ns, event.ts_ns));
+                self.enter(event.cpu, Open { by: By::Timer { function }, intended_ns });
+            }
+            What::Enter(label) => self.enter(event.cpu, Open { by: By::Interrupt(label), intended_ns: None }),
+            What::Exit => {
+                self.open.entry(event.cpu).or_default().pop();
+            }
+            // No interrupt lasts beyond a switch.
+            What::Switch { .. } => self.open.entry(event.cpu).or_default().clear(),
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, cpu: u32, what: Open) {
+        let open = self.open.entry(cpu).or_default();
+        if open.len() == DEEPEST {
+            open.remove(0);
+        }
+        open.push(what);
+    }
+
+    /// Who does what an event tells of, and when the timer was to expire that makes it do so.
+    pub(crate) fn who(&self, event: &WatchEvent) -> (By, Option<i64>) {
+        let innermost = self.open.get(&event.cpu).and_then(|open| open.last());
+        match innermost {
+            // On PREEMPT_RT soft timers and softirqs run in threads.
+            Some(open) => (open.by, open.intended_ns),
+            None if event.in_task => (By::Thread(event.pid), None),
+            None => (By::SomeInterrupt, None),
+        }
+    }
+
+    /// Events of this CPU are missing.
+    pub(crate) fn lost(&mut self, cpu: u32) {
+        self.open.remove(&cpu);
+        self.armed.clear();
+    }
+}
+
+/// Expiry on CLOCK_MONOTONIC of a timer by its own clock. What the two clocks are apart is known to the time between the interrupt's
+/// reading of the timer's clock and the event, by which a timer of another clock seems less late than it was.
+fn intended(expires_ns: i64, now_ns: i64, ts_ns: i64) -> i64 {
+    if now_ns.abs_diff(ts_ns) < SAME_CLOCK_NS {
+        expires_ns
+    } else {
+        ts_ns.saturating_sub(now_ns.saturating_sub(expires_ns))
+    }
+}

@@ -1,0 +1,292 @@
+//! `stillcore trace watch`: any program, unmodified, as a run of its own: recorded while it runs, then told thread by thread.
+
+use super::watch_text;
+use crate::args::duration;
+use crate::failure;
+use crate::run::facts::{own_cost, write_findings, write_snapshot};
+use crate::run::interrupted::Interrupted;
+use crate::run::output::{self, RunOutput};
+use crate::run::place::{Asked, Place, default_out};
+use crate::run::progress::Teller;
+use crate::run::recording;
+use analysis::Analysis;
+use anyhow::Context;
+use clap::Args;
+use linux::record::recorder::Recorder;
+use linux::record::tasks::Tasks;
+use linux::session::Session;
+use linux::sys::clock;
+use linux::sys::held::{Held, told};
+use linux::sys::process::is_root;
+use linux::sys::sched;
+use linux::sys::signals::EndSignals;
+use model::events::{EventCatalogue, Side};
+use model::run::Phase;
+use model::watch::{CommandRecord, FILE, SCHEMA, WatchRecord};
+use model::{Cpus, store, syscalls};
+use serde_json::json;
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Name of the only phase.
+const PHASE: &str = "watched";
+/// Distance of looks at the command and at signals.
+const POLL_NS: i64 = 20_000_000;
+/// Distance of looks at threads and descriptors.
+const LOOK_NS: i64 = 500_000_000;
+/// How long a command may take to end after it was asked to.
+const PATIENCE_NS: i64 = 5 * clock::SECOND_NS;
+
+/// Arguments of `trace watch`.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("program").required(true).args(["pid", "comm", "from", "command"])))]
+pub(crate) struct WatchArgs {
+    /// Watch this process, its children, and what they start meanwhile.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) pid: Option<i32>,
+    /// Watch the threads of this name, all threads of processes of this name, and what they start meanwhile.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) comm: Option<String>,
+    /// Tell again what a run directory of this verb holds.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls"])]
+    pub(crate) from: Option<PathBuf>,
+    /// How long to record; a command is then ended [default: until the program ends, or Ctrl-C].
+    #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+    /// CPUs to record in full, as a list such as 2,3 or 4-7 [default: those that the program may use].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<Cpus>,
+    /// Do not record system calls: less cost, but what a thread waited for is known of timers and signals alone.
+    #[arg(long)]
+    pub(crate) no_syscalls: bool,
+    /// New or empty directory for the run [default: stillcore-TIME in the current directory].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON object instead of tables; the command's output then goes to standard error.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Directory for the journal [default: /var/lib/stillcore].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// A program to start and watch, with its arguments.
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Watches and tells, or tells again.
+pub(super) fn run(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    let (dir, interrupted) = match &args.from {
+        Some(dir) => (dir.clone(), None),
+        None => record(args, signals)?,
+    };
+    let analysis = analysis::analyse(&dir)?;
+    if args.from.is_none() {
+        store::write_json(&dir.join(store::ANALYSIS), &analysis)?;
+        if analysis.complete {
+            output::mark_complete(&dir)?;
+        }
+    }
+    print(args, &dir, &analysis)?;
+    Ok(u8::from(interrupted.is_some()))
+}
+
+fn print(args: &WatchArgs, dir: &Path, analysis: &Analysis) -> anyhow::Result<()> {
+    let section = analysis.watch.as_ref().with_context(|| {
+        format!("{}: no program was watched; expected a run directory of trace watch", dir.display())
+    })?;
+    let run = store::read_run(dir)?;
+    let statements: Vec<&String> = analysis.losses.statements.iter().chain(&section.statements).collect();
+    let text = if args.json {
+        json!({
+            "schema": "stillcore.trace-watch/1",
+            "run": dir,
+            "complete": analysis.complete,
+            "cpus": run.measured_cpus,
+            "watch": section,
+            "observer": run.observer,
+            "limits": run.limits,
+            "statements": statements,
+        })
+        .to_string()
+    } else {
+        watch_text::text(dir, &run, section, &statements)
+    };
+    // Whoever reads only the beginning of it has what they wanted.
+    match writeln!(std::io::stdout(), "{}", text.trim_end()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("the answer cannot be written to standard output"),
+    }
+}
+
+/// Whom to watch.
+struct Target {
+    asked: String,
+    tasks: Tasks,
+    held: Option<Held>,
+}
+
+fn target(args: &WatchArgs) -> anyhow::Result<Target> {
+    if let Some(pid) = args.pid {
+        return Ok(Target { asked: format!("process {pid}"), tasks: Tasks::of_process(pid)?, held: None });
+    }
+    if let Some(name) = &args.comm {
+        return Ok(Target { asked: format!("name {name}"), tasks: Tasks::of_name(name)?, held: None });
+    }
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let held = Held::spawn(&program, &args.command, args.json)?;
+    let tasks = Tasks::of_process(held.pid())?;
+    Ok(Target { asked: format!("command {}", words(args).join(" ")), tasks, held: Some(held) })
+}
+
+fn words(args: &WatchArgs) -> Vec<String> {
+    args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Records; gives the run's directory and the signal that ended it before its time.
+fn record(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<(PathBuf, Option<&'static str>)> {
+    anyhow::ensure!(is_root(), "watching a program records kernel events, for which it must be root");
+    let mut target = target(args)?;
+    let online = linux::machine::read(&linux::machine::Root::live())?.topology.online;
+    let cpus = args.cpus.clone().unwrap_or_else(|| target.tasks.cpus().and(&online));
+    let asked = Asked { cpus: Some(&cpus), state: args.state.as_deref(), all_cpus: true, ..Asked::default() };
+    let mut place = Place::resolve(&asked)?;
+    place.limits.clear();
+    let dir = args.out.clone().unwrap_or_else(default_out);
+    let mut session = Session::open(&place.program, &place.state)?;
+    let mut output = RunOutput::create(&dir, &place)?;
+    sched::pin(&place.housekeeping)?;
+    let ended = watch(args, &place, &mut target, &mut output, signals, &mut session);
+    output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
+    let interrupted = ended.as_ref().ok().copied().flatten();
+    let reason = match (&ended, interrupted) {
+        (Err(error), _) => Some(failure::sentence(error)),
+        (Ok(_), Some(signal)) => Some(Interrupted(signal).to_string()),
+        (Ok(_), None) => None,
+    };
+    output.close(reason)?;
+    ended.with_context(|| format!("the partial run is kept in {}", dir.display()))?;
+    Ok((dir, interrupted))
+}
+
+/// The events to record; system calls are filtered in the kernel, by this machine's numbers.
+fn events(args: &WatchArgs) -> Result<EventCatalogue, model::Error> {
+    let mut catalogue = EventCatalogue::watch()?;
+    let filter = syscalls::filter(std::env::consts::ARCH).filter(|_| !args.no_syscalls);
+    catalogue.events.retain_mut(|event| {
+        if event.on == [Side::Watched] {
+            event.filter.clone_from(&filter);
+        }
+        event.on != [Side::Watched] || filter.is_some()
+    });
+    Ok(catalogue)
+}
+
+fn watch(
+    args: &WatchArgs,
+    place: &Place,
+    target: &mut Target,
+    output: &mut RunOutput,
+    signals: &EndSignals,
+    session: &mut Session,
+) -> anyhow::Result<Option<&'static str>> {
+    write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
+    write_findings(place, &output.dir)?;
+    output.run.observer = own_cost();
+    let adopted = target.held.as_ref().map(|held| session.adopt(held.pid().cast_unsigned())).transpose()?;
+    target.tasks.look();
+    let tids = if args.no_syscalls { Vec::new() } else { target.tasks.tids() };
+    let recorder = recording::prepare(session, output, &events(args)?, place, false, &tids)?;
+    Teller::say(&format!(
+        "watching {} on CPUs {}; run directory {}",
+        target.asked,
+        place.measured,
+        output.dir.display()
+    ));
+    target.tasks.look();
+    target.tasks.recording = true;
+    let t0_ns = clock::now_ns();
+    recorder.record(true)?;
+    let ended = follow(args, target, &recorder, signals);
+    let t1_ns = clock::now_ns();
+    recorder.record(false)?;
+    let (interrupted, command) = ended?;
+    if let (Some(adopted), true) = (&adopted, command.is_some()) {
+        session.forget(linux::isolate::undo::Transient::Process, adopted)?;
+    }
+    output.run.phases.push(Phase { name: PHASE.to_owned(), t0_ns, t1_ns, disturbed: false });
+    let facts = WatchRecord {
+        schema: SCHEMA.to_owned(),
+        asked: target.asked.clone(),
+        arch: std::env::consts::ARCH.to_owned(),
+        tasks: target.tasks.tasks.values().cloned().collect(),
+        descriptors: target.tasks.descriptors.values().cloned().collect(),
+        command,
+    };
+    store::write_json(&output.dir.join(FILE), &facts)?;
+    recording::finish(recorder, session, output)?;
+    write_snapshot(place, &output.dir, store::MACHINE_AFTER)?;
+    output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
+    output.run.observer.drain_rss_kib = Some(clock::peak_rss_kib());
+    Ok(interrupted)
+}
+
+/// Why recording is to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Signal(&'static str),
+    Time,
+}
+
+/// Waits until the program has ended, the time is over or the user asks. Gives the signal if that cut a set time short, and the command.
+fn follow(
+    args: &WatchArgs,
+    target: &mut Target,
+    recorder: &Recorder,
+    signals: &EndSignals,
+) -> anyhow::Result<(Option<&'static str>, Option<CommandRecord>)> {
+    if let Some(held) = &mut target.held {
+        held.begin()?;
+    }
+    let start_ns = clock::now_ns();
+    let (mut look_ns, mut asked) = (start_ns, None::<(End, i64)>);
+    loop {
+        let now_ns = clock::now_ns();
+        if now_ns >= look_ns {
+            target.tasks.look();
+            look_ns = now_ns + LOOK_NS;
+        }
+        let over = args.duration.is_some_and(|time| (now_ns - start_ns) as u128 >= time.as_nanos());
+        let end = signals.arrived().map(End::Signal).or(over.then_some(End::Time));
+        if let (None, Some(end)) = (asked, end) {
+            asked = Some((end, now_ns));
+            if let Some(held) = &target.held {
+                held.signal(if let End::Signal(name) = end { name } else { "SIGTERM" });
+            }
+        }
+        let interrupted = match asked {
+            Some((End::Signal(name), _)) if args.duration.is_some() => Some(name),
+            _ => None,
+        };
+        match &mut target.held {
+            None if asked.is_some() || !target.tasks.alive() => return Ok((interrupted, None)),
+            None => {}
+            Some(held) => {
+                if let Some(status) = held.ended()? {
+                    let ((exit_code, signal), pid) = (told(status), held.pid());
+                    let ended = asked.is_some();
+                    return Ok((
+                        interrupted,
+                        Some(CommandRecord { words: words(args), pid, exit_code, signal, ended }),
+                    ));
+                }
+                if asked.is_some_and(|(_, since_ns)| now_ns - since_ns > PATIENCE_NS) {
+                    held.signal("SIGKILL");
+                }
+            }
+        }
+        anyhow::ensure!(!recorder.failed(), "the trace cannot be read any more, so recording has ended");
+        clock::sleep_until(now_ns + POLL_NS);
+    }
+}

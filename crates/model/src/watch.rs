@@ -1,0 +1,68 @@
+//! `watch.json`: what `trace watch` knows of the watched program besides the trace.
+
+use serde::{Deserialize, Serialize};
+
+/// Schema of `watch.json`.
+pub const SCHEMA: &str = "stillcore.watch/1";
+/// Name of the file in the run.
+pub const FILE: &str = "watch.json";
+
+/// The watched program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchRecord {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What was asked for, in words.
+    pub asked: String,
+    /// Architecture, whose system call numbers the trace holds.
+    pub arch: String,
+    /// Threads that were there before recording began or were seen meanwhile; those of which only the trace tells are not among them.
+    pub tasks: Vec<WatchedTask>,
+    /// What descriptors stood for, as last seen.
+    pub descriptors: Vec<Descriptor>,
+    /// The program that was started for it.
+    pub command: Option<CommandRecord>,
+}
+
+/// A thread of the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchedTask {
+    /// Thread id: what the trace calls its pid.
+    pub tid: i32,
+    /// Process id.
+    pub tgid: i32,
+    /// Name.
+    pub comm: String,
+    /// Scheduling policy and priority, as last seen.
+    pub policy: String,
+    /// Whether it was there before recording began.
+    pub before: bool,
+    /// Number and first argument of the system call it was in before recording began.
+    pub syscall: Option<[u64; 2]>,
+}
+
+/// What a descriptor stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Descriptor {
+    /// Process.
+    pub tgid: i32,
+    /// Its number there.
+    pub fd: u64,
+    /// Path, or what the kernel calls it: `pipe:[123]`, `anon_inode:[eventfd]`.
+    pub target: String,
+}
+
+/// A command that was started to be watched, and its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandRecord {
+    /// The words of it.
+    pub words: Vec<String>,
+    /// Process id.
+    pub pid: i32,
+    /// Its exit code.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether stillcore ended it.
+    pub ended: bool,
+}
