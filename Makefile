@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: help assess binary test test-lab test-studies deps tidy bench bench-measure check-release dist fmt clean
+.PHONY: help assess binary test test-lab test-studies deps tidy bench bench-measure bench-trace check-release dist fmt clean
 
 STRICT = 1
 ARGS =
@@ -15,6 +15,7 @@ help:
 	@echo 'make test-studies   ways of isolating compared in guests (an hour)'
 	@echo 'make bench          wake-ups beside cyclictest, in turns (a minute)'
 	@echo 'make bench-measure  wake-ups, noise, hogs and load beside cyclictest and oslat (five minutes)'
+	@echo 'make bench-trace    a trace of 350 MB read by trace-cmd and by us, in turns'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
 	@echo 'make dist           static binaries for x86-64 and arm64 in dist/'
 	@echo 'make deps tidy fmt clean'
@@ -37,6 +38,14 @@ test: deps
 
 tidy:
 	@$(CARGO) xtask tidy
+
+# Our side is a program of its own, so that its memory is its own.
+bench-trace:
+	@sh xtask/deps.sh test
+	@$(CARGO) build --locked --quiet --release --package stillcore-analysis --example attribute
+	@mkdir -p docs/results; log="docs/results/bench-trace-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore --bench trace -- $(ARGS); } | tee "$$log"; \
+	grep -q '^peak' "$$log"
 
 # The slow tier. Each leaves a dated log with commit and machine.
 HEAD_LINES = echo "make $@, $$(date -u +%FT%TZ), commit $$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"; \

@@ -57,17 +57,13 @@ impl Table {
 
     fn add_one(&mut self, span: &Span, cause: Option<Cause>, ns: u64) {
         let class = span.class as u32;
-        let mut key = Key { class, label: Some(span.label), cause };
-        if self.rows.len() >= MOST_ROWS && !self.rows.contains_key(&key) {
-            key = Key { class, label: None, cause: None };
+        let key = Key { class, label: Some(span.label), cause };
+        // Nearly every span has a row already: one look-up for those.
+        if let Some(row) = self.rows.get_mut(&key) {
+            return row.add(ns, span.counts);
         }
-        let row = self.rows.entry(key).or_insert_with(Row::new);
-        row.ns += ns;
-        if span.counts {
-            row.count += 1;
-            // It grows as needed; a time beyond its range, half a thousand years, is none.
-            let _ = row.lengths.record(ns);
-        }
+        let key = if self.rows.len() < MOST_ROWS { key } else { Key { class, label: None, cause: None } };
+        self.rows.entry(key).or_insert_with(Row::new).add(ns, span.counts);
     }
 
     /// The rows, most time first, with texts for numbers; `comm` names a task.
@@ -108,6 +104,16 @@ impl Row {
     fn new() -> Self {
         let lengths = Histogram::new(2).expect("two significant digits are allowed");
         Self { count: 0, ns: 0, lengths }
+    }
+
+    #[inline]
+    fn add(&mut self, ns: u64, counts: bool) {
+        self.ns += ns;
+        if counts {
+            self.count += 1;
+            // It grows as needed; a time beyond its range, half a thousand years, is none.
+            let _ = self.lengths.record(ns);
+        }
     }
 }
 

@@ -1,0 +1,68 @@
+//! What a process used: time of the clock, time of the CPU, and its highest resident size, by proc(5).
+//!
+//! The peak is `VmHWM`, the CPU time the sum of user and system time: both are looked up while the process runs and once more when it
+//! has ended but is not yet reaped, when only the times remain.
+
+use crate::common::Failed;
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Often enough not to miss the peak of a process that grows, seldom enough not to disturb it.
+const POLL: Duration = Duration::from_millis(4);
+/// `USER_HZ`, the unit of times in proc(5) on every architecture this runs on.
+const TICKS_PER_S: f64 = 100.0;
+
+/// What one run used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Used {
+    pub(crate) clock_s: f64,
+    pub(crate) cpu_s: f64,
+    pub(crate) peak_mb: f64,
+}
+
+/// Runs a program to its end with its output thrown away.
+pub(crate) fn watch<A: AsRef<OsStr>>(
+    program: impl AsRef<OsStr>,
+    arguments: impl IntoIterator<Item = A>,
+) -> Result<Used, Failed> {
+    let name = program.as_ref().display().to_string();
+    let started = Instant::now();
+    let mut command = Command::new(program.as_ref());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| Failed(format!("cannot run {name}: {error}")))?;
+    let place = format!("/proc/{}", child.id());
+    let mut used = Used::default();
+    loop {
+        let stat = std::fs::read_to_string(format!("{place}/stat")).unwrap_or_default();
+        if let Some((state, cpu_s)) = state_and_cpu(&stat) {
+            used.cpu_s = cpu_s;
+            if state == "Z" {
+                break;
+            }
+        }
+        let status = std::fs::read_to_string(format!("{place}/status")).unwrap_or_default();
+        used.peak_mb = used.peak_mb.max(peak_mb(&status).unwrap_or(0.0));
+        std::thread::sleep(POLL);
+    }
+    used.clock_s = started.elapsed().as_secs_f64();
+    let status = child.wait().map_err(Failed::because)?;
+    if !status.success() {
+        return Err(Failed(format!("{name}: {status}")));
+    }
+    Ok(used)
+}
+
+/// The third field of `/proc/PID/stat`, and the sum of `utime` and `stime`. The second is a name that may hold anything.
+fn state_and_cpu(stat: &str) -> Option<(&str, f64)> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let ticks = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
+    Some((fields.first()?, ticks / TICKS_PER_S))
+}
+
+fn peak_mb(status: &str) -> Option<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024.0 / 1e6)
+}

@@ -1,0 +1,100 @@
+//! The input: a recording of this machine under load, made by the recorder of a run with every CPU measured.
+//!
+//! The load is `hackbench` in threads (wake-ups, switches, IPIs) and a shell that starts programs (page faults, TLB shootdowns, work
+//! items), so that most classes occur; it ends with the recording, after a minute at most. What the buffers could not hold is lost, as on
+//! any overloaded machine, and is part of the comparison.
+
+use crate::common::Failed;
+use linux::record::recorder::{Place, Recorder};
+use linux::session::Session;
+use model::Cpus;
+use model::events::EventCatalogue;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The recording of about this size, made if there is none.
+pub(crate) fn cached(megabytes: u64) -> Result<PathBuf, Failed> {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-trace-{megabytes}"));
+    let file = place.join(model::store::TRACE);
+    if !file.exists() {
+        let _ = std::fs::remove_dir_all(&place);
+        println!("recording about {megabytes} MB of this machine under load, once");
+        record(&place, megabytes * 1_000_000)?;
+    }
+    Ok(file)
+}
+
+/// Processes that die with this value.
+struct Load(Vec<Child>);
+
+impl Load {
+    fn start() -> Result<Self, Failed> {
+        let mut load = Self(Vec::new());
+        let programs: [&[&str]; 2] = [
+            &["hackbench", "-T", "-g", "4", "-l", "10000000"],
+            // It ends by itself, should nobody end it.
+            &["sh", "-c", "end=$(($(date +%s) + 70)); while test $(date +%s) -lt $end; do /bin/true; done"],
+        ];
+        for program in programs {
+            let mut command = Command::new(program[0]);
+            command.args(&program[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let failed = |error| Failed(format!("cannot run {}: {error}", program[0]));
+            load.0.push(command.spawn().map_err(failed)?);
+        }
+        Ok(load)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn record(place: &Path, bytes: u64) -> Result<(), Failed> {
+    let scratch = place.join("pages");
+    std::fs::create_dir_all(&scratch).map_err(Failed::because)?;
+    let program = Path::new(env!("CARGO_BIN_EXE_stillcore"));
+    let mut session = Session::open(program, &place.join("state")).map_err(Failed::because)?;
+    let done = pages(&mut session, place, &scratch, bytes);
+    let left = session.close();
+    done?;
+    if left.is_empty() { Ok(()) } else { Err(Failed(format!("left behind: {}", left.join("; ")))) }
+}
+
+fn pages(session: &mut Session, place: &Path, scratch: &Path, bytes: u64) -> Result<(), Failed> {
+    let machine = linux::machine::read(&linux::machine::Root::live()).map_err(Failed::because)?;
+    let catalogue = EventCatalogue::embedded().map_err(Failed::because)?;
+    let (measured, others) = (machine.topology.online, Cpus::default());
+    let (name, kprobes) = ("stillcore-bench", false);
+    let place_of = Place { name, measured: &measured, others: &others, scratch, kprobes };
+    let recorder = Recorder::prepare(session, &catalogue, &place_of).map_err(Failed::because)?;
+    {
+        let _load = Load::start()?;
+        recorder.record(true).map_err(Failed::because)?;
+        let began = Instant::now();
+        while size(scratch) < bytes && began.elapsed() < LONGEST && !recorder.failed() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        recorder.record(false).map_err(Failed::because)?;
+    }
+    recorder.finish(session, place).map_err(Failed::because)?;
+    Ok(())
+}
+
+/// Bytes of the files of a directory and those below it.
+fn size(directory: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
+    let one = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(data) if data.is_dir() => size(&entry.path()),
+        Ok(data) => data.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(one).sum()
+}
