@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: help assess binary test test-lab test-studies deps tidy bench bench-measure bench-trace check-release dist fmt clean
+.PHONY: help assess binary test test-lab test-studies deps tidy bench bench-measure bench-trace fuzz check-release dist fmt clean
 
 STRICT = 1
 ARGS =
@@ -16,6 +16,7 @@ help:
 	@echo 'make bench          wake-ups beside cyclictest, in turns (a minute)'
 	@echo 'make bench-measure  wake-ups, noise, hogs and load beside cyclictest and oslat (five minutes)'
 	@echo 'make bench-trace    a trace of 350 MB read by trace-cmd and by us, in turns'
+	@echo 'make fuzz           damaged traces by the ten million (half an hour; ARGS="--executions N --campaign N")'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
 	@echo 'make dist           static binaries for x86-64 and arm64 in dist/'
 	@echo 'make deps tidy fmt clean'
@@ -50,6 +51,13 @@ bench-trace:
 # The slow tier. Each leaves a dated log with commit and machine.
 HEAD_LINES = echo "make $@, $$(date -u +%FT%TZ), commit $$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"; \
 	echo "$$(uname -srm), $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $$(nproc) CPUs"
+
+# An allocation without bound ends the process instead of the machine.
+fuzz:
+	@$(CARGO) build --locked --quiet --profile fuzz --package stillcore-analysis --example fuzz
+	@mkdir -p docs/results; log="docs/results/fuzz-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); (ulimit -v 4000000; nice -n 19 "$${CARGO_TARGET_DIR:-target}/fuzz/examples/fuzz" $(ARGS)); } | tee "$$log"; \
+	grep -q 'executions in all, .* 0 failed' "$$log"
 
 # A matrix of guests: name of the log, test binaries.
 LAB = { $(HEAD_LINES); \

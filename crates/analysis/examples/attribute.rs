@@ -22,8 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = TraceFile::open(Path::new(&path))?;
     let measured: Vec<_> = file.cpus().iter().map(|cpu| MeasuredCpu { cpu: *cpu, tid: NO_PROBE }).collect();
     let names: Vec<&str> = file.buffers().iter().map(|buffer| buffer.name.as_str()).collect();
-    let highest = file.cpus().iter().max().map_or(0, |cpu| *cpu as usize);
-    let mut tables = vec![Table::default(); highest + 1];
+    let highest = measured.iter().map(|one| one.cpu.min(model::cpus::MAX_CPU)).max().unwrap_or(0);
+    let mut tables = vec![Table::default(); highest as usize + 1];
     let mut count = 0u64;
     let catalogue = EventCatalogue::embedded()?;
     let passed = spans(&file, &catalogue, &names, &measured, [i64::MIN, i64::MAX], |span, _| {

@@ -122,6 +122,10 @@ impl SpanBuilder {
     /// Takes the next event of the merged stream; those of CPUs that are not measured matter as causes. Spans come out when they
     /// end, so nearly in order of their ends. `sets`: what the stream's sets of CPUs hold.
     pub fn event(&mut self, event: &KernelEvent, sets: &CpuSets, sink: &mut impl FnMut(Span)) {
+        // A damaged trace may name any CPU, and tables grow with their numbers.
+        if event.cpu > MAX_CPU {
+            return;
+        }
         match event.what {
             What::Wake { pid: woken, target, .. } => self.wake(event, woken, target, sink),
             What::Armed { timer } => self.armed(event, timer),
@@ -220,6 +224,9 @@ impl SpanBuilder {
 
     /// Events of this CPU are missing here: its own spans are cut, and no cause that was seen before can be relied on.
     pub fn lost(&mut self, cpu: u32, sink: &mut impl FnMut(Span)) {
+        if cpu > MAX_CPU {
+            return;
+        }
         if let Some(place) = self.place(cpu) {
             self.cpus[place].lost(&mut self.joins, sink);
         }

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod corpus;
+pub(crate) mod execute;
+pub(crate) mod mutate;
 pub(crate) mod v7;
 
 use std::path::{Path, PathBuf};
@@ -112,4 +115,12 @@ pub(crate) fn collect(stream: &mut EventStream) -> Vec<Owned> {
         });
     }
     items
+}
+
+/// What a fuzzer has found: bytes that once made a reader panic, hang or take too much, by name of the file.
+pub(crate) fn regressions() -> Vec<(String, Vec<u8>)> {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ftrace/tests/regressions");
+    let files =
+        sorted_dir(&place).into_iter().filter(|path| path.extension().is_some_and(|end| end == "bin"));
+    files.map(|path| (name(&path), read(&path))).collect()
 }

@@ -1,0 +1,160 @@
+//! `make fuzz`: damaged traces through every reader of traces, by the million, on the stable compiler.
+//! `fuzz [--executions N] [--threads N] [--campaign N] [--from N] [--only TARGET] [--found DIR]`.
+//!
+//! cargo-fuzz guides itself by coverage, for which it needs a nightly compiler; this knows the formats instead (`mutate.rs`). An
+//! execution is its number: target, campaign and number give the same bytes again. Each target gets N executions. Panics, executions of more
+//! than ten seconds and a process of more than a GiB are failures: the input goes to the folder of regressions, and the exit code is 1.
+//! An allocation that the system refuses ends the process at once; the last line then says how far it was.
+
+#![allow(clippy::unwrap_used, reason = "a fuzzer that cannot go on must fail")]
+
+#[path = "../../../ftrace/tests/common/mod.rs"]
+mod common;
+#[path = "../../tests/damaged/mod.rs"]
+mod damaged;
+mod watch;
+
+use common::corpus::{self, Corpus};
+use common::execute::{self, Outcome};
+use common::mutate::{Rng, mutate};
+use model::events::EventCatalogue;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use watch::Slot;
+
+/// A reader, and what it is given.
+struct Target {
+    name: &'static str,
+    corpus: Corpus,
+    execute: fn(&EventCatalogue, Vec<u8>) -> Outcome,
+}
+
+fn targets(catalogue: &EventCatalogue) -> Vec<Target> {
+    vec![
+        Target {
+            name: "container",
+            corpus: corpus::containers(),
+            execute: |_, bytes| execute::container(bytes),
+        },
+        Target { name: "pages", corpus: corpus::pages(), execute: |_, bytes| execute::pages(&bytes) },
+        Target { name: "text", corpus: corpus::texts(), execute: |_, bytes| execute::text(&bytes) },
+        Target { name: "attribute", corpus: damaged::seeds(catalogue), execute: damaged::attribute },
+    ]
+}
+
+/// One target's executions.
+pub(crate) struct Campaign<'a> {
+    target: &'a Target,
+    catalogue: &'a EventCatalogue,
+    number: u64,
+    end: u64,
+    next: AtomicU64,
+    outcomes: [AtomicU64; 3],
+    slowest_us: AtomicU64,
+    failures: AtomicU64,
+    found: PathBuf,
+}
+
+/// Executions that a thread takes at once.
+const BATCH: u64 = 256;
+
+impl Campaign<'_> {
+    fn bytes(&self, execution: u64) -> Vec<u8> {
+        let corpus = &self.target.corpus;
+        mutate(&corpus.seeds, &corpus.words, &mut Rng::new(self.number, execution))
+    }
+
+    fn work(&self, slot: &Slot) {
+        loop {
+            let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
+            if first >= self.end {
+                return slot.rest();
+            }
+            for execution in first..(first + BATCH).min(self.end) {
+                slot.begin(execution);
+                self.one(execution);
+            }
+        }
+    }
+
+    fn one(&self, execution: u64) {
+        let bytes = self.bytes(execution);
+        let started = Instant::now();
+        let done = std::panic::catch_unwind(|| (self.target.execute)(self.catalogue, bytes));
+        self.slowest_us.fetch_max(started.elapsed().as_micros() as u64, Ordering::Relaxed);
+        match done {
+            Ok(outcome) => drop(self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed)),
+            Err(_) => self.failed(execution, "panic"),
+        }
+    }
+
+    /// Keeps an input for the tests.
+    pub(crate) fn failed(&self, execution: u64, what: &str) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        let path = self.found.join(format!("{}-{}-{execution}.bin", self.target.name, self.number));
+        let stored = std::fs::write(&path, self.bytes(execution));
+        println!("{}: {what} in execution {execution}: {} {stored:?}", self.target.name, path.display());
+    }
+
+    fn line(&self, started: Instant) -> String {
+        let [refused, partial, whole] = [0, 1, 2].map(|at: usize| self.outcomes[at].load(Ordering::Relaxed));
+        let done = refused + partial + whole;
+        format!(
+            "{:<10} {done:>9} executions: {refused} refused, {partial} partial, {whole} whole, {} failed; {:.0} s, {:.0}/s, slowest {} ms, peak {} MB",
+            self.target.name,
+            self.failures.load(Ordering::Relaxed),
+            started.elapsed().as_secs_f64(),
+            done as f64 / started.elapsed().as_secs_f64(),
+            self.slowest_us.load(Ordering::Relaxed) / 1000,
+            watch::memory_kib("VmHWM:") / 1024,
+        )
+    }
+}
+
+fn main() {
+    let catalogue = EventCatalogue::embedded().unwrap();
+    let (executions, threads): (u64, usize) = (option("--executions", 5_000_000), option("--threads", 2));
+    let (number, from, only) =
+        (option("--campaign", 1), option("--from", 0), option("--only", String::new()));
+    let regressions = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../ftrace/tests/regressions"));
+    let found = option("--found", regressions);
+    // Panics are what is looked for; their messages come by the hundred.
+    std::panic::set_hook(Box::new(|panic| println!("{}", panic.to_string().replace('\n', ": "))));
+    let (mut failures, mut total) = (0, 0);
+    for target in targets(&catalogue).iter().filter(|target| only.is_empty() || target.name == only) {
+        let campaign = Campaign {
+            target,
+            catalogue: &catalogue,
+            number,
+            end: from + executions,
+            next: AtomicU64::new(from),
+            outcomes: Default::default(),
+            slowest_us: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            found: found.clone(),
+        };
+        let started = Instant::now();
+        let slots: Vec<Slot> = (0..threads).map(|_| Slot::default()).collect();
+        std::thread::scope(|scope| {
+            for slot in &slots {
+                scope.spawn(|| campaign.work(slot));
+            }
+            watch::until_all_rest(&campaign, &slots, || eprintln!("{}", campaign.line(started)));
+        });
+        println!("{}", campaign.line(started));
+        failures += campaign.failures.load(Ordering::Relaxed);
+        total += executions;
+    }
+    println!("{total} executions in all, campaign {number}, {failures} failed");
+    std::process::exit(i32::from(failures > 0));
+}
+
+/// The value after `name` on the command line; the default where it is absent or no such value.
+fn option<T: FromStr>(name: &str, default: T) -> T {
+    let arguments: Vec<String> = std::env::args().collect();
+    let value =
+        arguments.iter().position(|word| word == name).and_then(|at| arguments.get(at + 1)?.parse().ok());
+    value.unwrap_or(default)
+}

@@ -1,0 +1,54 @@
+//! The fuzzer's corpus in short: every seed, seeds cut at many places, some seconds of damage, and what was found before. The campaign
+//! itself is `make fuzz`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+#[path = "../../ftrace/tests/common/mod.rs"]
+mod common;
+mod damaged;
+
+use common::execute::Outcome;
+use common::mutate::{Rng, mutate};
+use model::events::EventCatalogue;
+use std::time::{Duration, Instant};
+
+/// Enough to see that most damage is told; on a slow machine the test goes on beyond its time until then.
+const FEWEST: u64 = 500;
+const LONG: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_whole_seed_is_whole_and_a_cut_one_never_is_more() {
+    let catalogue = EventCatalogue::embedded().unwrap();
+    for seed in damaged::seeds(&catalogue).seeds {
+        assert_eq!(damaged::attribute(&catalogue, seed.clone()), Outcome::Whole);
+        let mut partial = 0;
+        for length in (0..seed.len()).rev().step_by(61) {
+            partial += u32::from(damaged::attribute(&catalogue, seed[..length].to_vec()) != Outcome::Whole);
+        }
+        assert!(partial > 0);
+    }
+}
+
+#[test]
+fn damage_is_an_error_or_a_partial_result() {
+    let catalogue = EventCatalogue::embedded().unwrap();
+    let corpus = damaged::seeds(&catalogue);
+    let started = Instant::now();
+    let mut outcomes = [0u64; 3];
+    for execution in 0.. {
+        if execution >= FEWEST && started.elapsed() > LONG {
+            break;
+        }
+        let bytes = mutate(&corpus.seeds, &corpus.words, &mut Rng::new(5, execution));
+        outcomes[damaged::attribute(&catalogue, bytes) as usize] += 1;
+    }
+    println!("{outcomes:?} refused, partial, whole");
+    assert!(outcomes.iter().all(|count| *count > 0), "{outcomes:?}");
+}
+
+#[test]
+fn what_was_found_before_stays_found() {
+    let catalogue = EventCatalogue::embedded().unwrap();
+    for (_, bytes) in common::regressions() {
+        damaged::attribute(&catalogue, bytes);
+    }
+}
