@@ -41,11 +41,13 @@ tidy:
 	@$(CARGO) xtask tidy
 
 # Our side is a program of its own, so that its memory is its own.
+# Our side is a program of its own, so that its memory is its own, and built as what ships.
 bench-trace:
 	@sh xtask/deps.sh test
-	@$(CARGO) build --locked --quiet --release --package stillcore-analysis --example attribute
+	@$(CARGO) build --locked --quiet --profile dist --package stillcore-analysis --example attribute
 	@mkdir -p docs/results; log="docs/results/bench-trace-$$(date -u +%F).txt"; \
-	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore --bench trace -- $(ARGS); } | tee "$$log"; \
+	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore --bench trace -- \
+	    --ours "$${CARGO_TARGET_DIR:-$$PWD/target}/dist/examples/attribute" $(ARGS); } | tee "$$log"; \
 	grep -q '^peak' "$$log"
 
 # The slow tier. Each leaves a dated log with commit and machine.
