@@ -126,7 +126,8 @@ impl Row {
 
     #[inline]
     fn add(&mut self, ns: u64, counts: bool) {
-        self.ns += ns;
+        // A damaged trace may span all of time, again and again.
+        self.ns = self.ns.saturating_add(ns);
         if counts {
             self.count += 1;
             // It grows as needed; a time beyond its range, half a thousand years, is none.

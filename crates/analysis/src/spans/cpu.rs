@@ -210,7 +210,7 @@ impl Cpu {
 
     fn nest(&mut self, ns: u64) {
         if let Some(around) = self.stack.last_mut() {
-            around.nested_ns += ns;
+            around.nested_ns = around.nested_ns.saturating_add(ns);
         }
     }
 
@@ -356,7 +356,7 @@ impl Cpu {
         let net_ns = ts_ns.saturating_sub(t0_ns).max(0) as u64;
         self.nest(net_ns);
         if let Some((_, nested_ns)) = &mut self.edge {
-            *nested_ns += net_ns;
+            *nested_ns = nested_ns.saturating_add(net_ns);
         }
         sink(Span { cpu: self.number, class, t0_ns, t1_ns: ts_ns, net_ns, label, counts, causes });
     }
