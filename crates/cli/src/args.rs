@@ -194,10 +194,17 @@ pub(crate) struct TraceExportArgs {
 /// Arguments of `trace counts`.
 #[derive(Debug, Args)]
 pub(crate) struct CountsArgs {
-    /// A trace.dat, of stillcore or trace-cmd.
-    pub(crate) file: PathBuf,
+    /// A trace.dat, of stillcore or trace-cmd, or the text of tracefs' `trace` or `trace_pipe`.
+    #[arg(required_unless_present = "raw")]
+    pub(crate) file: Option<PathBuf>,
+    /// Count raw pages instead: a directory with cpuN.raw, or with cpuN/trace_pipe_raw.
+    #[arg(long, value_name = "DIR", requires = "formats", conflicts_with = "file")]
+    pub(crate) raw: Option<PathBuf>,
+    /// The `events` directory of the kernel that wrote raw pages, or a copy.
+    #[arg(long, value_name = "DIR", requires = "raw")]
+    pub(crate) formats: Option<PathBuf>,
     /// Count another buffer than the top one: its name, or all for every buffer.
-    #[arg(long, value_name = "NAME|all")]
+    #[arg(long, value_name = "NAME|all", conflicts_with = "raw")]
     pub(crate) buffer: Option<String>,
     /// Print one JSON object instead of a table.
     #[arg(long)]

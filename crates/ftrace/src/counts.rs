@@ -17,6 +17,8 @@ pub struct Counts {
     pub per_cpu: BTreeMap<u32, BTreeMap<String, u64>>,
     /// What is missing, for each CPU with data.
     pub lost: BTreeMap<u32, LostCounts>,
+    /// Events that are missing by the head of a text, which does not say from which CPU; holes in `lost` may be among them.
+    pub lost_somewhere: u64,
 }
 
 /// What is missing from one CPU's data.
@@ -75,7 +77,7 @@ impl Counts {
 
     /// Whether nothing is missing.
     pub fn is_complete(&self) -> bool {
-        self.lost.values().all(|l| *l == LostCounts::default())
+        self.lost_somewhere == 0 && self.lost.values().all(|l| *l == LostCounts::default())
     }
 }
 

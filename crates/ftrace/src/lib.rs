@@ -1,4 +1,4 @@
-//! Bytes ↔ kernel events: ring-buffer pages, event formats, trace.dat versions 6 and 7, reader and writer.
+//! Bytes ↔ kernel events: ring-buffer pages, event formats, trace.dat versions 6 and 7, reader and writer; and counts of the text form.
 //!
 //! The way in is [`TraceFile::open`], then [`TraceFile::stream`]; [`write_v6`] is the way out. No analysis here, and no
 //! policy about which files to read: callers bring paths or bytes. Malformed input gives an [`Error`], or is told as
@@ -36,6 +36,7 @@ mod pages;
 mod stats;
 mod stream;
 mod symbols;
+mod text;
 mod tracefile;
 mod v6;
 mod v7;
@@ -52,5 +53,6 @@ pub use page::{Missed, PageFault, PageHeader, PageLayout, RawRecord, Walker};
 pub use stats::CpuStats;
 pub use stream::{Event, EventStream, Item, TscToNs};
 pub use symbols::Symbols;
+pub use text::is_text_trace;
 pub use tracefile::{Buffer, CpuData, TraceFile, stream_raw};
 pub use write::{BufferInput, TraceInput, write_v6};

@@ -13,7 +13,7 @@ mod peer;
 mod process;
 mod recording;
 
-use common::{Failed, middle, option, run};
+use common::{Failed, median, option, run};
 use ftrace::{Counts, TraceFile};
 use process::Used;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ fn kernels_word(trace: &TraceFile, ours: &Counts) {
 }
 
 fn judge(events: u64, [ours, theirs]: &[Vec<Used>; 2]) {
-    let of = |runs: &[Used], figure: fn(&Used) -> f64| middle(runs.iter().map(figure).collect());
+    let of = |runs: &[Used], figure: fn(&Used) -> f64| median(runs.iter().map(figure).collect());
     let (cpu, clock): (fn(&Used) -> f64, fn(&Used) -> f64) = (|used| used.cpu_s, |used| used.clock_s);
     let word = |good: bool| if good { "met" } else { "missed" };
     let rate = events as f64 / of(ours, cpu) / 1e6;

@@ -73,7 +73,7 @@ fn pages(session: &mut Session, place: &Path, scratch: &Path, bytes: u64) -> Res
     let catalogue = EventCatalogue::embedded().map_err(Failed::because)?;
     let (measured, others) = (machine.topology.online, Cpus::default());
     let (name, kprobes) = ("stillcore-bench", false);
-    let place_of = Place { name, measured: &measured, others: &others, scratch, kprobes };
+    let place_of = Place { name, measured: &measured, others: &others, scratch, kprobes, tids: &[] };
     let recorder = Recorder::prepare(session, &catalogue, &place_of).map_err(Failed::because)?;
     {
         let _load = Load::start()?;

@@ -1,24 +1,20 @@
 //! `stillcore trace counts`: how many events of each name a trace holds, and what it lost.
 
+use super::raw;
 use crate::args::CountsArgs;
 use ftrace::{Counts, TraceFile};
 use serde_json::json;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 
 /// Counts a trace.
 pub(super) fn run(args: &CountsArgs) -> anyhow::Result<u8> {
-    let file = TraceFile::open(&args.file)?;
-    let mut stream = match args.buffer.as_deref() {
-        None => file.stream()?,
-        Some("all") => {
-            let names: Vec<_> = file.buffers().iter().map(|buffer| buffer.name.as_str()).collect();
-            file.stream_buffers(&names)?
-        }
-        Some(name) => {
-            let buffer = file.buffer(name).ok_or_else(|| unknown(&file, name))?;
-            file.stream_buffer(buffer)?
-        }
+    let counts = match (&args.raw, &args.formats, &args.file) {
+        (Some(raw), Some(formats), _) => raw::counts(raw, formats)?,
+        (_, _, Some(file)) => of_file(file, args.buffer.as_deref())?,
+        _ => anyhow::bail!("nothing to count: a trace.dat, a text, or --raw with --formats is needed"),
     };
-    let counts = Counts::of(file.formats(), &mut stream)?;
     if args.json {
         let per_cpu: serde_json::Map<_, _> =
             counts.per_cpu.iter().map(|(cpu, events)| (cpu.to_string(), json!(events))).collect();
@@ -29,18 +25,47 @@ pub(super) fn run(args: &CountsArgs) -> anyhow::Result<u8> {
                 (cpu.to_string(), json!({ "events": lost.events, "unknown_pages": lost.unknown_pages }))
             })
             .collect();
-        let answer = json!({
+        let mut answer = json!({
             "schema": "stillcore.trace-counts/1",
             "total": counts.total,
             "events": counts.events,
             "per_cpu": per_cpu,
             "lost": lost,
         });
+        if counts.lost_somewhere > 0 {
+            answer["lost_somewhere"] = json!(counts.lost_somewhere);
+        }
         println!("{answer}");
     } else {
         print!("{}", table(&counts));
     }
     Ok(0)
+}
+
+fn of_file(path: &Path, buffer: Option<&str>) -> anyhow::Result<Counts> {
+    if buffer.is_none()
+        && let Some(text) = text(path)?
+    {
+        return Ok(Counts::of_text(path, text)?);
+    }
+    let file = TraceFile::open(path)?;
+    let mut stream = match buffer {
+        None => file.stream()?,
+        Some("all") => {
+            let names: Vec<_> = file.buffers().iter().map(|buffer| buffer.name.as_str()).collect();
+            file.stream_buffers(&names)?
+        }
+        Some(name) => file.stream_buffer(file.buffer(name).ok_or_else(|| unknown(&file, name))?)?,
+    };
+    Ok(Counts::of(file.formats(), &mut stream)?)
+}
+
+/// The file, if it begins as the text of a trace.
+fn text(path: &Path) -> anyhow::Result<Option<BufReader<File>>> {
+    let failed = |source| ftrace::Error::Io { path: path.to_owned(), action: "read", source };
+    let mut text = BufReader::new(File::open(path).map_err(failed)?);
+    let start = text.fill_buf().map_err(failed)?;
+    Ok(ftrace::is_text_trace(start).then_some(text))
 }
 
 fn unknown(file: &TraceFile, name: &str) -> model::Error {
@@ -65,5 +90,7 @@ fn table(counts: &Counts) -> String {
             )
         },
     );
-    names.chain(total).chain(lost).collect()
+    let somewhere = (counts.lost_somewhere > 0)
+        .then(|| format!("{} more were written, by the head of the text\n", counts.lost_somewhere));
+    names.chain(total).chain(lost).chain(somewhere).collect()
 }

@@ -4,6 +4,7 @@ mod counts;
 mod destination;
 mod explain;
 mod export;
+mod raw;
 mod watch;
 mod watch_text;
 
