@@ -124,10 +124,11 @@ fn judge(root: &Path, round: &str, every: &[&Mechanism], kernel: &str) -> BTreeS
     let (before, during) = (states(&json("audit-before")), states(&json("audit-during")));
     let status = json("status");
     let changed: BTreeSet<String> = status["changes"].as_object().unwrap().keys().cloned().collect();
+    let unplaced = round == "affinity" || !json("applied")["fallback"].as_array().unwrap().is_empty();
     for mechanism in every {
         let id = mechanism.id.as_str();
-        // Where affinities were asked for, there is no partition.
-        if round == "affinity" && id == "cpuset-partition" {
+        // Where affinities were asked for, or the kernel knows no isolated partitions, there is none.
+        if unplaced && id == "cpuset-partition" {
             continue;
         }
         let wanted_change = before[id].0 == "fixable";

@@ -102,9 +102,12 @@ fn kernels_word(trace: &TraceFile, ours: &Counts) {
     }
 }
 
+/// One figure of what a run used.
+type Figure = fn(&Used) -> f64;
+
 fn judge(events: u64, [ours, theirs]: &[Vec<Used>; 2]) {
-    let of = |runs: &[Used], figure: fn(&Used) -> f64| median(runs.iter().map(figure).collect());
-    let (cpu, clock): (fn(&Used) -> f64, fn(&Used) -> f64) = (|used| used.cpu_s, |used| used.clock_s);
+    let of = |runs: &[Used], figure: Figure| median(runs.iter().map(figure).collect());
+    let (cpu, clock): (Figure, Figure) = (|used| used.cpu_s, |used| used.clock_s);
     let word = |good: bool| if good { "met" } else { "missed" };
     let rate = events as f64 / of(ours, cpu) / 1e6;
     let (by_cpu, by_clock) = (of(theirs, cpu) / of(ours, cpu), of(theirs, clock) / of(ours, clock));
