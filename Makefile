@@ -40,7 +40,6 @@ test: deps
 tidy:
 	@$(CARGO) xtask tidy
 
-# Our side is a program of its own, so that its memory is its own.
 # Our side is a program of its own, so that its memory is its own, and built as what ships.
 bench-trace:
 	@sh xtask/deps.sh test

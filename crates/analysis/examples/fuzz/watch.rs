@@ -57,6 +57,13 @@ pub(crate) fn until_all_rest(campaign: &Campaign<'_>, slots: &[Slot], line: impl
     }
 }
 
+/// Time this thread has had a CPU, by the first number of its schedstat (Documentation/scheduler/sched-stats.rst): what neighbours take
+/// is not in it. 0 where the kernel does not tell.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
 /// A line of /proc/self/status, KiB; 0 where there is none.
 pub(crate) fn memory_kib(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
