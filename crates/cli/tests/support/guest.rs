@@ -16,6 +16,9 @@ pub(crate) struct Boot<'a> {
     pub(crate) more: &'a [&'a str],
 }
 
+/// How long a guest may take; emulated beside two others, one of eight CPUs takes its time.
+const TIMEOUT: &str = if cfg!(feature = "guest-matrix") { "900s" } else { "300s" };
+
 /// Boots, and returns where the guest's `/root` is afterwards. Emulated CPUs of a crowded host hang now and then: such a guest is
 /// booted again.
 pub(crate) fn boot(boot: &Boot) -> (tempfile::TempDir, PathBuf) {
@@ -28,7 +31,7 @@ fn try_boot(boot: &Boot) -> Option<(tempfile::TempDir, PathBuf)> {
     let out = place.path().join("lab");
     let mut command = stillcore(&["lab", "run", "--kernel", boot.kernel, "--smp", boot.smp]);
     command
-        .args(["--append", boot.append, "--packages", "busybox-static", "--timeout", "300s"])
+        .args(["--append", boot.append, "--packages", "busybox-static", "--timeout", TIMEOUT])
         .args(boot.more);
     command.arg("--add").arg(format!("{}:/root/guest.sh", script.display())).arg("--out").arg(&out);
     command.args(["--", "/bin/busybox", "sh", "/root/guest.sh"]).args(boot.arguments);
