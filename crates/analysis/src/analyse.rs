@@ -71,6 +71,7 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         ours.for_each(|one| one.traced.clone_from(lengths));
     }
     section.statements.extend(disagreements(&section, &events));
+    section.statements.extend(measured.iter().filter_map(unrecorded));
     let none = BTreeSet::new();
     let trust = EventTrust {
         observable: traced.as_ref().map_or(&none, |traced| &traced.observable),
@@ -106,6 +107,20 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         clocks: sections.clocks,
         noise_causes: noise_causes.into_iter().flatten().collect(),
         watch: watch::read(run_dir, &run)?,
+    })
+}
+
+/// That switches are missing which nobody counted.
+fn unrecorded(one: &Measured<'_>) -> Option<String> {
+    let breaks = one.tally.as_ref().map_or(0, |tally| tally.breaks);
+    (breaks > 0).then(|| {
+        format!(
+            "CPU {}, {} window of phase {}: {breaks} times the trace leaves a task that it had not come to, so the kernel did not \
+             record every switch, and counted none of these as lost",
+            one.record.cpu,
+            one.record.probe.name(),
+            one.record.phase
+        )
     })
 }
 

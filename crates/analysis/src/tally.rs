@@ -52,6 +52,8 @@ pub struct Tally {
     pub nmis: u64,
     /// The samples, and what touched them.
     pub intervals: Intervals,
+    /// Switches that are missing from the trace although the kernel counted none lost.
+    pub breaks: u64,
     /// Who caused it.
     pub sources: Table,
     counted: Stretches,
@@ -86,6 +88,7 @@ impl Tally {
             softirqs: [0; SOFTIRQS.len()],
             nmis: 0,
             intervals,
+            breaks: 0,
             sources: Table::default(),
             counted,
             t0_ns: record.t0_ns,

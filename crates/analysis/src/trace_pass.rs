@@ -214,6 +214,13 @@ impl<'a, 'r> Windows<'a, 'r> {
 
     fn close(&mut self) {
         if let Some(builder) = self.builder.take() {
+            for (cpu, breaks) in builder.breaks() {
+                if let Some(tally) =
+                    place(&self.places, cpu).and_then(|one| self.measured[one].tally.as_mut())
+                {
+                    tally.breaks += breaks;
+                }
+            }
             builder.finish(&mut sink(&self.places, self.measured, &mut self.paths));
         }
         for (one, sums) in std::mem::take(&mut self.paths).finish() {

@@ -128,7 +128,7 @@ fn judge(root: &Path, round: &str, every: &[&Mechanism], kernel: &str) -> BTreeS
     for mechanism in every {
         let id = mechanism.id.as_str();
         // Where affinities were asked for, or the kernel knows no isolated partitions, there is none.
-        if unplaced && id == "cpuset-partition" {
+        if unplaced && mechanism.change.iter().any(|change| matches!(change, Change::Partition {})) {
             continue;
         }
         let wanted_change = before[id].0 == "fixable";

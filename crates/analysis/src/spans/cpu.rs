@@ -17,6 +17,8 @@ pub(super) struct Cpu {
     pub(super) probe: i32,
     /// Who runs; unknown until the first event, and after a loss.
     current: Option<i32>,
+    /// Switches away from a task other than the one that was switched to before: one between them was not recorded.
+    pub(super) breaks: u64,
     /// From when a task counts that is found running: the window's start, or unknown after a loss.
     running_since_ns: Option<i64>,
     stack: Vec<Frame>,
@@ -59,6 +61,7 @@ impl Cpu {
             number,
             probe,
             current: None,
+            breaks: 0,
             running_since_ns: Some(t0_ns),
             stack: Vec::new(),
             undecided: None,
@@ -237,6 +240,11 @@ impl Cpu {
                 causes,
             });
         }
+    }
+
+    /// Takes note of who hands over: nobody but the one that was handed to before, or a switch is missing.
+    pub(super) fn leaves(&mut self, prev: i32) {
+        self.breaks += u64::from(self.current.is_some_and(|current| current != prev));
     }
 
     /// The scheduler hands over to `next`. Returns the frames of the task that left, to go on when it comes back.

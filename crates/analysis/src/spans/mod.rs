@@ -168,6 +168,7 @@ impl SpanBuilder {
                 state.instant(before_ns, ts_ns, Told { class, label, length_ns, causes }, sink);
             }
             What::Switch { prev, next, label } => {
+                state.leaves(prev);
                 let resumed = parked.remove(&next).unwrap_or_default();
                 let left = state.switch(ts_ns, next, label, resumed, joins, sink);
                 // Idle is a different task on every CPU, all with the same number.
@@ -231,6 +232,12 @@ impl SpanBuilder {
             self.cpus[place].lost(&mut self.joins, sink);
         }
         self.joins.links.lost(cpu);
+    }
+
+    /// By CPU, how many switches cannot have been recorded: each one leaves the task that the one before went to. Kernels were seen to
+    /// leave some out without counting them as lost.
+    pub fn breaks(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        self.cpus.iter().map(|cpu| (cpu.number, cpu.breaks))
     }
 
     /// Ends the window.

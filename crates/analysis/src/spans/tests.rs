@@ -503,3 +503,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_switch_from_somebody_who_did_not_run_is_told() {
+    let mut builder = builder(&[MeasuredCpu { cpu: 2, tid: PROBE }]);
+    let stream = Stream::new(PROBE).switch(10, KTHREAD).switch(20, 0);
+    let missing = What::Switch { prev: 5, next: PROBE, label: 0 };
+    let stream = stream.push(30, 51, missing);
+    for event in &stream.events {
+        builder.event(event, &CpuSets::default(), &mut |_| {});
+    }
+    assert_eq!(builder.breaks().collect::<Vec<_>>(), [(2, 1)]);
+}

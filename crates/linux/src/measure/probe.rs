@@ -71,9 +71,14 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
         Some(kit) => kit.run(&mut ring, report.t0_ns, spec.duration_ns, releases.as_ref()),
         None => measure(&mut ring, spec, gear.as_ref(), releases.as_ref(), report.t0_ns),
     };
+    // Nothing that has not run before may come between the loop and these: the first call into a page of code is a fault.
+    let used = || clock::thread_usage().map(|usage| (usage, clock::thread_cpu_ns()));
+    let mut after = used()?;
     let batch = batch::run(&mut ring, spec, report.t0_ns)?;
-    let cpu_time_after = clock::thread_cpu_ns();
-    let (faults_after, switches_after) = clock::thread_usage()?;
+    if batch.is_some() {
+        after = used()?;
+    }
+    let ((faults_after, switches_after), cpu_time_after) = after;
     ring.set_state(State::Done);
     report.taken = sched::affinity()? != spec.cpus;
     report.jobs = kit.map(Kit::close).transpose()?;
