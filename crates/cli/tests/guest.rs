@@ -87,10 +87,12 @@ fn the_accounts_balance(record: &Value, analysis: &Value) {
     }
 }
 
-/// trace-cmd reads the run's trace and counts every event as stillcore does.
+/// trace-cmd reads both buffers of the run's trace and counts every event as stillcore does.
 fn trace_cmd_counts_the_same(run: &Path) {
     let file = run.join("trace.dat");
-    let ours = stillcore(&["trace", "counts", "--json", file.to_str().unwrap()]).output().unwrap();
+    let ours = stillcore(&["trace", "counts", "--buffer", "all", "--json", file.to_str().unwrap()])
+        .output()
+        .unwrap();
     let ours: Value = serde_json::from_slice(&ours.stdout).unwrap();
     let ours: BTreeMap<String, u64> = serde_json::from_value(ours["events"].clone()).unwrap();
     let theirs = match Command::new("trace-cmd").args(["report", "-t", "-i"]).arg(&file).output() {
