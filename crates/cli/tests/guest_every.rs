@@ -197,10 +197,37 @@ fn every_mechanism_of_6_12() {
 mod matrix {
     use super::every_mechanism;
 
+    fn matrix(kernel: &str) {
+        println!("{kernel}: {}", every_mechanism(kernel));
+    }
+
     #[test]
-    fn matrix_every_mechanism() {
-        for kernel in ["5.10", "5.10-rt", "6.1", "6.1-rt", "6.12", "6.12-rt"] {
-            println!("{kernel}: {}", every_mechanism(kernel));
-        }
+    fn matrix_5_10() {
+        matrix("5.10");
+    }
+
+    #[test]
+    fn matrix_5_10_rt() {
+        matrix("5.10-rt");
+    }
+
+    #[test]
+    fn matrix_6_1() {
+        matrix("6.1");
+    }
+
+    #[test]
+    fn matrix_6_1_rt() {
+        matrix("6.1-rt");
+    }
+
+    #[test]
+    fn matrix_6_12() {
+        matrix("6.12");
+    }
+
+    #[test]
+    fn matrix_6_12_rt() {
+        matrix("6.12-rt");
     }
 }
