@@ -36,7 +36,6 @@ done <spoil 2>/dev/null | sort -u >spoiled
 
 round() {
     $stillcore internal state >$1-before.json
-    $stillcore audit --cpus $cpus --all --json >$1-audit-before.json 2>/dev/null
     $stillcore isolate apply --cpus $cpus --with $choices $2 --json >$1-applied.json 2>$1-applied.err
     echo $? >$1-applied.code
     $stillcore audit --cpus $left --all --json >$1-audit-during.json 2>/dev/null
