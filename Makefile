@@ -64,7 +64,7 @@ fuzz:
 LAB = { $(HEAD_LINES); \
 	  $(CARGO) nextest run --locked --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --cargo-profile ci \
 	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix -E 'binary($(2)) and test(/^matrix/)' \
-	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9])' | tee "docs/results/lab-$(1)-$$(date -u +%F).txt"; \
+	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9]|Compiling )' | tee "docs/results/lab-$(1)-$$(date -u +%F).txt"; \
 	! grep -q ' FAIL ' "docs/results/lab-$(1)-$$(date -u +%F).txt" && grep -q 'tests* run:' "docs/results/lab-$(1)-$$(date -u +%F).txt"
 
 # The program that is measured is the one that ships: static.
