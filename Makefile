@@ -67,9 +67,9 @@ LAB = { $(HEAD_LINES); \
 	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9]|Compiling )' | tee "docs/results/lab-$(1)-$$(date -u +%F).txt"; \
 	! grep -q ' FAIL ' "docs/results/lab-$(1)-$$(date -u +%F).txt" && grep -q 'tests* run:' "docs/results/lab-$(1)-$$(date -u +%F).txt"
 
-# The program that is measured is the one that ships: static.
-STATIC = $${CARGO_TARGET_DIR:-$$PWD/target}/$$(uname -m)-unknown-linux-musl/ci/stillcore
-BUILD_STATIC = $(CARGO) build --locked --quiet --package stillcore --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --profile ci
+# The program that is measured is the one that ships.
+STATIC = $${CARGO_TARGET_DIR:-$$PWD/target}/$$(uname -m)-unknown-linux-musl/dist/stillcore
+BUILD_STATIC = $(CARGO) build --locked --quiet --profile dist --package stillcore --target "$$(uname -m)-unknown-linux-musl"
 BENCH_MEASURE = $(CARGO) bench --locked --quiet --package stillcore --bench measure --
 
 bench:

@@ -5,8 +5,9 @@
 //! their source is known, seconds, events a second, and the highest resident size of the process in KiB (`VmHWM` of
 //! /proc/self/status; null where there is none).
 
-use analysis::attribute::events::spans;
+use analysis::Error;
 use analysis::attribute::table::Table;
+use analysis::attribute::windows::{MeasuredWindow, spans_in};
 use analysis::spans::MeasuredCpu;
 use ftrace::TraceFile;
 use model::events::EventCatalogue;
@@ -24,18 +25,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let names: Vec<&str> = file.buffers().iter().map(|buffer| buffer.name.as_str()).collect();
     let highest = measured.iter().map(|one| one.cpu.min(model::cpus::MAX_CPU)).max().unwrap_or(0);
     let mut tables = vec![Table::default(); highest as usize + 1];
-    let mut count = 0u64;
     let catalogue = EventCatalogue::embedded()?;
-    let passed = spans(&file, &catalogue, &names, &measured, [i64::MIN, i64::MAX], |span, _| {
-        count += 1;
+    let always = MeasuredWindow { t0_ns: i64::MIN, t1_ns: i64::MAX, measured };
+    let passed = spans_in(&file, &catalogue, &names, &[always], |span, _| {
         tables[span.cpu as usize].add(span, span.net_ns);
+        Ok::<_, Error>(())
     })?;
     let seconds = started.elapsed().as_secs_f64();
     let known = tables.iter().map(Table::known).fold([0; 3], |a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]]);
     let answer = serde_json::json!({
-        "events": passed.events, "unknown": passed.unknown, "holes": passed.holes, "damaged": passed.damaged,
-        "spans": count, "exact": known[0], "by_order": known[1], "no_source": known[2],
-        "seconds": seconds, "events_per_s": passed.events as f64 / seconds, "peak_rss_kib": peak_rss_kib(),
+        "events": passed.decoded, "unknown": passed.unknown, "holes": passed.holes, "damaged": passed.damaged,
+        "spans": passed.events + passed.continued, "exact": known[0], "by_order": known[1], "no_source": known[2],
+        "seconds": seconds, "events_per_s": passed.decoded as f64 / seconds, "peak_rss_kib": peak_rss_kib(),
     });
     println!("{answer}");
     Ok(())

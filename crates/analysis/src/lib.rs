@@ -22,7 +22,6 @@ pub mod ipi;
 pub mod labels;
 pub mod lengths;
 pub mod losses;
-mod median;
 pub mod missed;
 pub mod noise_causes;
 pub mod overheads;

@@ -5,7 +5,7 @@
 //! tried. Folding asks nothing of the times between, and survives peaks that are missing. The ERTS 2022 paper (§VI-B, Figs. 6 and 7) saw
 //! large peaks among small ones, ten of these to one of those: so the largest are looked at once more by themselves.
 
-use crate::median::median;
+use crate::runs::median;
 use serde::{Deserialize, Serialize};
 
 /// Peaks of a series.
@@ -52,9 +52,9 @@ const LEAST_STEPS: i64 = 4;
 pub fn peaks(series: &[(i64, i64)], step_ns: u64) -> Peaks {
     let step = step_ns.clamp(1, i64::MAX as u64 / 8) as i64;
     let mut values: Vec<f64> = series.iter().map(|&(_, value)| value as f64).collect();
-    let middle = median(&mut values);
+    let middle = median(&mut values).unwrap_or(0.0);
     let mut distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-    let above = (DEVIATIONS * median(&mut distances)).max(middle.abs() / 10.0).max(1.0);
+    let above = (DEVIATIONS * median(&mut distances).unwrap_or(0.0)).max(middle.abs() / 10.0).max(1.0);
     let from = (middle + above) as i64;
     let mut found: Vec<(i64, i64)> = series.iter().copied().filter(|&(_, value)| value >= from).collect();
     let n = found.len() as u64;

@@ -1,15 +1,18 @@
 //! The hidden verb `internal provoke DIR CPU FROM TIMES KPROBES`: known causes on a measured CPU with a trace of them, for tests of attribution.
 
+use lab::guest_config::CONFIG_PATH;
 use linux::record::provoke::provoke;
 use linux::record::recorder::{Place, Recorder};
 use linux::session::Session;
 use model::Cpus;
 use model::events::EventCatalogue;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Writes `trace.dat`, `trace.json` (its record) and `truth.json` into the directory.
 pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
+    // It sets a sysctl with no journal: what is to be thrown away may be left in any state.
+    anyhow::ensure!(Path::new(CONFIG_PATH).exists(), "`internal provoke` is for guests of the lab");
     let [dir, numbers @ ..] = words else { anyhow::bail!("a directory, two CPUs and a number are needed") };
     let numbers: Vec<u32> = numbers
         .iter()

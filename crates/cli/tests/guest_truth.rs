@@ -5,7 +5,8 @@
 mod support;
 
 use analysis::attribute::Confidence;
-use analysis::attribute::events::{Attributed, attributed};
+use analysis::attribute::events::Attributed;
+use analysis::attribute::windows::{MeasuredWindow, attributed_in};
 use analysis::spans::MeasuredCpu;
 use ftrace::TraceFile;
 use linux::record::provoke::{KINDS, Kind, Provoked, Truth};
@@ -128,10 +129,17 @@ fn events(trace: &Path, truth: &Truth, record: &TraceRecord) -> Vec<Attributed> 
     let file = TraceFile::open(trace).unwrap();
     let lost = record.cpus.iter().chain(record.sender.iter().flat_map(|sender| &sender.cpus));
     assert!(lost.clone().all(|cpu| cpu.left + cpu.overrun + cpu.dropped == 0), "{record:?}");
-    let window = [truth.provoked[0].t0_ns - 1_000_000, truth.provoked.last().unwrap().t1_ns];
-    let measured = [MeasuredCpu { cpu: truth.cpu, tid: truth.spinner }];
+    let window = MeasuredWindow {
+        t0_ns: truth.provoked[0].t0_ns - 1_000_000,
+        t1_ns: truth.provoked.last().unwrap().t1_ns,
+        measured: vec![MeasuredCpu { cpu: truth.cpu, tid: truth.spinner }],
+    };
     let mut events = Vec::new();
-    attributed(&file, &["", "sender"], &measured, window, |event| events.push(event)).unwrap();
+    attributed_in(&file, &["", "sender"], &[window], |event| {
+        events.push(event);
+        Ok::<_, analysis::Error>(())
+    })
+    .unwrap();
     events
 }
 

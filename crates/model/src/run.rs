@@ -184,6 +184,51 @@ pub struct ProbeRecord {
     pub taken_ns: Option<i64>,
 }
 
+impl ProbeRecord {
+    /// A record of nothing yet: a probe on one CPU, every count 0, everything else absent.
+    pub fn of(probe: ProbeKind, cpu: u32, policy: Policy) -> Self {
+        Self {
+            probe,
+            phase: String::new(),
+            cpu,
+            thread: 0,
+            cpus: None,
+            pid: 0,
+            tid: 0,
+            file: String::new(),
+            t0_ns: 0,
+            t1_ns: 0,
+            counter: String::new(),
+            release_clock: None,
+            timer_slack_ns: 0,
+            policy_asked: policy.clone(),
+            policy_effective: policy,
+            period_ns: None,
+            threshold_ns: None,
+            samples: 0,
+            released: 0,
+            missed: 0,
+            ring_lost: 0,
+            iterations: 0,
+            spin_ns: 0,
+            slices: Vec::new(),
+            faults: [0; 2],
+            switches: [0; 2],
+            cpu_time_ns: 0,
+            rss_kib: 0,
+            clock_error_ns: None,
+            jobs: None,
+            task: None,
+            wake_ups: None,
+            clocks: None,
+            noise: None,
+            counters_file: None,
+            over_threshold: None,
+            taken_ns: None,
+        }
+    }
+}
+
 /// One task of a task set, as asked for; its period and priority are those of the probe's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRecord {

@@ -1,4 +1,4 @@
-//! The interference events of several windows, one after another, in one pass over the trace: what an export writes down.
+//! The interference events of several windows, one after another, in one pass over the trace.
 //!
 //! Memory grows with CPUs and distinct names, not with events. What the stream holds between two windows is passed over.
 
@@ -21,17 +21,21 @@ pub struct MeasuredWindow {
     pub measured: Vec<MeasuredCpu>,
 }
 
-/// What a pass over the windows came across.
+/// What a pass over a trace came across.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Spans that are events.
     pub events: u64,
     /// Spans that only go on: after an interruption, or from before the window.
     pub continued: u64,
+    /// Events of the trace, inside and outside the windows.
+    pub decoded: u64,
+    /// Of these, events that no format of the trace describes.
+    pub unknown: u64,
     /// Places inside the windows where the trace misses events of a CPU.
     pub holes: u64,
-    /// Events that no format of the trace describes.
-    pub unknown: u64,
+    /// Places of the trace that could not be read.
+    pub damaged: u64,
 }
 
 /// The windows of a run, by time, with the threads that measured in each. Threads that measured CPUs of no window are left out.
@@ -70,8 +74,56 @@ pub fn extent(file: &TraceFile, buffers: &[&str]) -> Result<Option<[i64; 2]>, Er
     Ok(extent)
 }
 
-/// Gives every span of the measured CPUs inside the windows, which follow one another in time; nearly in order of their ends.
-/// `buffers`: names of the file's buffers, "" for the top one. The sink's first error ends the pass.
+/// Gives every span of the measured CPUs inside the windows, which follow one another in time, with the decoder that names its labels;
+/// nearly in order of their ends. `buffers`: names of the file's buffers, "" for the top one. The sink's first error ends the pass.
+pub fn spans_in<E: From<Error>>(
+    file: &TraceFile,
+    catalogue: &EventCatalogue,
+    buffers: &[&str],
+    windows: &[MeasuredWindow],
+    sink: impl FnMut(&Span, &Decoder) -> Result<(), E>,
+) -> Result<Passed, E> {
+    let (symbols, constants) = (file.symbols().map_err(Error::from)?, file.constants().map_err(Error::from)?);
+    let mut decoder = Decoder::new(catalogue, file.formats(), symbols, &constants);
+    let mut stream = file.stream_buffers(buffers).map_err(Error::from)?;
+    let mut windows = windows.iter();
+    let mut open = windows.next().map(|window| Open::new(window, &decoder));
+    let (mut passed, mut out) = (Passed::default(), Out { sink, events: 0, continued: 0, result: Ok(()) });
+    while let Some(item) = stream.next().map_err(Error::from)? {
+        match item {
+            Item::Event(event) => {
+                passed.decoded += 1;
+                let Some(event) = decoder.decode(&event) else {
+                    passed.unknown += 1;
+                    continue;
+                };
+                while let Some(over) = open.take_if(|open| event.ts_ns > open.window.t1_ns) {
+                    over.builder.finish(&mut |span| out.give(&span, &decoder));
+                    open = windows.next().map(|window| Open::new(window, &decoder));
+                }
+                if let Some(open) = open.as_mut().filter(|open| event.ts_ns >= open.window.t0_ns) {
+                    open.builder.event(&event, decoder.sets(), &mut |span| out.give(&span, &decoder));
+                }
+            }
+            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
+                if let Some(open) = &mut open {
+                    passed.holes += u64::from(open.touches(after_ts_ns, before_ts_ns));
+                    open.builder.lost(cpu, &mut |span| out.give(&span, &decoder));
+                }
+            }
+        }
+        if out.result.is_err() {
+            break;
+        }
+    }
+    if let Some(over) = open {
+        over.builder.finish(&mut |span| out.give(&span, &decoder));
+    }
+    out.result?;
+    Ok(Passed { events: out.events, continued: out.continued, damaged: stream.damaged(), ..passed })
+}
+
+/// As [`spans_in`], each span with everything in words.
 pub fn attributed_in<E: From<Error>>(
     file: &TraceFile,
     buffers: &[&str],
@@ -79,48 +131,24 @@ pub fn attributed_in<E: From<Error>>(
     mut sink: impl FnMut(Attributed) -> Result<(), E>,
 ) -> Result<Passed, E> {
     let catalogue = EventCatalogue::embedded().map_err(Error::from)?;
-    let (symbols, constants) = (file.symbols().map_err(Error::from)?, file.constants().map_err(Error::from)?);
-    let mut decoder = Decoder::new(&catalogue, file.formats(), symbols, &constants);
-    let mut stream = file.stream_buffers(buffers).map_err(Error::from)?;
-    let mut windows = windows.iter();
-    let mut open = windows.next().map(|window| Open::new(window, &decoder));
-    let (mut spans, mut passed) = (Vec::new(), Passed::default());
-    let mut give = |spans: &mut Vec<Span>, passed: &mut Passed, decoder: &Decoder| {
-        spans.drain(..).try_for_each(|span| {
-            passed.events += u64::from(span.counts);
-            passed.continued += u64::from(!span.counts);
-            sink(told(file, decoder, &span))
-        })
-    };
-    while let Some(item) = stream.next().map_err(Error::from)? {
-        match item {
-            Item::Event(event) => {
-                let Some(event) = decoder.decode(&event) else {
-                    passed.unknown += 1;
-                    continue;
-                };
-                while let Some(over) = open.take_if(|open| event.ts_ns > open.window.t1_ns) {
-                    over.builder.finish(&mut |span| spans.push(span));
-                    open = windows.next().map(|window| Open::new(window, &decoder));
-                }
-                if let Some(open) = open.as_mut().filter(|open| event.ts_ns >= open.window.t0_ns) {
-                    open.builder.event(&event, decoder.sets(), &mut |span| spans.push(span));
-                }
-            }
-            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
-                if let Some(open) = &mut open {
-                    passed.holes += u64::from(open.touches(after_ts_ns, before_ts_ns));
-                    open.builder.lost(cpu, &mut |span| spans.push(span));
-                }
-            }
+    spans_in(file, &catalogue, buffers, windows, |span, decoder| sink(told(file, decoder, span)))
+}
+
+/// Where the spans go, until it refuses one.
+struct Out<F, E> {
+    sink: F,
+    events: u64,
+    continued: u64,
+    result: Result<(), E>,
+}
+
+impl<E, F: FnMut(&Span, &Decoder) -> Result<(), E>> Out<F, E> {
+    fn give(&mut self, span: &Span, decoder: &Decoder) {
+        if self.result.is_ok() {
+            *(if span.counts { &mut self.events } else { &mut self.continued }) += 1;
+            self.result = (self.sink)(span, decoder);
         }
-        give(&mut spans, &mut passed, &decoder)?;
     }
-    if let Some(over) = open {
-        over.builder.finish(&mut |span| spans.push(span));
-    }
-    give(&mut spans, &mut passed, &decoder)?;
-    Ok(passed)
 }
 
 /// The window that is open or comes next.
@@ -145,7 +173,6 @@ impl<'w> Open<'w> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribute::events::attributed;
     use std::path::Path;
 
     fn run() -> (Run, TraceFile) {
@@ -161,8 +188,11 @@ mod tests {
         let mut apart = Vec::new();
         for window in &windows {
             assert_eq!(window.measured.iter().map(|one| one.cpu).collect::<Vec<_>>(), [2]);
-            let times = [window.t0_ns, window.t1_ns];
-            attributed(&file, &[""], &window.measured, times, |event| apart.push(event)).unwrap();
+            let one = |event| {
+                apart.push(event);
+                Ok::<_, Error>(())
+            };
+            attributed_in(&file, &[""], std::slice::from_ref(window), one).unwrap();
         }
         let mut together = Vec::new();
         let passed = attributed_in(&file, &[""], &windows, |event| {

@@ -2,7 +2,7 @@
 //! do not move the answer.
 
 use super::Figure;
-use crate::median::median;
+use crate::runs::median;
 use serde::{Deserialize, Serialize};
 
 /// Wake-up dates against the grid `first + k · period` in CLOCK_MONOTONIC (Fig. 10), and their first difference (Figs. 11, 12).
@@ -36,14 +36,14 @@ pub fn drift(wake_ups: &[(i64, i64)], period_ns: u64) -> Option<Drift> {
         (off(n1, t1) - off(n0, t0)) / 1e3 / minutes
     };
     let mut slopes: Vec<f64> = wake_ups.iter().zip(&wake_ups[half..]).map(slope).collect();
-    let us_per_min = median(&mut slopes);
+    let us_per_min = median(&mut slopes).unwrap_or(0.0);
     let mut distances: Vec<f64> = slopes.iter().map(|slope| (slope - us_per_min).abs()).collect();
     let steps = wake_ups.windows(2).filter(|pair| pair[1].0 == pair[0].0 + 1);
     let differences: Vec<i64> =
         steps.map(|pair| pair[1].1.saturating_sub(pair[0].1).saturating_sub(period)).collect();
     Some(Drift {
         us_per_min,
-        spread_us_per_min: median(&mut distances),
+        spread_us_per_min: median(&mut distances).unwrap_or(0.0),
         end_ns: off(last_number, last_ns) as i64,
         difference_ns: Figure::of(&differences, 0),
         next_correlation: next_correlation(&differences),

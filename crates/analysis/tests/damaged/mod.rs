@@ -4,8 +4,9 @@
 use super::common::corpus::{self, Corpus};
 use super::common::execute::Outcome;
 use super::common::input;
-use analysis::attribute::events::spans;
+use analysis::Error;
 use analysis::attribute::table::Table;
+use analysis::attribute::windows::{MeasuredWindow, spans_in};
 use analysis::spans::MeasuredCpu;
 use ftrace::TraceFile;
 use model::cpus::MAX_CPU;
@@ -69,12 +70,14 @@ pub(crate) fn attribute(catalogue: &EventCatalogue, bytes: Vec<u8>) -> Outcome {
     let names: Vec<&str> = file.buffers().iter().map(|buffer| buffer.name.as_str()).collect();
     let mut table = Table::default();
     let mut spans_seen = 0u64;
-    let passed = spans(&file, catalogue, &names, &measured, [i64::MIN, i64::MAX], |span, decoder| {
+    let always = MeasuredWindow { t0_ns: i64::MIN, t1_ns: i64::MAX, measured };
+    let passed = spans_in(&file, catalogue, &names, &[always], |span, decoder| {
         assert!(span.t1_ns >= span.t0_ns && span.cpu <= MAX_CPU);
         assert!(span.net_ns <= span.t1_ns.abs_diff(span.t0_ns), "more net time than time: {span:?}");
         let _ = decoder.labels().text(span.label);
         table.add(span, span.net_ns);
         spans_seen += 1;
+        Ok::<_, Error>(())
     });
     let Ok(passed) = passed else { return Outcome::Refused };
     assert!(passed.damaged <= passed.holes, "damage that was not told as a hole");

@@ -324,46 +324,21 @@ pub(crate) fn window_start(phase: usize, half: usize, length_ns: i64) -> i64 {
 }
 
 fn record(phase: &str, probe: ProbeKind, at: usize, t0_ns: i64, length_ns: i64) -> ProbeRecord {
-    let policy = Policy::fifo(80);
     let noise = probe == ProbeKind::Noise;
     ProbeRecord {
-        probe,
         phase: phase.into(),
-        cpu: CPU,
-        thread: 0,
-        cpus: None,
         pid: TID,
         tid: TID,
         file: store::samples_name(probe.name(), CPU, at),
         t0_ns,
         t1_ns: t0_ns + length_ns,
         counter: "CLOCK_MONOTONIC".into(),
-        release_clock: None,
         timer_slack_ns: 50_000,
-        policy_asked: policy.clone(),
-        policy_effective: policy,
         period_ns: (!noise).then_some(1_000_000),
         threshold_ns: noise.then_some(1_000),
-        samples: 0,
-        released: 0,
-        missed: 0,
-        ring_lost: 0,
-        iterations: 0,
         spin_ns: if noise { length_ns as u64 } else { 0 },
         slices: if noise { vec![[t0_ns, t0_ns + length_ns]] } else { Vec::new() },
-        faults: [0; 2],
-        switches: [0; 2],
-        cpu_time_ns: 0,
-        rss_kib: 0,
-        clock_error_ns: None,
-        jobs: None,
-        task: None,
-        wake_ups: None,
-        clocks: None,
-        noise: None,
-        counters_file: None,
-        over_threshold: None,
-        taken_ns: None,
+        ..ProbeRecord::of(probe, CPU, Policy::fifo(80))
     }
 }
 

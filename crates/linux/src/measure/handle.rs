@@ -362,9 +362,7 @@ fn record(
 ) -> ProbeRecord {
     let releases = meta.probe.has_releases() || meta.probe == ProbeKind::Ipi;
     ProbeRecord {
-        probe: meta.probe,
         phase: meta.phase.clone(),
-        cpu: meta.cpu,
         thread: meta.thread,
         cpus: (spec.cpus.len() > 1).then(|| spec.cpus.clone()),
         pid: report.pid,
@@ -375,7 +373,6 @@ fn record(
         counter: meta.counter.clone(),
         release_clock: (meta.clock != ClockId::Monotonic.name()).then(|| meta.clock.clone()),
         timer_slack_ns: report.timer_slack_ns,
-        policy_asked: meta.policy_asked.clone(),
         policy_effective: meta.policy_effective.clone(),
         period_ns: meta.period_ns,
         threshold_ns: meta.threshold_ns,
@@ -397,11 +394,8 @@ fn record(
         jobs: report.jobs.clone(),
         task: task_of(&spec.task),
         wake_ups: wake_ups_of(&spec.task),
-        clocks: None,
         noise: report.noise.clone().map(|noise| with_budgets(noise, meta.cpu)),
-        counters_file: None,
-        over_threshold: None,
-        taken_ns: None,
+        ..ProbeRecord::of(meta.probe, meta.cpu, meta.policy_asked.clone())
     }
 }
 

@@ -66,6 +66,9 @@ impl Buffer {
         order: &Order<'_>,
         scratch: &Path,
     ) -> Result<Self, Error> {
+        // Before the instance: what is taken back newest first ends the events before it removes the probes, which are busy until then.
+        let (probes, refused) =
+            if order.kprobes { define(session, tracefs, catalogue, order) } else { Default::default() };
         let path = Instance::path_of(tracefs, order.name);
         let target = path.display().to_string();
         let instance = session.change(Transient::TraceInstance, &target, || {
@@ -76,8 +79,6 @@ impl Buffer {
         if !order.tids.is_empty() {
             instance.follow(order.tids)?;
         }
-        let (probes, refused) =
-            if order.kprobes { define(session, tracefs, catalogue, order) } else { Default::default() };
         let (events, mut absent) = enable(&instance, catalogue, order)?;
         absent.extend(refused);
         fs::create_dir_all(scratch).map_err(|source| Error::os("create", scratch.display(), source))?;

@@ -133,6 +133,14 @@ fn each(times: u32, wake: &mut impl Write) -> Result<Vec<Provoked>, Error> {
     membarrier(REGISTER_PRIVATE_EXPEDITED)?;
     let page = Page::new()?;
     let schedstats = fs::read_to_string(SCHEDSTATS).ok();
+    let provoked = in_turn(times, wake, &page, schedstats.is_some());
+    if let Some(old) = schedstats {
+        put(SCHEDSTATS, old.trim())?;
+    }
+    provoked
+}
+
+fn in_turn(times: u32, wake: &mut impl Write, page: &Page, schedstats: bool) -> Result<Vec<Provoked>, Error> {
     let mut provoked = Vec::new();
     for number in 0..times {
         for kind in KINDS {
@@ -141,7 +149,7 @@ fn each(times: u32, wake: &mut impl Write) -> Result<Vec<Provoked>, Error> {
                 Kind::Membarrier => membarrier(PRIVATE_EXPEDITED)?,
                 Kind::Mprotect => page.flush()?,
                 Kind::StatRefresh => put("/proc/sys/vm/stat_refresh", "1")?,
-                Kind::StaticKey if schedstats.is_none() => continue,
+                Kind::StaticKey if !schedstats => continue,
                 Kind::StaticKey => put(SCHEDSTATS, ["1", "0"][number as usize % 2])?,
                 Kind::Wake => wake.write_all(b"x").map_err(os("write", "a pipe"))?,
             }
@@ -149,9 +157,6 @@ fn each(times: u32, wake: &mut impl Write) -> Result<Vec<Provoked>, Error> {
             provoked.push(Provoked { kind, t0_ns, t1_ns });
             clock::sleep_until(t0_ns + APART_NS);
         }
-    }
-    if let Some(old) = schedstats {
-        put(SCHEDSTATS, old.trim())?;
     }
     Ok(provoked)
 }

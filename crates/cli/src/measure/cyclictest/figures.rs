@@ -143,44 +143,12 @@ mod tests {
     fn record(tid: i32, samples: &[Sample]) -> ProbeRecord {
         let swallowed: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
         ProbeRecord {
-            probe: ProbeKind::Wakeup,
-            phase: String::new(),
-            cpu: 0,
-            thread: 0,
-            cpus: None,
             pid: tid,
             tid,
-            file: String::new(),
-            t0_ns: 0,
-            t1_ns: 0,
-            counter: String::new(),
-            release_clock: None,
-            timer_slack_ns: 0,
-            policy_asked: Policy::fifo(80),
-            policy_effective: Policy::fifo(80),
-            period_ns: None,
-            threshold_ns: None,
             samples: samples.len() as u64,
-            released: 0,
             // Two more passed behind the last sample.
             missed: swallowed + 2,
-            ring_lost: 0,
-            iterations: 0,
-            spin_ns: 0,
-            slices: Vec::new(),
-            faults: [0; 2],
-            switches: [0; 2],
-            cpu_time_ns: 0,
-            rss_kib: 0,
-            clock_error_ns: None,
-            jobs: None,
-            task: None,
-            wake_ups: None,
-            clocks: None,
-            noise: None,
-            counters_file: None,
-            over_threshold: None,
-            taken_ns: None,
+            ..ProbeRecord::of(ProbeKind::Wakeup, 0, Policy::fifo(80))
         }
     }
 

@@ -117,9 +117,11 @@ fn moves(bench: &mut Bench<'_>, own: &mut [u64], home: &Cpus, away: &Cpus) -> io
     Ok(())
 }
 
+/// The middle value, or the mean of the two; 0 without values.
 fn median(mut ticks: Vec<u64>) -> u64 {
     ticks.sort_unstable();
-    ticks.get(ticks.len() / 2).copied().unwrap_or(0)
+    let at = |place: usize| ticks.get(place).copied().unwrap_or(0);
+    at(ticks.len().saturating_sub(1) / 2).midpoint(at(ticks.len() / 2))
 }
 
 #[cfg(test)]
