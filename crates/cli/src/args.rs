@@ -23,6 +23,8 @@ pub(crate) enum Verb {
     Audit(crate::audit::AuditArgs),
     /// Explain a mechanism, an event class or a kernel fix.
     Explain(crate::explain_verb::ExplainArgs),
+    /// Provoke interference: workloads, confined, counted, and proven to have worked.
+    Disturb(crate::disturb_verb::DisturbArgs),
     /// List everything that may touch one CPU: asked, in force, observed, whose it is.
     Resources(crate::resources_verb::ResourcesArgs),
     /// Take what an audit reads into an archive, to audit it elsewhere.
@@ -56,6 +58,7 @@ impl Verb {
             Self::Assess(args) => args.json,
             Self::Audit(args) => args.json,
             Self::Explain(args) => args.json,
+            Self::Disturb(args) => args.json,
             Self::Resources(args) => args.json,
             Self::Snapshot(args) => args.json,
             Self::Report(args) => args.json,
@@ -94,7 +97,7 @@ pub(crate) struct AssessArgs {
     /// SCHED_FIFO priority of the probes; 0 measures under SCHED_OTHER.
     #[arg(long, default_value_t = 80, value_name = "0-98", value_parser = clap::value_parser!(u32).range(0..=98))]
     pub(crate) priority: u32,
-    /// Stressors for the disturbed phase [default: all].
+    /// Stressors for the disturbed phase [default: those of the suite `ordinary`].
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) stressors: Vec<String>,
     /// Whether to record the kernel's events: auto does so where it can and says so where it cannot.
@@ -216,6 +219,17 @@ pub(crate) struct CountsArgs {
 pub(crate) enum LabVerb {
     /// Boot a kernel under QEMU, run a command there as root, bring its files back.
     Run(Box<crate::lab_verb::RunArgs>),
+}
+
+/// A number of bytes such as 64K or 20M; none where the text is no such number.
+pub(crate) fn bytes(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.char_indices().last()? {
+        (at, 'K' | 'k') => (&text[..at], 1 << 10),
+        (at, 'M' | 'm') => (&text[..at], 1 << 20),
+        (at, 'G' | 'g') => (&text[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// A length of time such as 20s, 500ms, 200us or 2m.

@@ -7,6 +7,7 @@ mod args;
 mod assess;
 mod audit;
 mod conclude;
+mod disturb_verb;
 mod explain_verb;
 mod failure;
 mod guest_init;
@@ -77,6 +78,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Assess(args) => assess::run(&args, &signals),
         Verb::Audit(args) => audit::run(&args),
         Verb::Explain(args) => explain_verb::run(&args),
+        Verb::Disturb(args) => disturb_verb::run(&args, &signals),
         Verb::Resources(args) => resources_verb::run(&args),
         Verb::Snapshot(args) => snapshot_verb::run(&args),
         Verb::Report(args) => report_verb::run(&args),

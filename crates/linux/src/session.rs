@@ -83,9 +83,21 @@ impl Session {
         }
     }
 
+    /// Writes down the value of a file that something is about to change, to be given back whatever happens. A file that cannot be read
+    /// is none of this kernel's.
+    pub fn keep(&mut self, path: &str) -> Result<(), Error> {
+        let Ok(old) = fs::read_to_string(path) else { return Ok(()) };
+        let journal = self.journal_mut()?;
+        let seq = journal.intent(Transient::Value.id(), path, Some(old.trim()), None)?;
+        journal.done(seq)
+    }
+
     /// Takes one change back.
     pub fn take_back(&mut self, kind: Transient, target: &str) -> Result<(), Error> {
-        undo::undo(kind.id(), target)?;
+        let journal = self.journal_mut()?;
+        let found = journal.open().rev().find(|entry| entry.id == kind.id() && entry.target == target);
+        let old = found.and_then(|entry| entry.old.clone());
+        undo::undo(kind.id(), target, old.as_deref())?;
         self.forget(kind, target)
     }
 
@@ -153,10 +165,10 @@ impl Session {
             let open: Vec<_> = journal
                 .open()
                 .rev()
-                .map(|entry| (entry.seq, entry.id.clone(), entry.target.clone()))
+                .map(|entry| (entry.seq, entry.id.clone(), entry.target.clone(), entry.old.clone()))
                 .collect();
-            for (seq, id, target) in open {
-                match undo::undo(&id, &target) {
+            for (seq, id, target, old) in open {
+                match undo::undo(&id, &target, old.as_deref()) {
                     // A journal that cannot be written still says too much, never too little: the next call finds nothing to undo.
                     Ok(()) => drop(journal.undone(seq)),
                     Err(error) => failed.push(error.to_string()),

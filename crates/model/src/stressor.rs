@@ -52,4 +52,6 @@ pub enum StressorState {
     Void,
     /// It did not end when told to and was killed.
     Stuck,
+    /// This kernel or machine lacks what it needs, and it was never run.
+    Absent,
 }

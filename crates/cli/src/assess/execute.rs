@@ -3,9 +3,9 @@
 //! Facts go into the run directory as they come, so that an interrupted run keeps what it has. Whatever happens, the session takes
 //! back every change before this returns.
 
-use super::disturbed::{Disturbed, Groups};
 use super::plan::Plan;
 use crate::args::TraceMode;
+use crate::run::disturbed::{Disturbed, Groups};
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
 use crate::run::output::RunOutput;
@@ -20,6 +20,7 @@ use model::run::{ObserverCost, Phase, ProbeRecord};
 use model::sample::ProbeKind;
 use model::store;
 use std::cell::Cell;
+use std::time::Duration;
 
 const PHASES: [(&str, bool); 3] = [("idle-before", false), ("disturbed", true), ("idle-after", false)];
 
@@ -60,7 +61,7 @@ fn measure(
     write_snapshot(&plan.place, &output.dir, store::MACHINE_BEFORE)?;
     write_findings(&plan.place, &output.dir)?;
     output.run.observer = own_cost();
-    let groups = Groups::make(plan, session, &mut output.run.limits)?;
+    let groups = Groups::make(&plan.orders(), &plan.place.measured, session, &mut output.run.limits)?;
     let stage = Stage { plan, signals, teller, groups, recorder: recorder(plan, output, session)? };
     let result = phases(&stage, output, session);
     stage.groups.remove(session)?;
@@ -117,7 +118,11 @@ struct Stage<'a> {
 fn phases(stage: &Stage<'_>, output: &mut RunOutput, session: &mut Session) -> anyhow::Result<()> {
     for (name, disturbed) in PHASES {
         let t0_ns = clock::now_ns();
-        let start = || Disturbed::start(stage.plan, &stage.groups, session, stage.signals);
+        let longest = stage.plan.window * 3 + Duration::from_secs(60);
+        let measured = &stage.plan.place.measured;
+        let start = || {
+            Disturbed::start(&stage.plan.orders(), longest, measured, &stage.groups, session, stage.signals)
+        };
         let disturbance = disturbed.then(start).transpose()?;
         let result = windows(stage, output, session, name);
         if let Some(disturbance) = disturbance {

@@ -3,7 +3,6 @@
 //! `plan` turns arguments into what will be done, and refuses here what cannot be done; `execute` does it, with what `crate::run` has
 //! for every verb that measures. The conclusions are drawn by `crate::conclude`, as for any run.
 
-mod disturbed;
 mod execute;
 mod plan;
 

@@ -3,7 +3,7 @@
 
 use crate::args::{AssessArgs, TraceMode};
 use crate::run::place::{Asked, Place, default_out};
-use linux::disturb;
+use linux::disturb::{self, Order, suite};
 use linux::measure::spec::{NoiseSpec, ProbeSpec, Task, WakeupSpec};
 use linux::sys::clock::ClockId;
 use model::events::EventCatalogue;
@@ -68,6 +68,11 @@ impl Plan {
         })
     }
 
+    /// The stressors, each with all housekeeping CPUs.
+    pub(crate) fn orders(&self) -> Vec<Order> {
+        self.stressors.iter().map(|name| Order::plain(name, &self.place.housekeeping)).collect()
+    }
+
     /// The probes of one window, one a measured CPU.
     pub(crate) fn probes(&self, kind: ProbeKind) -> Vec<ProbeSpec> {
         let nanos = |time: Duration| time.as_nanos() as i64;
@@ -119,21 +124,17 @@ fn times(args: &AssessArgs) -> Result<(Duration, Duration), Error> {
     Ok((window, args.period))
 }
 
-fn stressors(names: &[String]) -> Result<Vec<&'static str>, Error> {
+fn stressors(names: &[String]) -> anyhow::Result<Vec<&'static str>> {
+    let ordinary = suite::find("ordinary")?.stressors;
+    let ordinary: Vec<String> = ordinary.into_iter().map(|member| member.name).collect();
     let known = disturb::catalogue();
-    if names.is_empty() {
-        return Ok(known.iter().map(|spec| spec.name).collect());
-    }
     let find = |name: &String| {
         let all = || known.iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
-        let found = known.iter().find(|spec| spec.name == name).map(|spec| spec.name);
+        let found = known.iter().find(|spec| spec.name == name && !spec.dangerous).map(|spec| spec.name);
         found.ok_or_else(|| {
-            Error::invalid(
-                "--stressors",
-                format!("no stressor is called {name:?}"),
-                format!("some of {}", all()),
-            )
+            let found = format!("no stressor is called {name:?}");
+            Error::invalid("--stressors", found, format!("some of {}", all())).into()
         })
     };
-    names.iter().map(find).collect()
+    (if names.is_empty() { &ordinary } else { names }).iter().map(find).collect()
 }

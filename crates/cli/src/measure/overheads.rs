@@ -6,7 +6,7 @@ use super::Common;
 use super::carry_out::{Outcome, carry_out_and, place};
 use super::schedule::{PolicyName, Schedule};
 use super::table::{ending, json};
-use crate::args::TraceMode;
+use crate::args::{TraceMode, bytes};
 use crate::run::place::Place;
 use analysis::overheads::{Accounting, Take, accounting};
 use anyhow::Context;
@@ -87,15 +87,9 @@ impl TakeName {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no size; expected 64 bytes to 64M, such as 256K");
-    let (digits, unit) = match text.char_indices().last() {
-        Some((at, 'K' | 'k')) => (&text[..at], 1 << 10),
-        Some((at, 'M' | 'm')) => (&text[..at], 1 << 20),
-        _ => (text, 1),
-    };
-    let bytes = digits.parse::<u64>().map_err(|_| wrong())?.saturating_mul(unit).max(1);
-    let bytes = bytes.checked_next_power_of_two().ok_or_else(wrong)?;
-    if (64..=64 << 20).contains(&bytes) { Ok(bytes) } else { Err(wrong()) }
+    let size = bytes(text).and_then(|bytes| bytes.max(1).checked_next_power_of_two());
+    size.filter(|size| (64..=64 << 20).contains(size))
+        .ok_or_else(|| format!("{text:?} is no size; expected 64 bytes to 64M, such as 256K"))
 }
 
 /// Measures and prints.

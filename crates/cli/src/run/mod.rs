@@ -1,5 +1,6 @@
 //! What every verb that measures shares: where it measures, the run directory while it is being written, and what the user sees.
 
+pub(crate) mod disturbed;
 pub(crate) mod facts;
 pub(crate) mod interrupted;
 pub(crate) mod output;

@@ -26,6 +26,15 @@ pub struct StressArgs {
     /// Operations per second; absent is the stressor's own default, 0 is as fast as it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
+    /// Bytes to work on; absent is the stressor's own choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Loops, or whatever the stressor has several of; absent is its own choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u32>,
+    /// CPUs that are measured, for stressors that need a thread there.
+    #[serde(default)]
+    pub measured: Cpus,
     /// The supervisor's process id, which must still be the parent; 0 where it is not to be checked.
     #[serde(default)]
     pub supervisor: i32,
@@ -57,6 +66,11 @@ pub enum Line {
     },
     /// The end of a run.
     Record(StressorRecord),
+    /// This kernel or machine lacks what the stressor needs.
+    Absent {
+        /// What.
+        reason: String,
+    },
     /// The run could not be made.
     Failed {
         /// Why.
@@ -94,7 +108,13 @@ pub fn serve(name: &str, args: &str, out: &mut impl Write) -> Result<(), Error> 
     match parsed.and_then(|args| run(name, &args, out)) {
         Ok(record) => Line::Record(record).write(out),
         Err(error) => {
-            Line::Failed { reason: error.to_string() }.write(out)?;
+            let reason = error.to_string();
+            let line = if matches!(error, Error::Absent { .. }) {
+                Line::Absent { reason }
+            } else {
+                Line::Failed { reason }
+            };
+            line.write(out)?;
             Err(error)
         }
     }
@@ -104,11 +124,14 @@ pub fn serve(name: &str, args: &str, out: &mut impl Write) -> Result<(), Error> 
 /// affinity, scheduling, limits, signals and control groups are changed for good.
 pub fn run(name: &str, args: &StressArgs, out: &mut dyn Write) -> Result<StressorRecord, Error> {
     let spec = catalogue::find(name)?;
-    let (end, confined_by) = settle(name, args)?;
+    let (end, confined_by) = settle(spec, args)?;
     let rate = args.rate.map_or(spec.default_rate, |rate| (rate > 0.0).then_some(rate));
     let mut job = Job {
         cpus: args.cpus.clone(),
         rate,
+        bytes: args.bytes,
+        workers: args.workers,
+        measured: args.measured.clone(),
         duration_ns: args.duration_ns,
         end_ns: now_ns(),
         confined_by,
@@ -212,7 +235,10 @@ mod tests {
             nice in 0i32..20,
         ) {
             let groups = vec![Group { dir: "/sys/fs/cgroup/a b".into(), controllers: vec!["pids".into()] }];
-            let args = StressArgs { cpus: Cpus(cpus), duration_ns, rate, supervisor: 7, groups, nice };
+            let args = StressArgs {
+                cpus: Cpus(cpus), duration_ns, rate, bytes: rate.map(|rate| rate as u64), workers: Some(3), measured: Cpus::one(9), supervisor: 7,
+                groups, nice,
+            };
             let text = serde_json::to_string(&args).unwrap();
             prop_assert_eq!(serde_json::from_str::<StressArgs>(&text).unwrap(), args);
         }

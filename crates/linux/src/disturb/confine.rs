@@ -5,8 +5,8 @@
 //! before the first window and removed after the last.
 //! Kernel documents: `admin-guide/cgroup-v2.rst`, `admin-guide/cgroup-v1/{cpusets,memory,pids}.rst`; proc(5), `mountinfo`.
 
-use super::Error;
 use super::child::Group;
+use super::{Error, Order, StressorSpec, catalogue};
 use model::Cpus;
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, getpid, kill_process};
@@ -15,10 +15,31 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Memory of all disturbances together, bytes.
-const MEMORY_BYTES: u64 = 256 << 20;
-/// Processes and threads of all disturbances together.
-const PIDS: u64 = 256;
+/// What all disturbances together may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Processes and threads.
+    pub processes: u64,
+}
+
+impl Room {
+    /// What these orders need together. Small stressors share a floor of 256 MiB.
+    pub fn of(orders: &[Order]) -> Result<Self, Error> {
+        let specs = orders.iter().map(|order| Ok((order, catalogue::find(&order.name)?)));
+        let specs = specs.collect::<Result<Vec<_>, Error>>()?;
+        let memory = |(order, spec): &(&Order, &StressorSpec)| {
+            spec.memory_bytes.saturating_add(order.bytes.unwrap_or_default())
+        };
+        Ok(Self {
+            memory_bytes: specs.iter().map(memory).fold(0, u64::saturating_add).max(LEAST_MEMORY),
+            processes: specs.iter().map(|(_, spec)| spec.processes).sum(),
+        })
+    }
+}
+
+const LEAST_MEMORY: u64 = 256 << 20;
 /// What confines a disturbance, in the order of records.
 const CONTROLLERS: [&str; 3] = ["cpuset", "memory", "pids"];
 const PREFIX: &str = "stillcore-";
@@ -53,7 +74,7 @@ impl Plan {
 }
 
 /// Plans the groups of the process `pid` for stressors on `cpus`, from what is mounted under `root` and writable by the caller.
-pub fn plan(root: &Path, pid: u32, cpus: &Cpus) -> Plan {
+pub fn plan(root: &Path, pid: u32, cpus: &Cpus, room: Room) -> Plan {
     let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let (mounts, own) = (text("proc/self/mountinfo"), text("proc/self/cgroup"));
     let name = format!("{PREFIX}{pid}");
@@ -67,7 +88,7 @@ pub fn plan(root: &Path, pid: u32, cpus: &Cpus) -> Plan {
         // A version 2 group without controllers is still worth having: it holds the members together, for cgroup.kill.
         let useful = mount.version == 2 || !controllers.is_empty();
         if useful && access(&parent, Access::WRITE_OK | Access::EXEC_OK).is_ok() {
-            let settings = settings(&mount, &parent, &controllers, cpus);
+            let settings = settings(&mount, &parent, &controllers, cpus, room);
             plan.groups.push(Planned { dir: parent.join(&name), controllers, settings });
         }
     }
@@ -137,7 +158,13 @@ fn controllers_in(mount: &Mount, parent: &Path) -> Vec<String> {
     CONTROLLERS.iter().filter(|name| usable(name)).map(|name| (*name).to_owned()).collect()
 }
 
-fn settings(mount: &Mount, parent: &Path, controllers: &[String], cpus: &Cpus) -> Vec<(String, String)> {
+fn settings(
+    mount: &Mount,
+    parent: &Path,
+    controllers: &[String],
+    cpus: &Cpus,
+    room: Room,
+) -> Vec<(String, String)> {
     let set = |file: &str, value: String| (file.to_owned(), value);
     let mut settings = Vec::new();
     for controller in controllers {
@@ -151,9 +178,9 @@ fn settings(mount: &Mount, parent: &Path, controllers: &[String], cpus: &Cpus) -
                 settings.push(set("cpuset.cpus", cpus.to_string()));
             }
             ("cpuset", _) => settings.push(set("cpuset.cpus", cpus.to_string())),
-            ("memory", 1) => settings.push(set("memory.limit_in_bytes", MEMORY_BYTES.to_string())),
-            ("memory", _) => settings.push(set("memory.max", MEMORY_BYTES.to_string())),
-            _ => settings.push(set("pids.max", PIDS.to_string())),
+            ("memory", 1) => settings.push(set("memory.limit_in_bytes", room.memory_bytes.to_string())),
+            ("memory", _) => settings.push(set("memory.max", room.memory_bytes.to_string())),
+            _ => settings.push(set("pids.max", room.processes.to_string())),
         }
     }
     settings
@@ -272,6 +299,7 @@ fn kill_members(dir: &Path) {
 mod tests {
     use super::*;
 
+    const ROOM: Room = Room { memory_bytes: 1 << 28, processes: 99 };
     const V2: &str = "30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
     const V1: &str = "33 22 0:29 / /cg/cpuset rw - cgroup cgroup rw,cpuset\n\
         34 22 0:30 /box /cg/memory rw - cgroup cgroup rw,memory\n\
@@ -292,10 +320,10 @@ mod tests {
     fn version_2_makes_a_sibling_with_what_its_parent_has_enabled() {
         let control = ("sys/fs/cgroup/user.slice/cgroup.subtree_control", "memory pids\n");
         let root = tree(V2, "0::/user.slice/session-1.scope\n", &[control]);
-        let plan = plan(root.path(), 42, &Cpus::from_iter([0, 1]));
+        let plan = plan(root.path(), 42, &Cpus::from_iter([0, 1]), ROOM);
         assert_eq!(plan.directories(), [root.path().join("sys/fs/cgroup/user.slice/stillcore-42")]);
         assert_eq!(plan.groups[0].controllers, ["memory", "pids"]);
-        assert_eq!(plan.groups[0].settings[0], ("memory.max".into(), MEMORY_BYTES.to_string()));
+        assert_eq!(plan.groups[0].settings[0], ("memory.max".into(), ROOM.memory_bytes.to_string()));
         assert_eq!(plan.lacking, ["cpuset: no writable group"]);
     }
 
@@ -309,7 +337,7 @@ mod tests {
             ("cg/cpu/x", ""),
         ];
         let root = tree(V1, own, &files);
-        let plan = plan(root.path(), 42, &Cpus::from_iter([0, 1, 2]));
+        let plan = plan(root.path(), 42, &Cpus::from_iter([0, 1, 2]), ROOM);
         let dirs = ["cg/cpuset/stillcore-42", "cg/memory/inner/stillcore-42", "cg/unified/stillcore-42"];
         assert_eq!(plan.directories(), dirs.map(|dir| root.path().join(dir)));
         let cpuset: Vec<_> =
@@ -322,7 +350,7 @@ mod tests {
     fn what_cannot_be_seen_or_is_not_mounted_confines_nothing() {
         for (mounts, own) in [(V2, "0::/../other\n"), ("", ""), ("1 2 garbage\n- - -\n", "0\n::\n")] {
             let root = tree(mounts, own, &[("sys/fs/cgroup/cgroup.subtree_control", "cpuset memory pids")]);
-            let plan = plan(root.path(), 42, &Cpus::one(0));
+            let plan = plan(root.path(), 42, &Cpus::one(0), ROOM);
             assert!(plan.groups.is_empty(), "{plan:?}");
             assert_eq!(plan.lacking.len(), CONTROLLERS.len());
         }

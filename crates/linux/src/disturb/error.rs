@@ -14,6 +14,26 @@ pub enum Error {
         /// The catalogue's names.
         known: String,
     },
+    /// No suite has this name.
+    #[error("no suite is called {name:?}; expected one of {known}")]
+    UnknownSuite {
+        /// What was asked for.
+        name: String,
+        /// The catalogue's names.
+        known: String,
+    },
+    /// The built-in suites do not read.
+    #[error("the catalogue of suites: {reason}")]
+    Suites {
+        /// Why.
+        reason: String,
+    },
+    /// This kernel or machine lacks what a stressor needs: it is not applicable here.
+    #[error("{what}")]
+    Absent {
+        /// What is lacking.
+        what: String,
+    },
     /// A stressor needs at least one CPU to run on.
     #[error("no CPU is left for {what}; expected at least one housekeeping CPU")]
     NoCpu {
@@ -77,6 +97,10 @@ pub enum Error {
 }
 
 impl Error {
+    pub(super) fn absent(what: impl Into<String>) -> Self {
+        Self::Absent { what: what.into() }
+    }
+
     pub(super) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { action, path: path.to_owned(), source }
     }

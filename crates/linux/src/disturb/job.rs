@@ -4,12 +4,15 @@
 //! not turn into a storm later.
 
 use super::Error;
-use super::child::Line;
+use super::child::{Account, Line, floor};
 use super::settle::arm_alarm;
+use super::tally::Tally;
 use crate::sys::clock::{SECOND_NS, now_ns, sleep_until};
 use crate::sys::signals::EndSignals;
 use model::Cpus;
-use std::io::Write;
+use model::stressor::Witness;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
 
 /// How often a loop that never waits looks for a signal; in between it only reads the clock, which costs no system call.
 const LOOK_NS: i64 = 5_000_000;
@@ -24,6 +27,12 @@ pub(super) struct Job<'a> {
     pub(super) cpus: Cpus,
     /// Operations per second; `None` is as fast as it goes.
     pub(super) rate: Option<f64>,
+    /// Bytes to work on; `None` is the stressor's own choice.
+    pub(super) bytes: Option<u64>,
+    /// Loops or parts, whatever the stressor has several of; `None` is its own choice.
+    pub(super) workers: Option<u32>,
+    /// CPUs that are measured, for stressors that have to have a thread there.
+    pub(super) measured: Cpus,
     /// How long to run, ns.
     pub(super) duration_ns: i64,
     /// CLOCK_MONOTONIC, ns: when to end if nobody says so earlier. Known once operations begin.
@@ -43,9 +52,48 @@ impl Job<'_> {
         Line::Ready { confined_by: self.confined_by.clone() }.write(self.out)
     }
 
+    /// Repeats an operation at the job's pace until the end. The job must have [begun](Self::begin).
+    pub(super) fn repeat(&self, mut operation: impl FnMut() -> io::Result<()>) -> Done {
+        let mut pace = self.pace(1);
+        let mut tally = Tally::default();
+        let t0_ns = now_ns();
+        while pace.proceed(1) {
+            if !tally.count(operation()) {
+                recover();
+            }
+        }
+        Done { tally, t0_ns, t1_ns: now_ns() }
+    }
+
     /// A pace for one of `shares` equal loops.
     pub(super) fn pace(&self, shares: u32) -> Pace<'_> {
         Pace::new(&self.end, self.rate.map(|rate| rate / f64::from(shares.max(1))), self.end_ns)
+    }
+}
+
+/// What a loop has done, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Done {
+    pub(super) tally: Tally,
+    /// CLOCK_MONOTONIC, ns: first operation.
+    pub(super) t0_ns: i64,
+    /// CLOCK_MONOTONIC, ns: last operation.
+    pub(super) t1_ns: i64,
+}
+
+impl Done {
+    /// The account of it, with a floor by the job's rate.
+    pub(super) fn account(self, job: &Job<'_>, witness: Witness) -> Account {
+        let Self { tally, t0_ns, t1_ns } = self;
+        Account { floor: floor(job.rate, t0_ns, t1_ns), tally, t0_ns, t1_ns, witness, wrong: None }
+    }
+
+    /// What several loops have done together; nothing where there are none.
+    pub(super) fn together(all: &[Self]) -> Self {
+        let mut tally = Tally::default();
+        all.iter().for_each(|done| tally.add(&done.tally));
+        let t0_ns = all.iter().map(|done| done.t0_ns).min().unwrap_or_default();
+        Self { tally, t0_ns, t1_ns: all.iter().map(|done| done.t1_ns).max().unwrap_or_default() }
     }
 }
 

@@ -4,7 +4,7 @@
 //! Order matters: what binds it to its parent and its CPUs comes first, entering control groups before anything is allocated there.
 
 use super::child::{Group, StressArgs};
-use super::{Error, child};
+use super::{Error, StressorSpec, child};
 use crate::sys::clock::SECOND_NS;
 use crate::sys::sched;
 use crate::sys::signals::EndSignals;
@@ -17,15 +17,15 @@ use std::fs;
 
 /// How long after its duration a stressor is ended by the kernel, s.
 const GRACE_S: u32 = 5;
-/// Data a stressor may allocate; the largest needs 64 MiB for the stacks of a batch of threads.
-const DATA_LIMIT: u64 = 256 << 20;
+/// Data that the program has besides what a stressor asks for.
+const PROGRAM_BYTES: u64 = 64 << 20;
 /// Descriptors a stressor may need: 256 timers and a few more.
 const FILES_WANTED: u64 = 512;
 
 /// Confines the calling process; returns the signals that end it, and how it is confined.
-pub(super) fn settle(name: &str, args: &StressArgs) -> Result<(EndSignals, Vec<String>), Error> {
+pub(super) fn settle(spec: &StressorSpec, args: &StressArgs) -> Result<(EndSignals, Vec<String>), Error> {
     if args.cpus.is_empty() {
-        return Err(Error::NoCpu { what: name.to_owned() });
+        return Err(Error::NoCpu { what: spec.name.to_owned() });
     }
     die_with(args.supervisor)?;
     arm_alarm(args.duration_ns);
@@ -38,7 +38,7 @@ pub(super) fn settle(name: &str, args: &StressArgs) -> Result<(EndSignals, Vec<S
     confirm_affinity(args)?;
     confined_by.push("affinity".to_owned());
     schedule_ordinarily(args.nice)?;
-    limit_resources()?;
+    limit_resources(spec.memory_bytes.max(args.bytes.unwrap_or(0)))?;
     prefer_for_oom();
     Ok((end, confined_by))
 }
@@ -105,7 +105,8 @@ fn schedule_ordinarily(nice: i32) -> Result<(), Error> {
     setpriority_process(None, wanted).map_err(Error::refused("set the nice value"))
 }
 
-fn limit_resources() -> Result<(), Error> {
+/// Memory is limited per process here; the group limits what all have together.
+fn limit_resources(memory_bytes: u64) -> Result<(), Error> {
     let refused = || Error::refused("set resource limits");
     let lower = |resource, limit: u64| {
         let old = getrlimit(resource);
@@ -113,7 +114,7 @@ fn limit_resources() -> Result<(), Error> {
         setrlimit(resource, Rlimit { current: maximum, maximum })
     };
     lower(Resource::Core, 0).map_err(refused())?;
-    lower(Resource::Data, DATA_LIMIT).map_err(refused())?;
+    lower(Resource::Data, memory_bytes + PROGRAM_BYTES).map_err(refused())?;
     let files = getrlimit(Resource::Nofile);
     if files.current.is_some_and(|current| current < FILES_WANTED) {
         let current = Some(files.maximum.map_or(FILES_WANTED, |maximum| maximum.min(FILES_WANTED)));

@@ -36,18 +36,46 @@ pub struct Options {
     pub verb: Vec<String>,
     /// How long the stressors run unless stopped earlier.
     pub duration: Duration,
-    /// Operations per second of each stressor; `None` is each one's own default, 0 as fast as it goes.
-    pub rate: Option<f64>,
+    /// CPUs that are measured, for stressors that have to have a thread there.
+    pub measured: Cpus,
     /// Control groups to enter, from [`Confinement::groups`](super::confine::Confinement::groups).
     pub groups: Vec<Group>,
     /// Nice value of the stressors: at 10 they get a tenth of what the tool's own housekeeping gets on a shared CPU.
     pub nice: i32,
 }
 
+/// One stressor to be run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Order {
+    /// Its name in the catalogue.
+    pub name: String,
+    /// Where it runs.
+    pub cpus: Cpus,
+    /// Operations per second; `None` is the stressor's own default, 0 as fast as it goes.
+    pub rate: Option<f64>,
+    /// Bytes to work on; `None` is its own choice.
+    pub bytes: Option<u64>,
+    /// Loops, or whatever it has several of; `None` is its own choice.
+    pub workers: Option<u32>,
+}
+
+impl Order {
+    /// A stressor with nothing asked of it but where to run.
+    pub fn plain(name: &str, cpus: &Cpus) -> Self {
+        Self { name: name.to_owned(), cpus: cpus.clone(), rate: None, bytes: None, workers: None }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         let verb = ["internal", "stress"].map(str::to_owned).to_vec();
-        Self { verb, duration: Duration::from_secs(20), rate: None, groups: Vec::new(), nice: 10 }
+        Self {
+            verb,
+            duration: Duration::from_secs(20),
+            measured: Cpus::default(),
+            groups: Vec::new(),
+            nice: 10,
+        }
     }
 }
 
@@ -73,26 +101,28 @@ pub struct Status {
 }
 
 impl Disturbance {
-    /// Starts one child for each name, as `exe VERB… NAME JSON`. Returns once all are started, not yet once they disturb: see
+    /// Starts one child for each order, as `exe VERB… NAME JSON`. Returns once all are started, not yet once they disturb: see
     /// [`wait_ready`](Self::wait_ready). What a started child then fails at is said in its record.
-    pub fn start(exe: &Path, names: &[&str], cpus: &Cpus, options: &Options) -> Result<Self, Error> {
-        names.iter().try_for_each(|name| catalogue::find(name).map(|_| ()))?;
-        if cpus.is_empty() {
-            return Err(Error::NoCpu { what: "the disturbances".to_owned() });
+    pub fn start(exe: &Path, orders: &[Order], options: &Options) -> Result<Self, Error> {
+        for order in orders {
+            catalogue::find(&order.name)?;
+            if order.cpus.is_empty() {
+                return Err(Error::NoCpu { what: order.name.clone() });
+            }
         }
         let status = Arc::new(Mutex::new(Vec::new()));
-        let (control, orders) = channel();
+        let (control, told) = channel();
         let (started, outcome) = channel();
         let plan = Plan {
             exe: exe.to_owned(),
-            names: names.iter().map(|name| (*name).to_owned()).collect(),
-            cpus: cpus.clone(),
+            orders: orders.to_vec(),
+            cpus: orders.iter().flat_map(|order| order.cpus.iter()).collect(),
             options: options.clone(),
         };
         let shared = Arc::clone(&status);
         let thread = std::thread::Builder::new()
             .name("disturb".to_owned())
-            .spawn(move || supervise(&plan, &shared, &started, &orders))
+            .spawn(move || supervise(&plan, &shared, &started, &told))
             .map_err(Error::refused("start a thread"))?;
         let disturbance = Self { status, control: Some(control), thread: Some(thread) };
         let gone = || Error::refused("start the disturbances")(std::io::Error::other("their thread ended"));
@@ -145,7 +175,8 @@ impl Drop for Disturbance {
 
 struct Plan {
     exe: PathBuf,
-    names: Vec<String>,
+    orders: Vec<Order>,
+    /// Of all of them.
     cpus: Cpus,
     options: Options,
 }
@@ -155,7 +186,7 @@ fn supervise(
     plan: &Plan,
     status: &Mutex<Vec<Status>>,
     started: &Sender<Result<(), Error>>,
-    orders: &Receiver<Duration>,
+    told: &Receiver<Duration>,
 ) -> Vec<StressorRecord> {
     let mut children = match start_all(plan) {
         Ok(children) => children,
@@ -166,10 +197,10 @@ fn supervise(
     };
     publish(&children, status);
     let _ = started.send(Ok(()));
-    let patience = watch_until_told(&mut children, plan, status, orders);
+    let patience = watch_until_told(&mut children, status, told);
     end_all(&mut children, patience);
     publish(&children, status);
-    children.into_iter().map(|child| child.into_record(&plan.cpus)).collect()
+    children.into_iter().map(Stressor::into_record).collect()
 }
 
 fn start_all(plan: &Plan) -> Result<Vec<Stressor>, Error> {
@@ -177,8 +208,8 @@ fn start_all(plan: &Plan) -> Result<Vec<Stressor>, Error> {
     // The caller may be a real-time thread, whose policy this one has inherited. Where that cannot be shed it is ordinary already.
     let _ = sched::set_policy(&Policy::other());
     let mut children = Vec::new();
-    for name in &plan.names {
-        match Stressor::start(name, plan) {
+    for order in &plan.orders {
+        match Stressor::start(order, plan) {
             Ok(child) => children.push(child),
             Err(error) => {
                 end_all(&mut children, Duration::ZERO);
@@ -192,9 +223,8 @@ fn start_all(plan: &Plan) -> Result<Vec<Stressor>, Error> {
 /// Watches the children until an order to stop arrives; returns the patience to stop with.
 fn watch_until_told(
     children: &mut [Stressor],
-    plan: &Plan,
     status: &Mutex<Vec<Status>>,
-    orders: &Receiver<Duration>,
+    told: &Receiver<Duration>,
 ) -> Duration {
     let mut next_look = Instant::now();
     loop {
@@ -202,13 +232,13 @@ fn watch_until_told(
         if Instant::now() >= next_look {
             next_look = Instant::now() + LOOK;
             for child in children.iter_mut() {
-                child.look(&plan.cpus);
+                child.look();
             }
         }
         publish(children, status);
         let expecting = children.iter().any(|child| !child.ready && !child.ended);
         let pause = if expecting { TURN } else { next_look.saturating_duration_since(Instant::now()) };
-        match orders.recv_timeout(pause) {
+        match told.recv_timeout(pause) {
             Ok(patience) => return patience,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Duration::ZERO,
@@ -218,7 +248,7 @@ fn watch_until_told(
 
 fn publish(children: &[Stressor], status: &Mutex<Vec<Status>>) {
     let now = children.iter().map(|child| Status {
-        name: child.name.clone(),
+        name: child.order.name.clone(),
         pid: child.pid.as_raw_nonzero().get(),
         ready: child.ready,
         ended: child.ended,
@@ -252,7 +282,9 @@ fn attend_until(children: &mut [Stressor], deadline: Instant) {
 
 /// One child.
 struct Stressor {
-    name: String,
+    order: Order,
+    /// Where its threads may be: on its CPUs, and for some on the measured ones.
+    allowed: Cpus,
     child: Child,
     pid: Pid,
     pipe: ChildStdout,
@@ -270,12 +302,17 @@ struct Stressor {
 }
 
 impl Stressor {
-    fn start(name: &str, plan: &Plan) -> Result<Self, Error> {
+    fn start(order: &Order, plan: &Plan) -> Result<Self, Error> {
         let options = &plan.options;
+        let colocated = catalogue::find(&order.name)?.colocated;
+        let measured = if colocated { options.measured.clone() } else { Cpus::default() };
         let args = StressArgs {
-            cpus: plan.cpus.clone(),
+            cpus: order.cpus.clone(),
             duration_ns: i64::try_from(options.duration.as_nanos()).unwrap_or(i64::MAX),
-            rate: options.rate,
+            rate: order.rate,
+            bytes: order.bytes,
+            workers: order.workers,
+            measured: measured.clone(),
             supervisor: rustix::process::getpid().as_raw_nonzero().get(),
             groups: options.groups.clone(),
             nice: options.nice,
@@ -283,7 +320,7 @@ impl Stressor {
         let json = serde_json::to_string(&args)
             .map_err(|error| Error::refused("pass arguments")(std::io::Error::from(error)))?;
         let mut command = Command::new(&plan.exe);
-        command.args(&options.verb).arg(name).arg(json);
+        command.args(&options.verb).arg(&order.name).arg(json);
         // What a child has to say about a failure comes as a line; nothing of it may reach a terminal.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         spawn::die_with_parent(&mut command);
@@ -292,7 +329,8 @@ impl Stressor {
         let pid = Pid::from_child(&child);
         let pipe = child.stdout.take().ok_or_else(|| failed(std::io::Error::other("it has no output")))?;
         let stressor = Self {
-            name: name.to_owned(),
+            order: order.clone(),
+            allowed: order.cpus.iter().chain(measured.iter()).collect(),
             child,
             pid,
             pipe,
@@ -349,18 +387,19 @@ impl Stressor {
         }
     }
 
-    fn look(&mut self, cpus: &Cpus) {
+    fn look(&mut self) {
         if !self.ended {
-            self.sightings.look(proc_dir(), self.pid.as_raw_nonzero().get(), cpus);
+            self.sightings.look(proc_dir(), self.pid.as_raw_nonzero().get(), &self.allowed);
         }
     }
 
     /// The record of a child that has ended, or that was left behind.
-    fn into_record(mut self, cpus: &Cpus) -> StressorRecord {
+    fn into_record(mut self) -> StressorRecord {
         let why = self.why_no_record();
+        let absent = matches!(self.outcome, Some(Line::Absent { .. }));
         let mut record = match self.outcome.take() {
             Some(Line::Record(record)) => record,
-            _ => self.empty_record(cpus, why),
+            _ => self.empty_record(why, if absent { StressorState::Absent } else { StressorState::Void }),
         };
         if self.stuck {
             record.state = StressorState::Stuck;
@@ -377,7 +416,7 @@ impl Stressor {
     fn why_no_record(&self) -> String {
         let when = if self.ready { "before it told what it did" } else { "before it began" };
         match (&self.outcome, self.status) {
-            (Some(Line::Failed { reason }), _) => reason.clone(),
+            (Some(Line::Failed { reason } | Line::Absent { reason }), _) => reason.clone(),
             _ if !self.ended => "it is still there".to_owned(),
             _ if self.told_to_end && !self.ready => "stopped before it began".to_owned(),
             (_, Some(status)) => format!("it ended {when}: {status}"),
@@ -385,17 +424,17 @@ impl Stressor {
         }
     }
 
-    fn empty_record(&self, cpus: &Cpus, reason: String) -> StressorRecord {
-        let witness = catalogue::find(&self.name).map_or("", |spec| spec.witness);
+    fn empty_record(&self, reason: String, state: StressorState) -> StressorRecord {
+        let witness = catalogue::find(&self.order.name).map_or("", |spec| spec.witness);
         StressorRecord {
-            name: self.name.clone(),
-            cpus: cpus.clone(),
+            name: self.order.name.clone(),
+            cpus: self.order.cpus.clone(),
             ops_ok: 0,
             ops_failed: [].into(),
             t0_ns: self.started_ns,
             t1_ns: now_ns(),
             witness: Witness { name: witness.to_owned(), expected: 0, seen: 0 },
-            state: StressorState::Void,
+            state,
             reason: Some(reason),
             confined_by: self.confined_by.clone(),
         }

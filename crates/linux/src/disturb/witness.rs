@@ -5,9 +5,51 @@
 //! Formats: Linux `Documentation/filesystems/proc.rst` (`/proc/stat`, `/proc/interrupts`, `/proc/net/snmp`).
 
 use super::Error;
+use super::child::proc_dir;
+use model::Cpus;
+use model::stressor::Witness;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
+
+/// A counter of the kernel, as it stood before the first operation.
+pub(super) struct Counter<F> {
+    name: String,
+    read: F,
+    before: u64,
+}
+
+impl<F: Fn() -> Result<u64, Error>> Counter<F> {
+    /// Reads it for the first time.
+    pub(super) fn read(name: impl Into<String>, read: F) -> Result<Self, Error> {
+        Ok(Self { name: name.into(), before: read()?, read })
+    }
+
+    /// Reads it again: it must have grown by `expected` at least.
+    pub(super) fn grown(&self, expected: u64) -> Result<Witness, Error> {
+        let seen = (self.read)()?.saturating_sub(self.before);
+        Ok(Witness { name: self.name.clone(), expected, seen })
+    }
+}
+
+/// What `/proc/interrupts` calls cross-CPU calls, on x86 and arm64 alike.
+const FUNCTION_CALL: &str = "Function call interrupts";
+
+/// A function that reads a counter.
+pub(super) type Read = fn() -> Result<u64, Error>;
+
+impl Counter<Read> {
+    /// Processes and threads made, machine-wide.
+    pub(super) fn forks() -> Result<Self, Error> {
+        Self::read("/proc/stat processes", || forks(proc_dir()))
+    }
+
+    /// Function call interrupts, machine-wide.
+    pub(super) fn call_interrupts() -> Result<Self, Error> {
+        let name = format!("/proc/interrupts {FUNCTION_CALL}");
+        Self::read(name, || interrupts(FUNCTION_CALL, None))
+    }
+}
 
 /// Reads a counter with `find`; a file that lacks it is an error, because a witness that says nothing must not look like a no.
 fn counter(path: &Path, find: impl Fn(&str) -> Option<u64>) -> Result<u64, Error> {
@@ -33,6 +75,25 @@ pub(super) fn timer_interrupts(proc_dir: &Path) -> Result<(&'static str, u64), E
     }
     let all = counter(&proc_dir.join("stat"), |text| stat_field(text, "intr"))?;
     Ok(("/proc/stat intr", all))
+}
+
+/// Interrupts since boot of the rows with this description, on these CPUs or on all.
+pub(super) fn interrupts(description: &str, cpus: Option<&Cpus>) -> Result<u64, Error> {
+    counter(&proc_dir().join("interrupts"), |text| described_rows(text, description, cpus))
+}
+
+/// CPU time of the children that have been waited for, us.
+pub(super) fn children_cpu_us() -> Result<u64, Error> {
+    // SAFETY: an all-zero rusage is a valid one, and getrusage fills it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        match libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) {
+            0 => usage,
+            _ => return Err(Error::refused("read the resource usage")(std::io::Error::last_os_error())),
+        }
+    };
+    let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
+    Ok(us(usage.ru_utime) + us(usage.ru_stime))
 }
 
 fn stat_field(text: &str, name: &str) -> Option<u64> {
@@ -61,6 +122,23 @@ fn timer_rows(text: &str) -> Option<u64> {
     sums.reduce(|left, right| left + right)
 }
 
+/// Sums the columns of some CPUs over the rows that are described so. The first line names the CPUs of the columns.
+fn described_rows(text: &str, description: &str, cpus: Option<&Cpus>) -> Option<u64> {
+    let mut lines = text.lines();
+    let number = |word: &str| word.strip_prefix("CPU")?.parse::<u32>().ok();
+    let columns: Vec<u32> = lines.next()?.split_whitespace().filter_map(number).collect();
+    let row = |line: &str| {
+        let (_, rest) = line.split_once(':')?;
+        let mut words = rest.split_whitespace();
+        let wanted = |cpu: u32| cpus.is_none_or(|cpus| cpus.contains(cpu));
+        let counts: Vec<u64> = words.by_ref().map_while(|word| word.parse().ok()).collect();
+        rest.trim_end().ends_with(description).then(|| {
+            columns.iter().zip(counts).filter(|(cpu, _)| wanted(**cpu)).map(|(_, count)| count).sum::<u64>()
+        })
+    };
+    lines.filter_map(row).reduce(|left, right| left + right)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +164,19 @@ mod tests {
             "      CPU0 CPU1\n 11:  70  30  GICv3  27 Level  arch_timer\nIPI0: 5 5 Rescheduling interrupts\n";
         assert_eq!(timer_rows(arm), Some(100));
         assert_eq!(timer_rows("   CPU0\n 4: 7 x serial\n"), None);
+    }
+
+    #[test]
+    fn rows_are_found_by_what_they_are_called_and_cpus_by_their_column() {
+        let x86 =
+            "      CPU0 CPU2\nCAL:  100  50  Function call interrupts\nTLB: 1 7 TLB shootdowns\nERR: 0\n";
+        assert_eq!(described_rows(x86, FUNCTION_CALL, None), Some(150));
+        assert_eq!(described_rows(x86, "TLB shootdowns", Some(&Cpus::one(2))), Some(7));
+        assert_eq!(described_rows(x86, "TLB shootdowns", Some(&Cpus::one(1))), Some(0));
+        assert_eq!(described_rows(x86, "Rescheduling interrupts", None), None);
+        let arm =
+            "      CPU0 CPU1\nIPI0:  1  2  Rescheduling interrupts\nIPI1:  3  4  Function call interrupts\n";
+        assert_eq!(described_rows(arm, FUNCTION_CALL, Some(&Cpus::one(1))), Some(4));
     }
 
     #[test]

@@ -27,16 +27,19 @@ pub enum Transient {
     Cgroup,
     /// A child process; target: [`Owner`].
     Process,
+    /// The value of a file that a disturbance writes; target: its path.
+    Value,
 }
 
 impl Transient {
-    const ALL: [(Self, &'static str); 6] = [
+    const ALL: [(Self, &'static str); 7] = [
         (Self::Directory, "directory"),
         (Self::TracefsMount, "tracefs-mount"),
         (Self::TraceInstance, "trace-instance"),
         (Self::Kprobe, "kprobe"),
         (Self::Cgroup, "cgroup"),
         (Self::Process, "process"),
+        (Self::Value, "value"),
     ];
 
     /// The id that the journal uses.
@@ -49,8 +52,9 @@ impl Transient {
     }
 }
 
-/// Takes one change back. Tries for up to a second where something may still hold on to the target.
-pub fn undo(id: &str, target: &str) -> Result<(), Error> {
+/// Takes one change back; `old` is the value before, where there was one. Tries for up to a second where something may still hold on
+/// to the target.
+pub fn undo(id: &str, target: &str, old: Option<&str>) -> Result<(), Error> {
     let Some(kind) = Transient::from_id(id) else {
         return Err(Error::failed(
             format!("undoing {id} of {target}"),
@@ -70,6 +74,16 @@ pub fn undo(id: &str, target: &str) -> Result<(), Error> {
         Transient::Cgroup => patiently(|| Ok(crate::disturb::confine::remove(path)?)),
         Transient::TracefsMount => patiently(|| unmount_at(path)),
         Transient::Directory => remove_directory(path),
+        Transient::Value => old.map_or(Ok(()), |old| give_back(path, old)),
+    }
+}
+
+/// Writes a value back unless it is there; a file that is gone is fine.
+fn give_back(path: &Path, old: &str) -> Result<(), Error> {
+    match fs::read_to_string(path) {
+        Ok(now) if now.trim() == old => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        _ => fs::write(path, old).map_err(|source| Error::os("write", path.display(), source)),
     }
 }
 
@@ -125,7 +139,7 @@ pub fn undo_journal(path: &Path) -> Result<Restored, Error> {
 fn undo_entry(path: &Path, entry: &Entry, boot_id: &str, restored: &mut Restored) -> Result<(), Error> {
     // Whatever lasts only as long as a boot is gone with it, and its target may by now be somebody else's. Directories last longer.
     let outlived = entry.boot_id != boot_id && Transient::from_id(&entry.id) != Some(Transient::Directory);
-    let result = if outlived { Ok(()) } else { undo(&entry.id, &entry.target) };
+    let result = if outlived { Ok(()) } else { undo(&entry.id, &entry.target, entry.old.as_deref()) };
     match result {
         Ok(()) => {
             restored.undone.push(format!("{} {}", entry.id, entry.target));
@@ -197,7 +211,7 @@ mod tests {
     #[test]
     fn an_intent_that_led_to_nothing_is_no_failure() {
         for kind in [Transient::Directory, Transient::TraceInstance, Transient::TracefsMount] {
-            undo(kind.id(), "/proc/self/no-such-thing").unwrap();
+            undo(kind.id(), "/proc/self/no-such-thing", None).unwrap();
         }
     }
 }

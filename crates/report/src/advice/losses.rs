@@ -78,7 +78,11 @@ fn disturbance(facts: &Facts) -> Option<Advice> {
         .iter()
         .filter(|stressor| stressor.state != StressorState::Ok)
         .map(|stressor| {
-            let state = if stressor.state == StressorState::Void { "void" } else { "stuck" };
+            let state = match stressor.state {
+                StressorState::Stuck => "stuck",
+                StressorState::Absent => "not on this machine",
+                StressorState::Ok | StressorState::Void => "void",
+            };
             let why = stressor.reason.as_deref().unwrap_or("no reason recorded");
             format!("{} ({state}: {why})", stressor.name)
         })

@@ -1,6 +1,6 @@
 //! What `measure periodic` can be asked for, and what of it cannot be carried out.
 
-use crate::args::duration;
+use crate::args::{bytes, duration};
 use crate::measure::Common;
 use crate::measure::schedule::{PolicyName, Schedule};
 use clap::{Args, ValueEnum};
@@ -142,14 +142,9 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no size; expected 1 to 1024M, such as 64K");
-    let (digits, unit) = match text.char_indices().last() {
-        Some((at, 'K' | 'k')) => (&text[..at], 1 << 10),
-        Some((at, 'M' | 'm')) => (&text[..at], 1 << 20),
-        _ => (text, 1),
-    };
-    let bytes = digits.parse::<u64>().map_err(|_| wrong())?.saturating_mul(unit);
-    if (1..=1 << 30).contains(&bytes) { Ok(bytes) } else { Err(wrong()) }
+    bytes(text)
+        .filter(|bytes| (1..=1 << 30).contains(bytes))
+        .ok_or_else(|| format!("{text:?} is no size; expected 1 to 1024M, such as 64K"))
 }
 
 /// What a job computes.

@@ -3,11 +3,11 @@
 //! A core that this disturbs shares something that software isolation cannot take away (an SMT sibling, power, a hypervisor).
 //! Formula: Machin 1706, π/4 = 4 arctan(1/5) − arctan(1/239), each arctangent by its Taylor series in fixed point.
 
-use super::Error;
-use super::catalogue::StressorSpec;
-use super::child::{Account, floor};
-use super::job::Job;
-use super::tally::Tally;
+use crate::disturb::Error;
+use crate::disturb::catalogue::StressorSpec;
+use crate::disturb::child::{Account, floor};
+use crate::disturb::job::Job;
+use crate::disturb::tally::Tally;
 use crate::sys::clock::{now_ns, thread_cpu_ns};
 use model::stressor::Witness;
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ const LIMBS: usize = 1 + DECIMALS.div_ceil(9) + 2;
 /// No machine makes the 100,000 dependent divisions of one operation in less, ns: that would be five a nanosecond.
 const LEAST_COST_NS: u64 = 20_000;
 
-pub(super) const SPEC: StressorSpec = StressorSpec {
+pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     name: "calc_pi",
     title: "the negative control: 1,000 decimals of pi, computed without system calls",
     class: "ctl",
@@ -33,6 +33,7 @@ pub(super) const SPEC: StressorSpec = StressorSpec {
     danger: "a CPU's time; bounded by one thread at a weak nice value",
     default_rate: None,
     work,
+    ..StressorSpec::PLAIN
 };
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {

@@ -4,13 +4,13 @@
 //! so that each batch maps and unmaps fresh ones; musl, which the shipped program uses, never keeps any. Unmapping in a process
 //! whose threads run on several CPUs flushes their TLBs by IPI; joining is a futex wake-up across CPUs.
 
-use super::catalogue::StressorSpec;
-use super::child::{Account, floor, proc_dir};
-use super::job::{Job, recover};
-use super::tally::Tally;
-use super::{Error, witness};
+use crate::disturb::Error;
+use crate::disturb::catalogue::StressorSpec;
+use crate::disturb::child::Account;
+use crate::disturb::job::{Done, Job, recover};
+use crate::disturb::tally::Tally;
+use crate::disturb::witness::Counter;
 use crate::sys::clock::now_ns;
-use model::stressor::Witness;
 use std::hint::black_box;
 use std::io;
 use std::thread::{Builder, JoinHandle};
@@ -18,7 +18,7 @@ use std::thread::{Builder, JoinHandle};
 const BATCH: u32 = 16;
 const STACK_BYTES: usize = 4 << 20;
 
-pub(super) const SPEC: StressorSpec = StressorSpec {
+pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     name: "u_thread",
     title: "thread churn: batches of 16 threads made and joined, on fresh stacks",
     class: "sched",
@@ -39,10 +39,12 @@ pub(super) const SPEC: StressorSpec = StressorSpec {
     danger: "memory for stacks; bounded by 16 threads at a time, RLIMIT_DATA and memory.max",
     default_rate: Some(2000.0),
     work,
+    memory_bytes: 128 << 20,
+    ..StressorSpec::PLAIN
 };
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
-    let before = witness::forks(proc_dir())?;
+    let before = Counter::forks()?;
     job.begin()?;
     let mut pace = job.pace(1);
     let mut tally = Tally::default();
@@ -53,9 +55,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         }
     }
     let t1_ns = now_ns();
-    let seen = witness::forks(proc_dir())?.saturating_sub(before);
-    let witness = Witness { name: "/proc/stat processes".into(), expected: tally.ok, seen };
-    Ok(Account { floor: floor(job.rate, t0_ns, t1_ns), tally, t0_ns, t1_ns, witness, wrong: None })
+    let witness = before.grown(tally.ok)?;
+    Ok(Done { tally, t0_ns, t1_ns }.account(job, witness))
 }
 
 /// Makes and joins one batch; false when any of it failed.

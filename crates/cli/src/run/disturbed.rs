@@ -1,14 +1,14 @@
-//! The disturbed phase: control groups for the whole run, stressors for the one phase.
+//! Running disturbances: control groups for the whole run, stressors while they are wanted.
 //!
-//! The first and last cpuset of a machine flip static keys, which sends an IPI to every CPU. The groups are therefore made before the
-//! first idle control and removed after the last.
+//! The first and last cpuset of a machine flip static keys, which sends an IPI to every CPU. Whoever measures makes the groups before
+//! the first idle control and removes them after the last.
 
-use super::plan::Plan;
-use crate::run::interrupted::Interrupted;
-use linux::disturb::{self, Disturbance, confine};
+use super::interrupted::Interrupted;
+use linux::disturb::{self, Disturbance, Order, catalogue, confine};
 use linux::isolate::undo::Transient;
 use linux::session::Session;
 use linux::sys::signals::EndSignals;
+use model::Cpus;
 use model::stressor::StressorRecord;
 use std::path::Path;
 use std::time::Duration;
@@ -28,8 +28,20 @@ pub(crate) struct Groups {
 
 impl Groups {
     /// Makes what this machine allows; what it does not allow is among `limits` afterwards.
-    pub(crate) fn make(plan: &Plan, session: &mut Session, limits: &mut Vec<String>) -> anyhow::Result<Self> {
-        let planned = confine::plan(Path::new("/"), std::process::id(), &plan.place.housekeeping);
+    pub(crate) fn make(
+        orders: &[Order],
+        measured: &Cpus,
+        session: &mut Session,
+        limits: &mut Vec<String>,
+    ) -> anyhow::Result<Self> {
+        let mut cpus: Cpus = orders.iter().flat_map(|order| order.cpus.iter()).collect();
+        for order in orders {
+            if catalogue::find(&order.name)?.colocated {
+                cpus = cpus.iter().chain(measured.iter()).collect();
+            }
+        }
+        let room = confine::Room::of(orders)?;
+        let planned = confine::plan(Path::new("/"), std::process::id(), &cpus, room);
         let targets: Vec<_> = planned.directories().iter().map(|dir| dir.display().to_string()).collect();
         // Written down as a whole before any is made: those that cannot be made are left out, and undoing them finds nothing.
         targets.iter().try_for_each(|target| session.change(Transient::Cgroup, target, || Ok(())))?;
@@ -50,23 +62,38 @@ impl Groups {
 pub(crate) struct Disturbed {
     disturbance: Disturbance,
     children: Vec<String>,
+    /// Files whose values are given back.
+    kept: Vec<&'static str>,
 }
 
 impl Disturbed {
-    /// Starts the plan's stressors and waits until they disturb.
+    /// Starts stressors and waits until they disturb. `longest`: they end by themselves then. `measured`: for those that have to have a
+    /// thread there.
     pub(crate) fn start(
-        plan: &Plan,
+        orders: &[Order],
+        longest: Duration,
+        measured: &Cpus,
         groups: &Groups,
         session: &mut Session,
         signals: &EndSignals,
     ) -> anyhow::Result<Self> {
         let options = disturb::Options {
-            duration: plan.window * 3 + Duration::from_secs(60),
+            duration: longest,
+            measured: measured.clone(),
             groups: groups.made.groups.clone(),
             ..disturb::Options::default()
         };
-        let disturbance =
-            Disturbance::start(&plan.place.program, &plan.stressors, &plan.place.housekeeping, &options)?;
+        let mut kept: Vec<&str> = Vec::new();
+        for order in orders {
+            for path in catalogue::find(&order.name)?.writes {
+                if !kept.contains(path) {
+                    session.keep(path)?;
+                    kept.push(path);
+                }
+            }
+        }
+        let program = session.program().to_owned();
+        let disturbance = Disturbance::start(&program, orders, &options)?;
         let pids = disturbance.status().into_iter().map(|child| child.pid as u32);
         let children = pids.map(|pid| session.adopt(pid)).collect::<Result<_, _>>()?;
         // One that never begins says so in its record.
@@ -79,12 +106,18 @@ impl Disturbed {
                 return Err(Interrupted(name).into());
             }
         }
-        Ok(Self { disturbance, children })
+        Ok(Self { disturbance, children, kept })
+    }
+
+    /// Whether all have ended by themselves.
+    pub(crate) fn over(&self) -> bool {
+        self.disturbance.status().iter().all(|child| child.ended)
     }
 
     /// Ends them and waits until the machine has settled.
     pub(crate) fn stop(self, session: &mut Session) -> anyhow::Result<Vec<StressorRecord>> {
         let records = self.disturbance.stop(PATIENCE);
+        self.kept.iter().rev().try_for_each(|path| session.take_back(Transient::Value, path))?;
         self.children.iter().try_for_each(|target| session.forget(Transient::Process, target))?;
         std::thread::sleep(SETTLE);
         Ok(records)

@@ -5,13 +5,11 @@
 //! it when it goes. Without, it uses the host's loopback and closes with a reset, because each ordinary close would leave a
 //! connection in TIME_WAIT there for a minute.
 
-use super::catalogue::StressorSpec;
-use super::child::{Account, floor, proc_dir};
-use super::job::{Job, recover};
-use super::tally::Tally;
-use super::{Error, witness};
-use crate::sys::clock::now_ns;
-use model::stressor::Witness;
+use crate::disturb::catalogue::StressorSpec;
+use crate::disturb::child::{Account, proc_dir};
+use crate::disturb::job::Job;
+use crate::disturb::witness::Counter;
+use crate::disturb::{Error, witness};
 use rustix::net::Shutdown;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
@@ -24,7 +22,7 @@ const CHUNKS: usize = 20;
 /// A loopback peer that is silent for this long is gone.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-pub(super) const SPEC: StressorSpec = StressorSpec {
+pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     name: "sock",
     title: "sockets: loopback TCP connections of 20 x 4 KiB",
     class: "net",
@@ -44,6 +42,7 @@ pub(super) const SPEC: StressorSpec = StressorSpec {
     danger: "ports run out; bounded by one connection at a time",
     default_rate: Some(500.0),
     work,
+    ..StressorSpec::PLAIN
 };
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
@@ -54,25 +53,17 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Error::refused("listen on loopback"))?;
     let address = listener.local_addr().map_err(Error::refused("listen on loopback"))?;
-    let before = witness::passive_opens(proc_dir())?;
+    let before = Counter::read("/proc/net/snmp Tcp PassiveOpens", || witness::passive_opens(proc_dir()))?;
     job.begin()?;
-    let mut pace = job.pace(1);
-    let mut tally = Tally::default();
-    let t0_ns = now_ns();
-    std::thread::scope(|scope| {
+    let done = std::thread::scope(|scope| {
         scope.spawn(|| serve(&listener));
-        while pace.proceed(1) {
-            if !tally.count(converse(address, private)) {
-                recover();
-            }
-        }
+        let done = job.repeat(|| converse(address, private));
         // Wakes the server out of `accept` for good.
         let _ = rustix::net::shutdown(&listener, Shutdown::Both);
+        done
     });
-    let t1_ns = now_ns();
-    let seen = witness::passive_opens(proc_dir())?.saturating_sub(before);
-    let witness = Witness { name: "/proc/net/snmp Tcp PassiveOpens".into(), expected: tally.ok, seen };
-    Ok(Account { floor: floor(job.rate, t0_ns, t1_ns), tally, t0_ns, t1_ns, witness, wrong: None })
+    let witness = before.grown(done.tally.ok)?;
+    Ok(done.account(job, witness))
 }
 
 /// The client's side of one connection.

@@ -3,19 +3,18 @@
 //! Exercises the page allocator (per-CPU lists, zone locks, memory-group charging), the zeroing of pages, and on unmap the TLB
 //! flush of its own process, which has one thread and so stays on the CPUs it has run on.
 
-use super::Error;
-use super::catalogue::StressorSpec;
-use super::child::{Account, floor};
-use super::job::{Job, recover};
-use super::tally::Tally;
-use crate::sys::clock::{now_ns, thread_usage};
-use model::stressor::Witness;
+use crate::disturb::Error;
+use crate::disturb::catalogue::StressorSpec;
+use crate::disturb::child::Account;
+use crate::disturb::job::Job;
+use crate::disturb::witness::Counter;
+use crate::sys::clock::thread_usage;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
 const BYTES: usize = 4 << 20;
 
-pub(super) const SPEC: StressorSpec = StressorSpec {
+pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     name: "fault",
     title: "page faults: 4 MiB mapped without huge pages, touched, unmapped",
     class: "mm",
@@ -35,26 +34,21 @@ pub(super) const SPEC: StressorSpec = StressorSpec {
     danger: "memory bandwidth; bounded by a working set of 4 MiB and the rate",
     default_rate: Some(100.0),
     work,
+    ..StressorSpec::PLAIN
 };
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
-    let usage = || thread_usage().map_err(Error::refused("read the resource usage"));
     job.begin()?;
-    let mut pace = job.pace(1);
-    let mut tally = Tally::default();
-    let ([minor_before, _], _) = usage()?;
-    let t0_ns = now_ns();
-    while pace.proceed(1) {
-        if !tally.count(map_touch_unmap()) {
-            recover();
-        }
-    }
-    let t1_ns = now_ns();
-    let ([minor_after, _], _) = usage()?;
+    let before = Counter::read("getrusage minor faults", minor_faults)?;
+    let done = job.repeat(|| Ok(map_touch_unmap()?));
     let pages = (BYTES / page_size()) as u64;
-    let seen = minor_after.saturating_sub(minor_before);
-    let witness = Witness { name: "getrusage minor faults".into(), expected: tally.ok * pages, seen };
-    Ok(Account { floor: floor(job.rate, t0_ns, t1_ns), tally, t0_ns, t1_ns, witness, wrong: None })
+    let expected = done.tally.ok * pages;
+    Ok(done.account(job, before.grown(expected)?))
+}
+
+fn minor_faults() -> Result<u64, Error> {
+    let ([minor, _], _) = thread_usage().map_err(Error::refused("read the resource usage"))?;
+    Ok(minor)
 }
 
 fn map_touch_unmap() -> rustix::io::Result<()> {

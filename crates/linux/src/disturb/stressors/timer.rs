@@ -5,11 +5,11 @@
 //! interrupts. timerfd is used because its expirations are counted by the kernel and re-arm whether or not anyone reads
 //! (`timer_create` with SIGEV_NONE arms nothing).
 
-use super::catalogue::StressorSpec;
-use super::child::{Account, proc_dir};
-use super::job::{Job, Pace, recover};
-use super::tally::Tally;
-use super::{Error, witness};
+use crate::disturb::catalogue::StressorSpec;
+use crate::disturb::child::{Account, proc_dir};
+use crate::disturb::job::{Job, Pace, recover};
+use crate::disturb::tally::Tally;
+use crate::disturb::{Error, witness};
 use crate::sys::clock::{SECOND_NS, now_ns, sleep_until};
 use model::stressor::Witness;
 use rustix::buffer::spare_capacity;
@@ -27,7 +27,7 @@ const LONGEST: i64 = 10_000_000 / GRID_NS;
 /// From arming to the first moment of the grid.
 const LEAD_NS: i64 = 10_000_000;
 
-pub(super) const SPEC: StressorSpec = StressorSpec {
+pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     name: "timer",
     title: "timers: 256 timerfds of 1 to 10 ms, collected by epoll",
     class: "sched",
@@ -46,6 +46,7 @@ pub(super) const SPEC: StressorSpec = StressorSpec {
     // A rate below that of all timers arms fewer of them.
     default_rate: None,
     work,
+    ..StressorSpec::PLAIN
 };
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {

@@ -1,0 +1,245 @@
+//! `stillcore disturb`: workloads that provoke interference, confined, counted, and proven to have worked.
+//!
+//! `text` is what it prints. Placing is `linux::disturb::suite`'s, running `crate::run::disturbed`'s.
+
+mod text;
+
+use crate::args::{self, duration};
+use crate::run::disturbed::{Disturbed, Groups};
+use crate::run::place::{Asked, Place};
+use crate::run::progress::Teller;
+use clap::{Args, ValueEnum};
+use linux::disturb::suite::{self, Member, Placing, Suite};
+use linux::disturb::{Order, StressorSpec, catalogue};
+use linux::session::Session;
+use linux::sys::sched;
+use linux::sys::signals::EndSignals;
+use model::stressor::{StressorRecord, StressorState};
+use model::{Cpus, Error};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const SCHEMA: &str = "stillcore.disturb/1";
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Arguments of `disturb`.
+#[derive(Debug, Args)]
+pub(crate) struct DisturbArgs {
+    /// Stressors by name; `--list` tells them.
+    #[arg(value_name = "STRESSOR")]
+    pub(crate) stressors: Vec<String>,
+    /// A set of stressors by name; `--list` tells them.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) suite: Option<String>,
+    /// CPUs to run on [default: all but the measured ones].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<Cpus>,
+    /// CPUs that are measured, and kept free [default: the isolated CPUs, else the highest one].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) measured: Option<Cpus>,
+    /// How long.
+    #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// Operations per second of each stressor; 0 is as fast as it goes [default: each one's own].
+    #[arg(long, value_name = "N", value_parser = rate)]
+    pub(crate) rate: Option<f64>,
+    /// Bytes each stressor works on, such as 20M [default: each one's own].
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) bytes: Option<u64>,
+    /// Loops of each stressor that has several [default: each one's own].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) workers: Option<u32>,
+    /// Which CPUs each stressor gets [default: the suite's way, else all].
+    #[arg(long, value_name = "HOW")]
+    pub(crate) place: Option<PlaceName>,
+    /// Load the measured CPUs too, as some papers did.
+    #[arg(long)]
+    pub(crate) colocated: bool,
+    /// Allow stressors that may harm the machine beyond their own end.
+    #[arg(long)]
+    pub(crate) dangerous: bool,
+    /// List stressors and suites, and run none.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore in the home directory].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which CPUs a stressor gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlaceName {
+    /// Each once on each CPU.
+    OnePerCpu,
+    /// Each once on one CPU, dealt out in turn.
+    Spread,
+    /// Each once, with all CPUs.
+    All,
+}
+
+impl From<PlaceName> for Placing {
+    fn from(place: PlaceName) -> Self {
+        match place {
+            PlaceName::OnePerCpu => Self::OnePerCpu,
+            PlaceName::Spread => Self::Spread,
+            PlaceName::All => Self::All,
+        }
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| (0.0..=1e9).contains(rate));
+    rate.ok_or_else(|| {
+        format!("{text:?} is no rate; expected operations a second, or 0 for as fast as it goes")
+    })
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    args::bytes(text)
+        .filter(|bytes| (4096..=1 << 40).contains(bytes))
+        .ok_or_else(|| format!("{text:?} is no size; expected 4K to 1024G, such as 20M"))
+}
+
+/// Disturbs. Exit code 2 where a stressor did not do what its name says.
+pub(crate) fn run(args: &DisturbArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    if args.list {
+        list(args.json)?;
+        return Ok(0);
+    }
+    let suite = chosen(args)?;
+    let place = Place::resolve(&Asked {
+        cpus: args.measured.as_ref(),
+        state: args.state.as_deref(),
+        ..Asked::default()
+    })?;
+    let cpus = cpus(args, &suite, &place)?;
+    let placing = args.place.map_or(suite.place, Placing::from);
+    let orders = suite::place(&suite.stressors, &cpus, placing)?;
+    sched::pin(&place.housekeeping)?;
+    let mut session = Session::open(&place.program, &place.state)?;
+    let mut limits = place.limits.clone();
+    let outcome = disturb(args, &orders, &place.measured, &mut session, &mut limits, signals);
+    limits.extend(session.close().into_iter().map(|what| format!("could not be taken back: {what}")));
+    let (records, interrupted) = outcome?;
+    let answer = text::Answer {
+        suite: &suite,
+        cpus: &cpus,
+        measured: &place.measured,
+        records: &records,
+        limits: &limits,
+        interrupted,
+    };
+    if args.json {
+        println!("{}", answer.json());
+    } else {
+        print!("{}", answer.page());
+    }
+    Ok(code(&records))
+}
+
+/// Absent is not failed, but where nothing at all could be run nothing was disturbed.
+fn code(records: &[StressorRecord]) -> u8 {
+    let broken = |record: &StressorRecord| matches!(record.state, StressorState::Void | StressorState::Stuck);
+    let none = records.iter().all(|record| record.state == StressorState::Absent);
+    if none || records.iter().any(broken) { 2 } else { 0 }
+}
+
+/// The suite asked for, or one made of the names given.
+fn chosen(args: &DisturbArgs) -> anyhow::Result<Suite> {
+    let mut suite = match (&args.suite, args.stressors.is_empty()) {
+        (Some(id), true) => suite::find(id)?,
+        (Some(_), false) => {
+            anyhow::bail!("both --suite and stressors are given; expected one of them")
+        }
+        (None, true) => anyhow::bail!(
+            "nothing to run; expected stressors or --suite (`stillcore disturb --list` tells them)"
+        ),
+        (None, false) => by_name(args)?,
+    };
+    for member in &mut suite.stressors {
+        member.rate = args.rate.or(member.rate);
+        member.bytes = args.bytes.or(member.bytes);
+        member.workers = args.workers.or(member.workers);
+    }
+    Ok(suite)
+}
+
+fn by_name(args: &DisturbArgs) -> anyhow::Result<Suite> {
+    let member = |name: &String| {
+        let spec = catalogue::find(name)?;
+        if spec.dangerous && !args.dangerous {
+            let found = format!("{name} may harm the machine beyond its own end ({})", spec.danger);
+            return Err(Error::invalid("STRESSOR", found, "--dangerous, or another stressor").into());
+        }
+        Ok(Member { name: name.clone(), rate: None, bytes: None, workers: None })
+    };
+    Ok(Suite {
+        id: "by name".to_owned(),
+        title: args.stressors.join(", "),
+        source: "the command line".to_owned(),
+        place: Placing::All,
+        colocated: false,
+        expect: suite::Expect::Any,
+        stressors: args.stressors.iter().map(member).collect::<anyhow::Result<_>>()?,
+    })
+}
+
+fn cpus(args: &DisturbArgs, suite: &Suite, place: &Place) -> anyhow::Result<Cpus> {
+    let colocated = args.colocated || suite.colocated;
+    let Some(cpus) = &args.cpus else {
+        let all = place
+            .housekeeping
+            .iter()
+            .chain(colocated.then_some(&place.measured).into_iter().flat_map(Cpus::iter));
+        return Ok(all.collect());
+    };
+    linux::machine::check_online(&place.machine, cpus)?;
+    let shared = cpus.and(&place.measured);
+    if !shared.is_empty() && !colocated {
+        let found = format!("CPU {shared} is measured");
+        return Err(Error::invalid("--cpus", found, "CPUs that are not, or --colocated").into());
+    }
+    Ok(cpus.clone())
+}
+
+type Disturbances = (Vec<StressorRecord>, Option<&'static str>);
+
+fn disturb(
+    args: &DisturbArgs,
+    orders: &[Order],
+    measured: &Cpus,
+    session: &mut Session,
+    limits: &mut Vec<String>,
+    signals: &EndSignals,
+) -> anyhow::Result<Disturbances> {
+    let groups = Groups::make(orders, measured, session, limits)?;
+    let teller = Teller::new(args.json);
+    let disturbed = Disturbed::start(orders, args.duration, measured, &groups, session, signals)?;
+    let step = teller.step("disturbing", args.duration);
+    let (begun, mut interrupted) = (Instant::now(), None);
+    while begun.elapsed() < args.duration && !disturbed.over() {
+        interrupted = signals.arrived();
+        if interrupted.is_some() {
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    step.done();
+    let records = disturbed.stop(session)?;
+    groups.remove(session)?;
+    Ok((records, interrupted))
+}
+
+fn list(json: bool) -> anyhow::Result<()> {
+    let (stressors, suites): (&[StressorSpec], _) = (catalogue(), suite::suites()?);
+    if json {
+        println!("{}", text::list_json(stressors, &suites));
+    } else {
+        print!("{}", text::list_page(stressors, &suites));
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! What `disturb` prints: what each stressor did and who says so; the lists.
+
+use crate::measure::table::table;
+use linux::disturb::StressorSpec;
+use linux::disturb::suite::Suite;
+use model::Cpus;
+use model::stressor::{StressorRecord, StressorState};
+use report::format;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// What there is to tell.
+pub(super) struct Answer<'a> {
+    pub(super) suite: &'a Suite,
+    pub(super) cpus: &'a Cpus,
+    pub(super) measured: &'a Cpus,
+    pub(super) records: &'a [StressorRecord],
+    pub(super) limits: &'a [String],
+    pub(super) interrupted: Option<&'static str>,
+}
+
+/// Successful operations a second.
+fn per_s(record: &StressorRecord) -> f64 {
+    let seconds = (record.t1_ns - record.t0_ns).max(1) as f64 / 1e9;
+    record.ops_ok as f64 / seconds
+}
+
+fn failed(record: &StressorRecord) -> u64 {
+    record.ops_failed.values().sum()
+}
+
+fn word(state: StressorState) -> &'static str {
+    match state {
+        StressorState::Ok => "ok",
+        StressorState::Void => "void",
+        StressorState::Stuck => "stuck",
+        StressorState::Absent => "absent",
+    }
+}
+
+impl Answer<'_> {
+    pub(super) fn json(&self) -> Value {
+        let told = |record: &StressorRecord| {
+            let mut value = json!(record);
+            value["ops_per_s"] = json!(per_s(record));
+            value
+        };
+        json!({
+            "schema": super::SCHEMA,
+            "tool_version": env!("CARGO_PKG_VERSION"),
+            "suite": self.suite.id,
+            "cpus": self.cpus,
+            "measured": self.measured,
+            "colocated": !self.cpus.and(self.measured).is_empty(),
+            "stressors": self.records.iter().map(told).collect::<Vec<_>>(),
+            "limits": self.limits,
+            "interrupted": self.interrupted,
+        })
+    }
+
+    pub(super) fn page(&self) -> String {
+        let mut page =
+            format!("{}: on CPU {}, measured CPU {}\n\n", self.suite.title, self.cpus, self.measured);
+        let row = |record: &StressorRecord| {
+            vec![
+                record.name.clone(),
+                record.cpus.to_string(),
+                word(record.state).to_owned(),
+                format::count(record.ops_ok),
+                format!("{:.1}", per_s(record)),
+                format::count(failed(record)),
+                format!(
+                    "{} of {}",
+                    format::count(record.witness.seen),
+                    format::count(record.witness.expected)
+                ),
+            ]
+        };
+        let head = ["stressor", "CPUs", "state", "operations", "per s", "failed", "witness"];
+        page.push_str(&table(&head, self.records.iter().map(row).collect()));
+        let _ = writeln!(
+            page,
+            "\nwitness: growth of a counter that is not the stressor's own, of the least it must have grown by"
+        );
+        for record in self.records {
+            if let Some(reason) = &record.reason {
+                let _ = writeln!(
+                    page,
+                    "{} on CPU {}: {}: {reason}",
+                    record.name,
+                    record.cpus,
+                    word(record.state)
+                );
+            }
+            if failed(record) > 0 {
+                let kinds: Vec<_> =
+                    record.ops_failed.iter().map(|(name, count)| format!("{name} {count}")).collect();
+                let _ =
+                    writeln!(page, "{} on CPU {}: failed: {}", record.name, record.cpus, kinds.join(", "));
+            }
+        }
+        for limit in self.limits {
+            let _ = writeln!(page, "note: {limit}");
+        }
+        if let Some(signal) = self.interrupted {
+            let _ = writeln!(page, "note: ended early by {signal}");
+        }
+        page
+    }
+}
+
+pub(super) fn list_json(stressors: &[StressorSpec], suites: &[Suite]) -> Value {
+    let stressor = |spec: &StressorSpec| {
+        json!({
+            "name": spec.name, "title": spec.title, "class": spec.class, "operation": spec.operation, "privilege": spec.privilege,
+            "needs": spec.needs, "kernel_paths": spec.kernel_paths, "witness": spec.witness, "cleanup": spec.cleanup,
+            "danger": spec.danger, "default_rate": spec.default_rate, "memory_bytes": spec.memory_bytes, "processes": spec.processes,
+            "modules": spec.modules, "writes": spec.writes, "colocated": spec.colocated, "dangerous": spec.dangerous, "peer": spec.peer,
+        })
+    };
+    json!({
+        "schema": "stillcore.disturb-list/1",
+        "stressors": stressors.iter().map(stressor).collect::<Vec<_>>(),
+        "suites": suites,
+    })
+}
+
+pub(super) fn list_page(stressors: &[StressorSpec], suites: &[Suite]) -> String {
+    let mut page = String::from("stressors (* only with --dangerous):\n");
+    for spec in stressors {
+        let mark = if spec.dangerous { "*" } else { " " };
+        let _ = writeln!(page, " {mark}{:16} {:9} {}", spec.name, spec.class, spec.title);
+    }
+    page.push_str("\nsuites:\n");
+    for suite in suites {
+        let names: Vec<&str> = suite.stressors.iter().map(|member| member.name.as_str()).collect();
+        let _ = writeln!(
+            page,
+            "  {:16} {} ({})\n  {:16} {}",
+            suite.id,
+            suite.title,
+            suite.source,
+            "",
+            names.join(" ")
+        );
+    }
+    page
+}
