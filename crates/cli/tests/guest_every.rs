@@ -200,33 +200,5 @@ mod matrix {
         println!("{kernel}: {}", every_mechanism(kernel));
     }
 
-    #[test]
-    fn matrix_5_10() {
-        matrix("5.10");
-    }
-
-    #[test]
-    fn matrix_5_10_rt() {
-        matrix("5.10-rt");
-    }
-
-    #[test]
-    fn matrix_6_1() {
-        matrix("6.1");
-    }
-
-    #[test]
-    fn matrix_6_1_rt() {
-        matrix("6.1-rt");
-    }
-
-    #[test]
-    fn matrix_6_12() {
-        matrix("6.12");
-    }
-
-    #[test]
-    fn matrix_6_12_rt() {
-        matrix("6.12-rt");
-    }
+    crate::support::guest::each_kernel!(matrix);
 }

@@ -37,6 +37,18 @@ struct Case {
     groups: &'static str,
 }
 
+/// 6.1 with four CPUs, nothing isolated at boot, nothing killed.
+const USUAL: Case = Case {
+    script: SCRIPT,
+    kernel: "6.1",
+    smp: "4",
+    append: PLAIN,
+    cpus: "2,3",
+    mask: "4",
+    points: "0",
+    groups: "v2",
+};
+
 fn boot(case: &Case) -> (tempfile::TempDir, PathBuf) {
     guest::boot(&guest::Boot {
         kernel: case.kernel,
@@ -116,45 +128,18 @@ fn the_machine_was_changed(root: &Path, case: &Case) {
 
 #[test]
 fn linux_6_1_without_isolcpus() {
-    check(&Case {
-        script: SCRIPT,
-        kernel: "6.1",
-        smp: "4",
-        append: PLAIN,
-        cpus: "2,3",
-        mask: "4",
-        points: "60",
-        groups: "v2",
-    });
+    check(&Case { points: "60", ..USUAL });
 }
 
 #[test]
 fn linux_6_12_rt_isolated_at_boot() {
-    check(&Case {
-        script: SCRIPT,
-        kernel: "6.12-rt",
-        smp: "4",
-        append: "",
-        cpus: "2,3",
-        mask: ASTRAY,
-        points: "60",
-        groups: "v2",
-    });
+    check(&Case { kernel: "6.12-rt", append: "", mask: ASTRAY, points: "60", ..USUAL });
 }
 
 /// Four cores of two threads: siblings come and go, and every deployment leaves the machine as it was.
 #[test]
 fn deployments_and_a_journal_without_room() {
-    let case = Case {
-        script: "guest_deployments.sh",
-        kernel: "6.1",
-        smp: "4x2",
-        append: PLAIN,
-        cpus: "2,3",
-        mask: "4",
-        points: "0",
-        groups: "v2",
-    };
+    let case = Case { script: "guest_deployments.sh", smp: "4x2", ..USUAL };
     let (_place, root) = boot(&case);
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
     let state = |name: &str| read_json(&root.join(format!("{name}.json")));
@@ -189,16 +174,7 @@ fn deployments_and_a_journal_without_room() {
 /// Siblings that go, CPUs that were offline before, swap, a device that is removed, groups and isolations of others, a watcher.
 #[test]
 fn others_are_at_work_too() {
-    let case = Case {
-        script: OTHERS,
-        kernel: "6.1",
-        smp: "4x2",
-        append: PLAIN,
-        cpus: "2,3",
-        mask: "4",
-        points: "0",
-        groups: "v2",
-    };
+    let case = Case { script: OTHERS, smp: "4x2", ..USUAL };
     let (_place, root) = boot(&case);
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default().trim().to_owned();
     let state = |name: &str| read_json(&root.join(format!("{name}.json")));
@@ -293,16 +269,7 @@ fn offline_cpus_apart(before: Value, after: Value, what: &str) {
 /// A kernel that holds a partition over CPUs of `isolcpus=` invalid has refused it, whatever the write returned.
 #[test]
 fn an_invalid_partition_is_refused() {
-    let case = Case {
-        script: "guest_refused.sh",
-        kernel: "6.12-rt",
-        smp: "4",
-        append: "",
-        cpus: "2,3",
-        mask: ASTRAY,
-        points: "0",
-        groups: "v2",
-    };
+    let case = Case { script: "guest_refused.sh", kernel: "6.12-rt", append: "", mask: ASTRAY, ..USUAL };
     let (_place, root) = boot(&case);
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
     for (name, code) in [("applied", "2"), ("verified", "0"), ("undone", "0"), ("chosen", "0")] {
@@ -325,16 +292,7 @@ fn an_invalid_partition_is_refused() {
 /// Values, daemons and tasks that were right at first; a daemon that no service manager holds; programs that were put there.
 #[test]
 fn verify_tells_what_others_do() {
-    let case = Case {
-        script: "guest_verify.sh",
-        kernel: "6.1",
-        smp: "4",
-        append: PLAIN,
-        cpus: "2,3",
-        mask: "4",
-        points: "0",
-        groups: "v2",
-    };
+    let case = Case { script: "guest_verify.sh", ..USUAL };
     let (_place, root) = boot(&case);
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
     for call in ["applied", "again", "undone"] {
@@ -383,33 +341,5 @@ mod matrix {
         }
     }
 
-    #[test]
-    fn matrix_5_10() {
-        matrix("5.10");
-    }
-
-    #[test]
-    fn matrix_5_10_rt() {
-        matrix("5.10-rt");
-    }
-
-    #[test]
-    fn matrix_6_1() {
-        matrix("6.1");
-    }
-
-    #[test]
-    fn matrix_6_1_rt() {
-        matrix("6.1-rt");
-    }
-
-    #[test]
-    fn matrix_6_12() {
-        matrix("6.12");
-    }
-
-    #[test]
-    fn matrix_6_12_rt() {
-        matrix("6.12-rt");
-    }
+    crate::support::guest::each_kernel!(matrix);
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+mod support;
+
 use linux::Error;
 use linux::isolate::apply::{Applied, Observer, apply};
 use linux::isolate::change::{Live, Occupied, Settings};
@@ -10,11 +12,12 @@ use linux::isolate::standing::{Head, Standing, find, find_first, path};
 use linux::isolate::{Catalogue, Request, plan};
 use linux::machine::{self, Root};
 use model::Cpus;
-use model::plan::{Placement, Plan, SCHEMA, Step, StepKind};
+use model::plan::{Placement, Plan, StepKind};
 use proptest::prelude::*;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use support::{plan_of, step};
 
 fn planned(machine: &str, request: &Request) -> Result<Plan, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines").join(machine);
@@ -122,27 +125,11 @@ impl Place {
 
     /// A plan that isolates nothing, so that no task of this machine is looked for.
     fn plan(&self, new: &[String]) -> Plan {
-        let step = |(file, new): (&PathBuf, &String)| Step {
-            mechanism: format!("m{}", file.display().to_string().len() % 2),
-            kind: StepKind::File,
-            target: file.display().to_string(),
-            old: None,
-            new: new.clone(),
-            why: String::new(),
-            cost: String::new(),
-            risky: false,
+        let one = |(file, new): (&PathBuf, &String)| {
+            let file = file.display().to_string();
+            step(&format!("m{}", file.len() % 2), StepKind::File, &file, new)
         };
-        Plan {
-            schema: SCHEMA.to_owned(),
-            cpus: Cpus::default(),
-            isolated: Cpus::default(),
-            housekeeping: Cpus::one(0),
-            placement: Placement::Affinity,
-            placement_reason: String::new(),
-            steps: self.files.iter().zip(new).map(step).collect(),
-            boot: Vec::new(),
-            left: Vec::new(),
-        }
+        plan_of(self.files.iter().zip(new).map(one).collect())
     }
 
     fn apply(&self, plan: &Plan, settings: &mut dyn Settings) -> Result<Applied, Error> {

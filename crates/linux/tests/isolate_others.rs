@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+mod support;
+
 use linux::Error;
 use linux::isolate::apply::{Applied, Observer, apply};
 use linux::isolate::change::{Occupied, Settings};
@@ -12,11 +14,12 @@ use linux::isolate::verify::verify;
 use linux::isolate::{Catalogue, Request, plan};
 use linux::machine::{self, Root};
 use model::Cpus;
-use model::plan::{Placement, Plan, SCHEMA, Step, StepKind};
+use model::plan::{Placement, Plan, StepKind};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use support::{plan_of, step};
 
 /// A kernel: files and other settings by name, swap areas in the places it found for them.
 #[derive(Debug, Clone, Default)]
@@ -105,28 +108,10 @@ impl Settings for Kernel {
 }
 
 /// A plan that isolates nothing, so that no task of this machine is looked for.
-fn plan_of(steps: &[(&str, StepKind, &str, &str)]) -> Plan {
-    let step = |(mechanism, kind, target, new): &(&str, StepKind, &str, &str)| Step {
-        mechanism: (*mechanism).to_owned(),
-        kind: *kind,
-        target: (*target).to_owned(),
-        old: None,
-        new: (*new).to_owned(),
-        why: String::new(),
-        cost: String::new(),
-        risky: false,
-    };
-    Plan {
-        schema: SCHEMA.to_owned(),
-        cpus: Cpus::default(),
-        isolated: Cpus::default(),
-        housekeeping: Cpus::one(0),
-        placement: Placement::Affinity,
-        placement_reason: String::new(),
-        steps: steps.iter().map(step).collect(),
-        boot: Vec::new(),
-        left: Vec::new(),
-    }
+fn plan_with(steps: &[(&str, StepKind, &str, &str)]) -> Plan {
+    let one =
+        |(mechanism, kind, target, new): &(&str, StepKind, &str, &str)| step(mechanism, *kind, target, new);
+    plan_of(steps.iter().map(one).collect())
 }
 
 fn applied(state: &Path, plan: &Plan, kernel: &mut Kernel) -> Applied {
@@ -157,7 +142,7 @@ const UNTOUCHED: [(&str, &str); 4] = [
 fn a_partition_that_reads_back_invalid_is_refused() {
     let state = tempfile::tempdir().unwrap();
     let mut kernel = Kernel { refuses_partitions: true, ..Kernel::of(&UNTOUCHED) };
-    let plan = Plan { placement: Placement::Partition, ..plan_of(&PARTITION) };
+    let plan = Plan { placement: Placement::Partition, ..plan_with(&PARTITION) };
     let done = applied(state.path(), &plan, &mut kernel);
     assert_eq!((done.applied.len(), done.fallback.len()), (0, 1), "{done:?}");
     let reason = done.fallback[0].reason.as_deref().unwrap();
@@ -187,7 +172,7 @@ fn a_partition_that_reads_back_invalid_is_refused() {
 fn a_controller_that_others_use_stays_on() {
     let state = tempfile::tempdir().unwrap();
     let mut kernel = Kernel::of(&UNTOUCHED);
-    applied(state.path(), &plan_of(&PARTITION), &mut kernel);
+    applied(state.path(), &plan_with(&PARTITION), &mut kernel);
     kernel.user = Some("/cg/machine.slice".to_owned());
     let reverted = undone(state.path(), &mut kernel);
     assert_eq!(reverted.left, ["cpuset-partition /cg#cpuset stays on, because /cg/machine.slice uses it"]);
@@ -202,7 +187,7 @@ fn a_controller_that_others_use_stays_on() {
 fn what_cannot_be_given_back_can_be_given_up() {
     let state = tempfile::tempdir().unwrap();
     let steps = [("m", StepKind::File, "/gone", "1"), ("m", StepKind::File, "/there", "1")];
-    let plan = plan_of(&steps);
+    let plan = plan_with(&steps);
     for round in 1..=2 {
         let mut kernel = Kernel::of(&[("/gone", "0"), ("/there", "0")]);
         applied(state.path(), &plan, &mut kernel);
@@ -240,9 +225,9 @@ fn a_second_call_adopts_nothing_of_others() {
     let state = tempfile::tempdir().unwrap();
     let steps = [("thp", StepKind::Kept, "/min_free", "45012"), ("thp", StepKind::File, "/thp", "never")];
     let mut kernel = Kernel::of(&[("/min_free", "45012"), ("/thp", "always")]);
-    applied(state.path(), &plan_of(&steps), &mut kernel);
+    applied(state.path(), &plan_with(&steps), &mut kernel);
     kernel.values.insert("/min_free".to_owned(), "90000".to_owned());
-    applied(state.path(), &plan_of(&steps), &mut kernel);
+    applied(state.path(), &plan_with(&steps), &mut kernel);
     undone(state.path(), &mut kernel);
     assert_eq!(kernel.values, Kernel::of(&[("/min_free", "90000"), ("/thp", "always")]).values);
 }
@@ -253,7 +238,7 @@ fn what_cannot_be_read_is_told_and_the_rest_verified() {
     let state = tempfile::tempdir().unwrap();
     let steps = ["/a", "/b", "/c"].map(|file| ("m", StepKind::File, file, "1"));
     let mut kernel = Kernel::of(&[("/a", "0"), ("/b", "0"), ("/c", "0")]);
-    applied(state.path(), &plan_of(&steps), &mut kernel);
+    applied(state.path(), &plan_with(&steps), &mut kernel);
     let found = find(state.path()).unwrap().unwrap();
     kernel.broken.insert("/a".to_owned());
     kernel.unreadable = true;
@@ -281,7 +266,7 @@ fn swap_plan(catalogue: &Catalogue, listed: &str) -> Plan {
     let files = [("sys/devices/system/cpu/online", "0-3"), ("proc/swaps", listed)];
     let request = Request { cpus: Cpus::one(3), ..Request::default() };
     let steps = planned(catalogue, &files, &request).unwrap().steps;
-    Plan { steps: steps.into_iter().filter(|step| step.kind == StepKind::Swap).collect(), ..plan_of(&[]) }
+    Plan { steps: steps.into_iter().filter(|step| step.kind == StepKind::Swap).collect(), ..plan_with(&[]) }
 }
 
 /// Areas with priorities of their own, with the kernel's, some of them switched off again before: each has its own afterwards.

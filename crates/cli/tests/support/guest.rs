@@ -69,3 +69,22 @@ pub(crate) fn the_same(before: &Value, after: &Value, what: &str) {
     let found = differences(before, after);
     assert!(found.is_empty(), "{what}: {found:?}");
 }
+
+/// A test for each kernel of the lab, which calls a function with the kernel's name.
+#[allow(unused_macros, reason = "not every test has a matrix")]
+macro_rules! each_kernel {
+    ($check:ident) => {
+        crate::support::guest::each_kernel! { $check:
+            matrix_5_10 = "5.10", matrix_5_10_rt = "5.10-rt", matrix_6_1 = "6.1", matrix_6_1_rt = "6.1-rt",
+            matrix_6_12 = "6.12", matrix_6_12_rt = "6.12-rt",
+        }
+    };
+    ($check:ident: $($name:ident = $kernel:literal,)*) => {
+        $(#[test]
+        fn $name() {
+            $check($kernel);
+        })*
+    };
+}
+#[allow(unused_imports, reason = "not every test has a matrix")]
+pub(crate) use each_kernel;
