@@ -43,6 +43,12 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: Box<crate::measure::MeasureVerb>,
     },
+    /// What can be guaranteed: schedulability of task sets.
+    Sched {
+        /// What to ask.
+        #[command(subcommand)]
+        verb: Box<crate::sched_verb::SchedVerb>,
+    },
     /// Look into a recorded trace.
     #[command(subcommand)]
     Trace(TraceVerb),
@@ -64,6 +70,7 @@ impl Verb {
             Self::Report(args) => args.json,
             Self::Isolate { verb } => verb.json(),
             Self::Measure { verb } => verb.json(),
+            Self::Sched { verb } => verb.json(),
             Self::Trace(TraceVerb::Counts(args)) => args.json,
             Self::Trace(TraceVerb::Explain(args)) => args.json,
             Self::Trace(TraceVerb::Export(args)) => args.json,

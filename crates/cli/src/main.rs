@@ -19,6 +19,7 @@ mod provoke;
 mod report_verb;
 mod resources_verb;
 mod run;
+mod sched_verb;
 mod snapshot_verb;
 mod trace_verb;
 
@@ -79,6 +80,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Audit(args) => audit::run(&args),
         Verb::Explain(args) => explain_verb::run(&args),
         Verb::Disturb(args) => disturb_verb::run(&args, &signals),
+        Verb::Sched { verb } => verb.run(),
         Verb::Resources(args) => resources_verb::run(&args),
         Verb::Snapshot(args) => snapshot_verb::run(&args),
         Verb::Report(args) => report_verb::run(&args),

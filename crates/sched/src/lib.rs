@@ -11,6 +11,11 @@
 //! | `fp_rta` | uniprocessor fixed-priority response times, with release jitter and blocking |
 //! | `fp_quick` | the same yes or no, without the response times: bounds first |
 //! | `fp_suspension` | response times with self-suspension treated as release jitter |
+//! | `edf_qpa` | uniprocessor EDF: processor demand, with release jitter |
+//! | `fp_limited` | response times with sections that cannot be preempted |
+//! | `question` | a system as a line of JSON |
+//! | `analyze` | one question, one test by name, one answer |
+//! | `system` | cores, tasks, requests: a question as a user puts it |
 //! | `jitter_margin` | the largest uniform release jitter a set tolerates |
 //! | `jitter_steps` | where along the jitter axis a busy window jumps |
 //! | `paper_sets` | published task sets, as data |
@@ -27,6 +32,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod analyze;
+mod edf_qpa;
+mod fp_limited;
 mod fp_quick;
 mod fp_rta;
 mod fp_suspension;
@@ -34,16 +42,22 @@ mod jitter_margin;
 mod jitter_steps;
 mod order;
 pub mod paper_sets;
+pub mod question;
+mod system;
 mod task;
 mod verdict;
 mod window;
 
+pub use analyze::{Refusal, Test, analyze};
+pub use edf_qpa::edf_qpa;
+pub use fp_limited::response_times_limited;
 pub use fp_quick::is_schedulable;
 pub use fp_rta::response_times;
 pub use fp_suspension::{SuspensionError, response_times_with_suspension};
 pub use jitter_margin::{JitterMargin, jitter_margin};
 pub use jitter_steps::{JitterStep, JitterSteps, jitter_steps};
 pub use order::{deadline_minus_jitter_monotonic, deadline_monotonic, rate_monotonic};
+pub use system::{Access, MAX_CORES, Request, System, SystemTask};
 pub use task::{Field, MAX_NS, MAX_TASKS, Task, TaskError, TaskSet};
 pub use verdict::Verdict;
 pub use window::Limits;

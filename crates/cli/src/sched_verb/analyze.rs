@@ -1,0 +1,199 @@
+//! `stillcore sched analyze`: a question a line, an answer a line.
+
+use crate::measure::table::table;
+use anyhow::Context;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use model::Error;
+use sched::question::{self, Question};
+use sched::{Limits, Test, Verdict, analyze};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+const SCHEMA: &str = "stillcore.sched-analyze/1";
+
+/// Arguments of `sched analyze`.
+#[derive(Debug, Args)]
+pub(crate) struct AnalyzeArgs {
+    /// Task sets, a JSON object a line; - is standard input.
+    #[arg(value_name = "FILE.jsonl")]
+    pub(crate) file: PathBuf,
+    /// The test.
+    #[arg(long, value_name = "NAME", default_value = "fp-rta", value_parser = PossibleValuesParser::new(Test::ALL.map(Test::name)))]
+    pub(crate) test: String,
+    /// Go on after a line that is no task set, and tell it.
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// Print a JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Answers every line. Exit code 2 where a set is not schedulable.
+pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
+    let test = Test::by_name(&args.test).context("clap lets known tests through only")?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let (mut wrong, mut late) = (0u64, false);
+    let mut number = 0;
+    let mut input = open(&args.file)?;
+    let mut line = String::new();
+    loop {
+        line.clear();
+        number += 1;
+        match input.read_line(&mut line) {
+            Ok(0) => break,
+            Ok(_) if line.trim().is_empty() => continue,
+            Ok(_) => {}
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot read {}, line {number}", args.file.display()));
+            }
+        }
+        match answer(&line, test) {
+            Ok((question, verdict)) => {
+                late |= !verdict.schedulable;
+                let told = Told { number, test, question: &question, verdict: &verdict };
+                let text = if args.json { told.json().to_string() + "\n" } else { told.text() };
+                out.write_all(text.as_bytes())?;
+            }
+            Err(error) => {
+                let error = located(&args.file, number, &error);
+                if !args.keep_going {
+                    out.flush()?;
+                    return Err(error.into());
+                }
+                wrong += 1;
+                out.flush()?;
+                eprintln!("stillcore: {error}");
+            }
+        }
+    }
+    out.flush()?;
+    Ok(if wrong > 0 { 1 } else { u8::from(late) * 2 })
+}
+
+fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    Ok(Box::new(BufReader::new(file)))
+}
+
+/// What is wrong with a line: the field, what is there, what should be.
+struct Wrong {
+    field: String,
+    found: String,
+    expected: String,
+}
+
+fn located(path: &Path, number: usize, wrong: &Wrong) -> Error {
+    let place = format!("{}, line {number}, {}", path.display(), wrong.field);
+    Error::invalid(place, wrong.found.clone(), wrong.expected.clone())
+}
+
+fn answer(line: &str, test: Test) -> Result<(Question, Verdict), Wrong> {
+    let question = question::read(line).map_err(|error| Wrong {
+        field: error.field,
+        found: error.found,
+        expected: error.expected,
+    })?;
+    let verdict = analyze(&question.system, test, Limits::default()).map_err(|error| Wrong {
+        field: "the set".to_owned(),
+        found: error.to_string(),
+        expected: "what this test is for".to_owned(),
+    })?;
+    Ok((question, verdict))
+}
+
+struct Told<'a> {
+    number: usize,
+    test: Test,
+    question: &'a Question,
+    verdict: &'a Verdict,
+}
+
+impl Told<'_> {
+    /// In the order of the question.
+    fn in_order<T: Clone>(&self, values: &[T]) -> Vec<T> {
+        let mut ordered: Vec<_> = self.question.places.iter().zip(values).collect();
+        ordered.sort_by_key(|(place, _)| **place);
+        ordered.into_iter().map(|(_, value)| value.clone()).collect()
+    }
+
+    /// In the unit of the question. Times of a question are whole units, and so are sums of them.
+    fn in_unit(&self, ns: u64) -> u64 {
+        ns.div_ceil(self.question.unit.ns())
+    }
+
+    fn times(&self, ns: &[u64]) -> Vec<u64> {
+        self.in_order(ns).into_iter().map(|ns| self.in_unit(ns)).collect()
+    }
+
+    fn responses(&self) -> Vec<Option<u64>> {
+        self.in_order(&self.verdict.response_times)
+            .into_iter()
+            .map(|ns| ns.map(|ns| self.in_unit(ns)))
+            .collect()
+    }
+
+    fn undecided(&self) -> Vec<usize> {
+        let mut places: Vec<usize> =
+            self.verdict.undecided.iter().map(|&at| self.question.places[at]).collect();
+        places.sort_unstable();
+        places
+    }
+
+    fn json(&self) -> Value {
+        let verdict = self.verdict;
+        json!({
+            "schema": SCHEMA,
+            "line": self.number,
+            "test": self.test.name(),
+            "unit": self.question.unit.name(),
+            "schedulable": verdict.schedulable,
+            "response_times": self.responses(),
+            "blocking": self.times(&verdict.blocking),
+            "spin": self.times(&verdict.spin),
+            "arrival": self.times(&verdict.arrival),
+            "cores": self.in_order(&verdict.cores),
+            "rounds": verdict.rounds,
+            "undecided": self.undecided(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let unit = self.question.unit.name();
+        let word = match (self.verdict.schedulable, self.verdict.undecided.is_empty()) {
+            (true, _) => "schedulable",
+            (false, true) => "not schedulable",
+            (false, false) => "not decided within the cap on rounds, counted as not schedulable",
+        };
+        let mut text = format!("line {}: {word} ({})\n", self.number, self.test.name());
+        let responses = self.responses();
+        if responses.iter().any(Option::is_some) {
+            let blocking = self.times(&self.verdict.blocking);
+            let tasks = self.in_order(&self.question.system.tasks);
+            let rows = tasks.iter().zip(&responses).zip(&blocking).enumerate().map(
+                |(place, ((task, response), blocking))| {
+                    vec![
+                        place.to_string(),
+                        task.core.to_string(),
+                        self.in_unit(task.task.period_ns).to_string(),
+                        self.in_unit(task.task.deadline_ns).to_string(),
+                        self.in_unit(task.task.cost_ns).to_string(),
+                        blocking.to_string(),
+                        response.map_or_else(|| "-".to_owned(), |response| response.to_string()),
+                    ]
+                },
+            );
+            let head = ["task", "core", "period", "deadline", "cost", "blocking", "response"];
+            text.push_str(&table(&head, rows.collect()));
+            let _ = writeln!(text, "times in {unit}; response from the arrival, release jitter included");
+        }
+        text
+    }
+}
