@@ -16,6 +16,7 @@
 //! | `question` | a system as a line of JSON |
 //! | `analyze` | one question, one test by name, one answer |
 //! | `system` | cores, tasks, requests: a question as a user puts it |
+//! | `partition` | which core a task gets |
 //! | `jitter_margin` | the largest uniform release jitter a set tolerates |
 //! | `jitter_steps` | where along the jitter axis a busy window jumps |
 //! | `paper_sets` | published task sets, as data |
@@ -42,6 +43,7 @@ mod jitter_margin;
 mod jitter_steps;
 mod order;
 pub mod paper_sets;
+mod partition;
 pub mod question;
 mod system;
 mod task;
@@ -57,6 +59,7 @@ pub use fp_suspension::{SuspensionError, response_times_with_suspension};
 pub use jitter_margin::{JitterMargin, jitter_margin};
 pub use jitter_steps::{JitterStep, JitterSteps, jitter_steps};
 pub use order::{deadline_minus_jitter_monotonic, deadline_monotonic, rate_monotonic};
+pub use partition::{Fit, Heuristic, partition};
 pub use system::{Access, MAX_CORES, Request, System, SystemTask};
 pub use task::{Field, MAX_NS, MAX_TASKS, Task, TaskError, TaskSet};
 pub use verdict::Verdict;

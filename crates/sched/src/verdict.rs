@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::system::System;
 use crate::task::Task;
 
 /// What a test says of a task set. Arrays are indexed by task, in priority order; times in ns.
@@ -42,6 +43,11 @@ impl Verdict {
             undecided: Vec::new(),
             tasks: tasks.to_vec(),
         }
+    }
+
+    /// The answer where the tasks do not fit on the cores.
+    pub fn not_placed(system: &System) -> Self {
+        Self::unanswered(&system.tasks.iter().map(|task| task.task).collect::<Vec<_>>())
     }
 
     /// Whether every response time is known and within its deadline.

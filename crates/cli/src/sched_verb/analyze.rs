@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use model::Error;
 use sched::question::{self, Question};
-use sched::{Limits, Test, Verdict, analyze};
+use sched::{Heuristic, Limits, System, Task, Test, Verdict, analyze, partition};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -24,6 +24,9 @@ pub(crate) struct AnalyzeArgs {
     /// The test.
     #[arg(long, value_name = "NAME", default_value = "fp-rta", value_parser = PossibleValuesParser::new(Test::ALL.map(Test::name)))]
     pub(crate) test: String,
+    /// Assign cores first, by bin packing: first, worst, best or next fit, with d by decreasing utilization.
+    #[arg(long, value_name = "HOW", value_parser = PossibleValuesParser::new(Heuristic::ALL.map(|(name, _)| name)))]
+    pub(crate) partition: Option<String>,
     /// Go on after a line that is no task set, and tell it.
     #[arg(long)]
     pub(crate) keep_going: bool,
@@ -35,6 +38,7 @@ pub(crate) struct AnalyzeArgs {
 /// Answers every line. Exit code 2 where a set is not schedulable.
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let test = Test::by_name(&args.test).context("clap lets known tests through only")?;
+    let heuristic = args.partition.as_deref().and_then(Heuristic::by_name);
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut wrong, mut late) = (0u64, false);
     let mut number = 0;
@@ -52,7 +56,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
                     .with_context(|| format!("cannot read {}, line {number}", args.file.display()));
             }
         }
-        match answer(&line, test) {
+        match answer(&line, test, heuristic) {
             Ok((question, verdict)) => {
                 late |= !verdict.schedulable;
                 let told = Told { number, test, question: &question, verdict: &verdict };
@@ -95,12 +99,26 @@ fn located(path: &Path, number: usize, wrong: &Wrong) -> Error {
     Error::invalid(place, wrong.found.clone(), wrong.expected.clone())
 }
 
-fn answer(line: &str, test: Test) -> Result<(Question, Verdict), Wrong> {
-    let question = question::read(line).map_err(|error| Wrong {
+/// Assigns cores; a set that does not fit keeps those it has.
+fn place(system: &mut System, heuristic: Heuristic) -> bool {
+    let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
+    let placed = partition(&tasks, system.cores, heuristic);
+    for (task, core) in system.tasks.iter_mut().zip(placed.iter().flatten()) {
+        task.core = *core;
+    }
+    placed.is_some()
+}
+
+fn answer(line: &str, test: Test, heuristic: Option<Heuristic>) -> Result<(Question, Verdict), Wrong> {
+    let mut question = question::read(line).map_err(|error| Wrong {
         field: error.field,
         found: error.found,
         expected: error.expected,
     })?;
+    if heuristic.is_some_and(|heuristic| !place(&mut question.system, heuristic)) {
+        let verdict = Verdict::not_placed(&question.system);
+        return Ok((question, verdict));
+    }
     let verdict = analyze(&question.system, test, Limits::default()).map_err(|error| Wrong {
         field: "the set".to_owned(),
         found: error.to_string(),
