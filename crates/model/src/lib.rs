@@ -12,6 +12,7 @@ pub mod error;
 pub mod events;
 pub mod finding;
 pub mod fix;
+pub mod functions;
 pub mod growth;
 pub mod machine;
 pub mod plan;
