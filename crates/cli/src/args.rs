@@ -74,6 +74,7 @@ impl Verb {
             Self::Trace(TraceVerb::Counts(args)) => args.json,
             Self::Trace(TraceVerb::Explain(args)) => args.json,
             Self::Trace(TraceVerb::Export(args)) => args.json,
+            Self::Trace(TraceVerb::Functions(args)) => args.json,
             Self::Trace(TraceVerb::Watch(args)) => args.json,
             Self::Lab(LabVerb::Run(args)) => args.json,
         }
@@ -150,6 +151,8 @@ pub(crate) struct ReportArgs {
 pub(crate) enum TraceVerb {
     /// Count the events of a trace.dat by name and CPU.
     Counts(CountsArgs),
+    /// Count what the function tracer recorded, by list, function and CPU.
+    Functions(FunctionsArgs),
     /// Say who interrupted the measured CPUs of a run, and where the latency of its wake-ups went.
     Explain(TraceExplainArgs),
     /// Write every event of the measured CPUs with its source, and the samples, for other tools.
@@ -216,6 +219,25 @@ pub(crate) struct CountsArgs {
     /// Count another buffer than the top one: its name, or all for every buffer.
     #[arg(long, value_name = "NAME|all", conflicts_with = "raw")]
     pub(crate) buffer: Option<String>,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `trace functions`.
+#[derive(Debug, Args)]
+pub(crate) struct FunctionsArgs {
+    /// A trace.dat with entries of the function or function_graph tracer.
+    pub(crate) file: PathBuf,
+    /// Only these CPUs [default: all].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<Cpus>,
+    /// Read another buffer than the top one: its name, or all for every buffer.
+    #[arg(long, value_name = "NAME|all")]
+    pub(crate) buffer: Option<String>,
+    /// Beside the events the lines that a published grep finds in the text of the trace, and why they are no events.
+    #[arg(long)]
+    pub(crate) paper_grep: bool,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     pub(crate) json: bool,

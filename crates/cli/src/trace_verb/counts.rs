@@ -49,15 +49,18 @@ fn of_file(path: &Path, buffer: Option<&str>) -> anyhow::Result<Counts> {
         return Ok(Counts::of_text(path, text)?);
     }
     let file = TraceFile::open(path)?;
-    let mut stream = match buffer {
-        None => file.stream()?,
-        Some("all") => {
-            let names: Vec<_> = file.buffers().iter().map(|buffer| buffer.name.as_str()).collect();
-            file.stream_buffers(&names)?
-        }
-        Some(name) => file.stream_buffer(file.buffer(name).ok_or_else(|| unknown(&file, name))?)?,
-    };
+    let mut stream = file.stream_buffers(&buffers(&file, buffer)?)?;
     Ok(Counts::of(file.formats(), &mut stream)?)
+}
+
+/// The buffers that were asked for, by name.
+pub(super) fn buffers<'f>(file: &'f TraceFile, asked: Option<&'f str>) -> anyhow::Result<Vec<&'f str>> {
+    match asked {
+        None => Ok(vec![""]),
+        Some("all") => Ok(file.buffers().iter().map(|buffer| buffer.name.as_str()).collect()),
+        Some(name) if file.buffer(name).is_some() => Ok(vec![name]),
+        Some(name) => Err(unknown(file, name).into()),
+    }
 }
 
 /// The file, if it begins as the text of a trace.

@@ -4,6 +4,7 @@ mod counts;
 mod destination;
 mod explain;
 mod export;
+mod functions;
 mod raw;
 mod watch;
 mod watch_text;
@@ -18,6 +19,7 @@ pub(crate) fn run(verb: &TraceVerb, signals: &EndSignals) -> anyhow::Result<u8> 
         TraceVerb::Counts(args) => counts::run(args),
         TraceVerb::Explain(args) => explain::run(args),
         TraceVerb::Export(args) => export::run(args),
+        TraceVerb::Functions(args) => functions::run(args),
         TraceVerb::Watch(args) => watch::run(args, signals),
     }
 }
