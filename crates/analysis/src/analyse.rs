@@ -1,7 +1,7 @@
 //! A run directory → [`Analysis`]: reads the samples, streams the trace once, and puts the sections together.
 
 use crate::Error;
-use crate::attribute::coverage::coverage;
+use crate::attribute::coverage::{blocking_coverage, coverage};
 use crate::attribute::paths::PathSums;
 use crate::attribute::watch;
 use crate::compare::{EventTrust, WindowData, compare};
@@ -100,6 +100,7 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         attribution,
         paths,
         coverage: covered,
+        blocking: traced.as_ref().map_or_else(Vec::new, |traced| blocking_coverage(&traced.recorded)),
         ipi: sections.ipi,
         periodic: sections.periodic,
         taskset: sections.taskset,

@@ -1,6 +1,7 @@
 //! What an analysis says: one section a question, plain data, written as `analysis.json`.
 
 use crate::attribute::Confidence;
+use crate::attribute::blocking::Blocking;
 use crate::attribute::path::Step;
 pub use crate::attribute::watch::shape::WatchSection;
 use crate::clocks::Clocks;
@@ -47,6 +48,9 @@ pub struct Analysis {
     /// What this kernel shows of events and of their sources; empty without a trace.
     #[serde(default)]
     pub coverage: Vec<Coverage>,
+    /// What this kernel shows of waiting where nothing else runs.
+    #[serde(default)]
+    pub blocking: Vec<BlockingCoverage>,
     /// Wake-ups of one CPU by another: an entry a pair and method.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ipi: Vec<Way>,
@@ -148,9 +152,12 @@ pub struct PathBox {
     pub step: Step,
     /// The CPU it waited for.
     pub cpu: u32,
-    /// The class of what else ran; absent for the step itself.
+    /// The class of what else ran; absent for the step itself, and where nothing ran.
     pub class: Option<EventClass>,
-    /// What that was.
+    /// What it waited for though nothing else ran.
+    #[serde(default)]
+    pub blocking: Option<Blocking>,
+    /// What that was: what ran, who turned off interrupts or preemption, which lock.
     pub label: Option<String>,
     /// Who caused that.
     pub source: Option<SourceText>,
@@ -189,6 +196,17 @@ pub struct Coverage {
     /// How well their sources can be known at best; absent where not at all.
     pub sources: Option<Confidence>,
     /// By what.
+    pub how: String,
+}
+
+/// What is known of waiting where nothing else runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockingCoverage {
+    /// What keeps it waiting.
+    pub blocking: Blocking,
+    /// Whether its events are recorded.
+    pub seen: bool,
+    /// By what, or where the time is instead.
     pub how: String,
 }
 

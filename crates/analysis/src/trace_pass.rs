@@ -229,6 +229,7 @@ impl<'a, 'r> Windows<'a, 'r> {
     }
 
     fn lost(&mut self, cpu: u32) {
+        self.paths.lost(cpu);
         if let Some((_, lengths)) = self.lengths.as_mut().filter(|(own, _)| *own == cpu) {
             lengths.lost();
         }

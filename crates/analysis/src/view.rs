@@ -2,6 +2,7 @@
 //!
 //! [`crate::decode`] makes these from a trace; tests make them by hand.
 
+use crate::attribute::blocking::Blocking;
 use crate::labels::LabelId;
 use model::EventClass;
 
@@ -144,6 +145,24 @@ pub enum What {
         label: LabelId,
         /// Address of the request.
         csd: u64,
+    },
+    /// Interrupts or preemption were turned off, or a lock was found taken.
+    Blocked {
+        /// Which of these.
+        blocking: Blocking,
+        /// The function that did so, or the lock.
+        label: LabelId,
+        /// Address of the lock; else 0.
+        lock: u64,
+        /// Whether the task sleeps until it has the lock.
+        sleeps: bool,
+    },
+    /// That is over.
+    Unblocked {
+        /// Which of these.
+        blocking: Blocking,
+        /// As in [`What::Blocked`].
+        lock: u64,
     },
     /// Nothing that spans are made of.
     Other,

@@ -46,6 +46,13 @@ impl Symbols {
         Some((self.names.get(from as usize..to as usize)?, address - start))
     }
 
+    /// The address of the symbol called `name`; the lowest where there are several. Looks through the whole table.
+    pub fn find(&self, name: &str) -> Option<u64> {
+        let of =
+            |&&(_, from, to): &&(u64, u32, u32)| self.names.get(from as usize..to as usize) == Some(name);
+        self.entries.iter().find(of).map(|entry| entry.0)
+    }
+
     /// Number of symbols.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -72,6 +79,7 @@ mod tests {
         assert_eq!(table.resolve(0xffff_ffff_8100_02ff), Some(("later", 0xff)));
         assert_eq!(table.resolve(0xffff_ffff_8100_0300), Some(("helper", 0)));
         assert_eq!(table.resolve(0x1000), None);
+        assert_eq!((table.find("later"), table.find("late")), (Some(0xffff_ffff_8100_0200), None));
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub enum Side {
     Sender,
     /// Any, but only what tasks of a watched program do.
     Watched,
+    /// None: it is read where a trace that others have recorded holds it.
+    Given,
 }
 
 fn on_measured() -> Vec<Side> {
@@ -187,7 +189,7 @@ impl EventCatalogue {
                 return bad("kprobe without unless, or the other way round".into(), "both or none");
             }
             if event.on.is_empty() {
-                return bad("on no CPUs".into(), "victim, sender, watched");
+                return bad("on no CPUs".into(), "victim, sender, watched, given");
             }
         }
         for (class, remedy) in &self.classes {

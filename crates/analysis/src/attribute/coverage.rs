@@ -3,8 +3,9 @@
 //! Told from the events that were recorded, never from a version. Where a class has several ways, the best is told; single events
 //! may still lack it (a timer armed before recording began).
 
+use super::blocking::Blocking;
 use super::cause::Confidence;
-use crate::shape::Coverage;
+use crate::shape::{BlockingCoverage, Coverage};
 use model::EventClass;
 use std::collections::BTreeSet;
 
@@ -103,6 +104,29 @@ const WAYS: &[Way] = &[
     way(EventClass::Exception, &["exceptions:page_fault_user"], &[], Exact, "the task's own"),
 ];
 
+/// One line for each thing that may keep a wake-up waiting while nothing else runs. `victim`: the events recorded on measured CPUs.
+pub fn blocking_coverage(victim: &[String]) -> Vec<BlockingCoverage> {
+    let told = |blocking: Blocking| {
+        let (events, how) = match blocking {
+            Blocking::InterruptsOff => {
+                (["preemptirq:irq_disable", "preemptirq:irq_enable"], "by the function that turned them off")
+            }
+            Blocking::PreemptionOff => (
+                ["preemptirq:preempt_disable", "preemptirq:preempt_enable"],
+                "by the function that turned it off",
+            ),
+            Blocking::Lock => (
+                ["lock:contention_begin", "lock:contention_end"],
+                "which lock, where it has a name; who holds it has no event",
+            ),
+        };
+        let seen = events.iter().all(|event| victim.iter().any(|one| one == event));
+        let how = if seen { how } else { "its time stays in the step of the wake-up" };
+        BlockingCoverage { blocking, seen, how: how.to_owned() }
+    };
+    Blocking::ALL.map(told).into()
+}
+
 /// One line a class. `victim`, `sender`: the events recorded on either side.
 pub fn coverage(observable: &BTreeSet<EventClass>, victim: &[String], sender: &[String]) -> Vec<Coverage> {
     let has = |all: &[String], wanted: &[&str]| wanted.iter().all(|name| all.iter().any(|one| one == name));
@@ -154,6 +178,17 @@ mod tests {
             };
             assert!(on(Side::Victim, way.victim) && on(Side::Sender, way.sender), "{}", way.how);
         }
+    }
+
+    #[test]
+    fn stretches_without_their_events_are_said_to_stay_in_the_step() {
+        let all = names(Side::Victim, &[]);
+        let seen =
+            |victim: &[String]| blocking_coverage(victim).iter().map(|one| one.seen).collect::<Vec<_>>();
+        assert_eq!(seen(&all), [false, false, true]);
+        let given: Vec<_> = all.iter().cloned().chain(names(Side::Given, &[])).collect();
+        assert_eq!(seen(&given), [true; 3]);
+        assert_eq!(seen(&names(Side::Victim, &["lock:contention_end"])), [false; 3]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Who did it: each interference event joined with its source, exactly where the kernel's events allow that.
 //!
 //! [`cause`] is what is known of one event, [`links`] finds it while the trace streams by, [`context`] says who acts on a CPU, [`table`]
-//! sums it for a run, [`path`] takes each wake-up apart, [`coverage`] says what this kernel cannot show. [`watch`] does the
+//! sums it for a run, [`path`] takes each wake-up apart, [`blocking`] is what it waits for beside what runs, [`coverage`] says what this kernel cannot show. [`watch`] does the
 //! same for a program that is none of ours.
 
+pub mod blocking;
 pub mod cause;
 pub(crate) mod context;
 pub mod coverage;

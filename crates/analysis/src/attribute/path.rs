@@ -7,8 +7,9 @@
 //! nothing is called a cause only because it was there: an interrupt that overlaps a late step elsewhere takes nothing from it.
 //!
 //! These are the four parts of scheduling latency in the OSPERT 2013 paper (§1), as far as tracepoints show them: time with interrupts
-//! or preemption off has no event on stock kernels, and stays in the step.
+//! or preemption off, and for locks, has boxes where the trace tells of it ([`super::blocking`]), and stays in the step elsewhere.
 
+use super::blocking::{Blocking, Blockings, Stretch};
 use super::cause::Causes;
 use crate::labels::LabelId;
 use crate::spans::Span;
@@ -40,6 +41,15 @@ pub enum Step {
     NeverSlept,
 }
 
+/// What took time from a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Taker {
+    /// Something that ran.
+    Event(EventClass),
+    /// Nothing ran that could be preempted or interrupted.
+    Blocking(Blocking),
+}
+
 /// Where a part of a latency went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
@@ -47,8 +57,8 @@ pub struct Part {
     pub step: Step,
     /// The CPU that the step waited for.
     pub cpu: u32,
-    /// What else ran there: class, what, and who asked for it; `None` for the step itself.
-    pub ran: Option<(EventClass, LabelId, Causes)>,
+    /// What else took its time there, what that was, and who asked for it; `None` for the step itself.
+    pub taken: Option<(Taker, LabelId, Causes)>,
     /// How long, ns.
     pub ns: u64,
 }
@@ -89,6 +99,8 @@ pub struct PathBuilder {
     open: VecDeque<Marks>,
     /// Recent spans of the CPU that are not the probe's own.
     spans: VecDeque<Span>,
+    blockings: Blockings,
+    stretches: VecDeque<Stretch>,
     last_ipi_ns: i64,
 }
 
@@ -101,6 +113,8 @@ impl PathBuilder {
             coming: samples.filter(|(_, value_ns)| *value_ns >= 0).collect(),
             open: VecDeque::new(),
             spans: VecDeque::new(),
+            blockings: Blockings::default(),
+            stretches: VecDeque::new(),
             last_ipi_ns: i64::MIN,
         }
     }
@@ -128,6 +142,22 @@ impl PathBuilder {
             self.close(sink);
         }
         self.mark(event, expiry_ns);
+        if event.cpu == self.cpu {
+            let Self { blockings, stretches, open, coming, .. } = self;
+            let next = open.front().map(|marks| marks.release_ns).or(coming.front().map(|next| next.0));
+            blockings.event(event, &mut |stretch| {
+                if next.is_some_and(|release_ns| stretch.t1_ns > release_ns) {
+                    stretches.push_back(stretch);
+                }
+            });
+        }
+    }
+
+    /// Events of a CPU are missing.
+    pub fn lost(&mut self, cpu: u32) {
+        if cpu == self.cpu {
+            self.blockings.lost();
+        }
     }
 
     fn mark(&mut self, event: &KernelEvent, expiry_ns: Option<i64>) {
@@ -186,7 +216,11 @@ impl PathBuilder {
         while self.spans.front().is_some_and(|span| span.t1_ns <= marks.release_ns) {
             self.spans.pop_front();
         }
-        sink(apart(&marks, self.cpu, self.spans.make_contiguous()));
+        while self.stretches.front().is_some_and(|stretch| stretch.t1_ns <= marks.release_ns) {
+            self.stretches.pop_front();
+        }
+        let (spans, stretches) = (self.spans.make_contiguous(), self.stretches.make_contiguous());
+        sink(apart(&marks, &Local { cpu: self.cpu, tid: self.tid, spans, stretches }));
     }
 }
 
@@ -206,38 +240,70 @@ fn steps(marks: &Marks, cpu: u32) -> Vec<(i64, Step, u32)> {
     ends
 }
 
-fn apart(marks: &Marks, cpu: u32, spans: &[Span]) -> Path {
+/// Something that takes time from a step while it lasts.
+struct Stay {
+    t0_ns: i64,
+    t1_ns: i64,
+    taken: (Taker, LabelId, Causes),
+}
+
+/// What was on the CPU that the path ends on.
+struct Local<'s> {
+    cpu: u32,
+    tid: i32,
+    spans: &'s [Span],
+    stretches: &'s [Stretch],
+}
+
+impl Local<'_> {
+    /// What touches a step and may take its time.
+    fn during(&self, step: Step, [from, until]: [i64; 2]) -> Vec<Stay> {
+        let spans = self.spans.iter().map(|span| Stay {
+            t0_ns: span.t0_ns,
+            t1_ns: span.t1_ns,
+            taken: (Taker::Event(span.class), span.label, span.causes),
+        });
+        let explaining = self.stretches.iter().filter(|one| one.explains(step, until, self.tid));
+        let stretches = explaining.map(|one| Stay {
+            t0_ns: one.t0_ns,
+            t1_ns: one.t1_ns,
+            taken: (Taker::Blocking(one.blocking), one.label, one.causes),
+        });
+        spans.chain(stretches).filter(|stay| stay.t0_ns < until && stay.t1_ns > from).collect()
+    }
+}
+
+fn apart(marks: &Marks, local: &Local<'_>) -> Path {
     let value_ns = marks.ran_ns - marks.release_ns;
     let mut path = Path { t_ns: marks.release_ns, value_ns, parts: Vec::new(), pieces: Vec::new() };
     let mut from = marks.release_ns;
-    for (until, step, on) in steps(marks, cpu) {
+    for (until, step, on) in steps(marks, local.cpu) {
         let until = until.clamp(from, marks.ran_ns);
-        let others = if on == cpu { spans } else { &[] };
-        fill(&mut path, step, on, [from, until], others);
+        let others = if on == local.cpu { local.during(step, [from, until]) } else { Vec::new() };
+        fill(&mut path, step, on, [from, until], &others);
         from = until;
     }
     path
 }
 
-/// Puts the time of a step into boxes: each moment belongs to the innermost span, that which began last.
-fn fill(path: &mut Path, step: Step, cpu: u32, [from, until]: [i64; 2], spans: &[Span]) {
-    let touching = || spans.iter().filter(|span| span.t0_ns < until && span.t1_ns > from);
-    let mut cuts: Vec<i64> = touching().flat_map(|span| [span.t0_ns, span.t1_ns]).collect();
+/// Puts the time of a step into boxes: each moment belongs to the innermost stay, that which began last.
+fn fill(path: &mut Path, step: Step, cpu: u32, [from, until]: [i64; 2], stays: &[Stay]) {
+    let mut cuts: Vec<i64> = stays.iter().flat_map(|stay| [stay.t0_ns, stay.t1_ns]).collect();
     cuts.retain(|cut| from < *cut && *cut < until);
     cuts.extend([from, until]);
     cuts.sort_unstable();
     cuts.dedup();
     for pair in cuts.windows(2) {
         let (t0_ns, t1_ns) = (pair[0], pair[1]);
-        let inside = touching().filter(|span| span.t0_ns <= t0_ns && span.t1_ns >= t1_ns);
-        let innermost = inside.max_by_key(|span| (span.t0_ns, std::cmp::Reverse(span.t1_ns)));
-        let ran = innermost.map(|span| (span.class, span.label, span.causes));
+        let inside = stays.iter().filter(|stay| stay.t0_ns <= t0_ns && stay.t1_ns >= t1_ns);
+        let innermost = inside.max_by_key(|stay| (stay.t0_ns, std::cmp::Reverse(stay.t1_ns)));
+        let taken = innermost.map(|stay| stay.taken);
         let ns = t1_ns.abs_diff(t0_ns);
-        let known = path.parts.iter().position(|part| part.step == step && part.ran == ran);
+        let known = path.parts.iter().position(|part| part.step == step && part.taken == taken);
         let at = known.unwrap_or(path.parts.len());
         match known {
             Some(at) => path.parts[at].ns += ns,
-            None => path.parts.push(Part { step, cpu, ran, ns }),
+            None => path.parts.push(Part { step, cpu, taken, ns }),
         }
         match path.pieces.last_mut() {
             Some((_, end_ns, last)) if *last == at => *end_ns = t1_ns,
@@ -247,132 +313,4 @@ fn fill(path: &mut Path, step: Step, cpu: u32, [from, until]: [i64; 2], spans: &
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::view::Context;
-    use proptest::prelude::*;
-
-    const TID: i32 = 77;
-
-    fn event(ts_ns: i64, cpu: u32, what: What) -> KernelEvent {
-        KernelEvent { ts_ns, cpu, pid: 0, in_task: false, event: 0, what }
-    }
-
-    fn expiry(ts_ns: i64, cpu: u32) -> KernelEvent {
-        let (class, context) = (EventClass::TimerHrtimer, Context::Preemptible);
-        event(ts_ns, cpu, What::Enter { class, context, key: 0xe, label: 1 })
-    }
-
-    fn wake(ts_ns: i64, cpu: u32, done: bool) -> KernelEvent {
-        event(ts_ns, cpu, What::Wake { pid: TID, target: 2, done })
-    }
-
-    fn ipi(ts_ns: i64) -> KernelEvent {
-        event(ts_ns, 2, What::Enter { class: EventClass::IpiCall, context: Context::Hard, key: 0, label: 1 })
-    }
-
-    fn switch(ts_ns: i64) -> KernelEvent {
-        event(ts_ns, 2, What::Switch { prev: 0, next: TID, label: 0 })
-    }
-
-    fn span(class: EventClass, t0_ns: i64, t1_ns: i64) -> Span {
-        let (net_ns, causes) = ((t1_ns - t0_ns) as u64, Causes::default());
-        Span { cpu: 2, class, t0_ns, t1_ns, net_ns, label: 9, counts: true, causes }
-    }
-
-    fn paths(samples: &[(i64, i64)], events: &[KernelEvent], spans: &[Span]) -> Vec<Path> {
-        let mut builder = PathBuilder::new(2, TID, samples.iter().copied());
-        let (mut paths, mut expired) = (Vec::new(), [None; 4]);
-        for event in events {
-            let last = &mut expired[event.cpu as usize];
-            if let What::Enter { class: EventClass::TimerHrtimer, .. } = event.what {
-                *last = Some(event.ts_ns);
-            }
-            builder.event(event, *last, &mut |path| paths.push(path));
-        }
-        spans.iter().for_each(|span| builder.span(span));
-        builder.finish(&mut |path| paths.push(path));
-        paths
-    }
-
-    fn boxes(path: &Path) -> Vec<(Step, u32, Option<EventClass>, u64)> {
-        path.parts.iter().map(|part| (part.step, part.cpu, part.ran.map(|ran| ran.0), part.ns)).collect()
-    }
-
-    #[test]
-    fn a_timer_that_expires_on_another_cpu_is_told_as_that() {
-        let events =
-            [expiry(9_000, 0), wake(9_100, 0, false), ipi(9_500), wake(9_550, 2, true), switch(9_700)];
-        // It ran on the task's own CPU while the other one was late, and took nothing.
-        let spans = [span(EventClass::Irq, 2_000, 3_000), span(EventClass::Softirq, 9_600, 9_650)];
-        let told = paths(&[(1_000, 9_000)], &events, &spans);
-        let expected = [
-            (Step::TimerLate, 0, None, 8_000),
-            (Step::TimerHandler, 0, None, 100),
-            (Step::IpiInFlight, 2, None, 400),
-            (Step::WakeUp, 2, None, 50),
-            (Step::Switch, 2, None, 100),
-            (Step::Switch, 2, Some(EventClass::Softirq), 50),
-            (Step::Return, 2, None, 300),
-        ];
-        assert_eq!(boxes(&told[0]), expected);
-    }
-
-    #[test]
-    fn what_runs_on_the_cpu_takes_its_time_out_of_the_step_and_the_innermost_wins() {
-        let events = [expiry(600, 2), wake(610, 2, false), switch(700)];
-        let spans = [span(EventClass::Irq, 200, 300), span(EventClass::Switch, 0, 500)];
-        let told = paths(&[(100, 700)], &events, &spans);
-        let expected = [
-            (Step::TimerLate, 2, Some(EventClass::Switch), 300),
-            (Step::TimerLate, 2, Some(EventClass::Irq), 100),
-            (Step::TimerLate, 2, None, 100),
-            (Step::TimerHandler, 2, None, 10),
-            (Step::Switch, 2, None, 90),
-            (Step::Return, 2, None, 100),
-        ];
-        assert_eq!(boxes(&told[0]), expected);
-    }
-
-    #[test]
-    fn a_task_that_was_late_already_did_not_sleep() {
-        let told = paths(&[(100, 2_000), (1_100, 1_500)], &[switch(2_000)], &[]);
-        assert_eq!(boxes(&told[1]), [(Step::NeverSlept, 2, None, 1_500)]);
-    }
-
-    proptest! {
-        #[test]
-        fn the_boxes_add_up_to_the_latency(
-            samples in proptest::collection::vec((0i64..100_000, -50i64..5_000), 1..20),
-            marks in proptest::collection::vec((0i64..110_000, 0u8..5, 0u32..4), 0..80),
-            runs in proptest::collection::vec((0i64..110_000, 1i64..4_000, 0u8..3), 0..40),
-        ) {
-            let mut samples = samples;
-            samples.sort_unstable();
-            let mut events: Vec<_> = marks.into_iter().map(|(ts_ns, kind, cpu)| match kind {
-                0 => expiry(ts_ns, cpu),
-                1 => wake(ts_ns, cpu, false),
-                2 => wake(ts_ns, cpu, true),
-                3 => ipi(ts_ns),
-                _ => switch(ts_ns),
-            }).collect();
-            events.sort_by_key(|event| event.ts_ns);
-            let classes = [EventClass::Irq, EventClass::Switch, EventClass::SelfCaused];
-            let mut spans: Vec<_> = runs.into_iter().map(|(t0, length, class)| span(classes[class as usize], t0, t0 + length)).collect();
-            spans.sort_by_key(|span| span.t1_ns);
-            events.push(switch(1_000_000_000));
-            for path in paths(&samples, &events, &spans) {
-                prop_assert_eq!(path.parts.iter().map(|part| part.ns).sum::<u64>() as i64, path.value_ns);
-                let mut lengths = vec![0; path.parts.len()];
-                let mut at_ns = path.t_ns;
-                for (t0_ns, t1_ns, part) in &path.pieces {
-                    prop_assert_eq!(*t0_ns, at_ns);
-                    at_ns = *t1_ns;
-                    lengths[*part] += t1_ns.abs_diff(*t0_ns);
-                }
-                prop_assert_eq!(at_ns, path.t_ns + path.value_ns);
-                prop_assert_eq!(lengths, path.parts.iter().map(|part| part.ns).collect::<Vec<_>>());
-            }
-        }
-    }
-}
+mod tests;

@@ -1,7 +1,8 @@
 //! The critical paths of a window's wake-up probes: each event to the probes it matters to, each path to its probe's sums.
 
+use super::blocking::Blocking;
 use super::cause::Cause;
-use super::path::{Part, Path, PathBuilder, Step};
+use super::path::{Part, Path, PathBuilder, Step, Taker};
 use super::table::source_text;
 use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
@@ -19,10 +20,10 @@ const MOST_PIECES: usize = 400;
 const MOST_TOLD: usize = 60;
 
 /// What a box is told apart by.
-type Key = (Step, u32, Option<(u32, LabelId, Option<Cause>)>);
+type Key = (Step, u32, Option<(Taker, LabelId, Option<Cause>)>);
 
 fn key(part: &Part) -> Key {
-    (part.step, part.cpu, part.ran.map(|(class, label, causes)| (class as u32, label, causes.iter().next())))
+    (part.step, part.cpu, part.taken.map(|(taker, label, causes)| (taker, label, causes.iter().next())))
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,13 +70,15 @@ impl PathSums {
             return None;
         }
         let told = |key: &Key, sum: &Sum| {
-            let (step, cpu, ran) = *key;
-            let cause = ran.and_then(|(_, _, cause)| cause);
+            let (step, cpu, taken) = *key;
+            let cause = taken.and_then(|(_, _, cause)| cause);
+            let taker = taken.map(|(taker, _, _)| taker);
             PathBox {
                 step,
                 cpu,
-                class: ran.map(|(class, _, _)| EventClass::ALL[class as usize]),
-                label: ran.map(|(_, label, _)| labels.text(label).to_owned()),
+                class: taker.and_then(class),
+                blocking: taker.and_then(blocking),
+                label: taken.map(|(_, label, _)| labels.text(label).to_owned()),
                 source: cause.map(|cause| source_text(&cause.source, labels, comm)),
                 confidence: cause.map(|cause| cause.confidence),
                 count: sum.count,
@@ -101,6 +104,14 @@ impl PathSums {
             worst: worst.collect(),
         })
     }
+}
+
+fn class(taker: Taker) -> Option<EventClass> {
+    if let Taker::Event(class) = taker { Some(class) } else { None }
+}
+
+fn blocking(taker: Taker) -> Option<Blocking> {
+    if let Taker::Blocking(blocking) = taker { Some(blocking) } else { None }
 }
 
 /// The pieces of a path, counted from its release; of very many the longest.
@@ -169,6 +180,13 @@ impl Paths {
         for at in own.into_iter().chain(woken.filter(|at| Some(*at) != own)) {
             let Open { builder, sums, .. } = &mut self.probes[at];
             builder.event(event, expiry_ns, &mut |path| sums.add(path));
+        }
+    }
+
+    /// Events of a CPU are missing.
+    pub(crate) fn lost(&mut self, cpu: u32) {
+        if let Some(at) = self.by_cpu.get(&cpu) {
+            self.probes[*at].builder.lost(cpu);
         }
     }
 

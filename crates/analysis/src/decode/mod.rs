@@ -151,6 +151,7 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::blocking::Blocking;
 
     const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
                           \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
@@ -217,6 +218,51 @@ mod tests {
             decoder("sched:sched_switch", "\tfield:pid_t prev_pid;\toffset:8;\tsize:4;\tsigned:1;\n");
         assert_eq!(decoder.unreadable(), ["sched:sched_switch has no field next_pid"]);
         assert!(decoder.observable(&catalogue, &["sched:sched_switch".to_owned()]).is_empty());
+    }
+
+    fn blocking(name: &str, fields: &str, data: &[u8]) -> (What, Decoder) {
+        let mut formats = Formats::new(Endian::Little, "", 8).unwrap();
+        let (system, event) = name.split_once(':').unwrap();
+        formats.add(system, &format!("name: {event}\nID: 7\nformat:\n{COMMON}{fields}")).unwrap();
+        let symbols = "ffffffff81000000 T _stext\nffffffff81000100 t do_idle\nffffffff82000000 d a_lock\n";
+        let catalogue = EventCatalogue::embedded().unwrap();
+        let mut decoder = Decoder::new(&catalogue, &formats, Symbols::parse(symbols), &Constants::default());
+        (decode(&mut decoder, 0, data).what, decoder)
+    }
+
+    #[test]
+    fn locks_are_told_by_kind_and_name_and_who_turned_interrupts_off_by_its_distance() {
+        let fields = "\tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n\
+                      \tfield:unsigned int flags;\toffset:16;\tsize:4;\tsigned:0;\n";
+        let mut data = vec![0u8; 24];
+        data[8..16].copy_from_slice(&0xffff_ffff_8200_0000u64.to_le_bytes());
+        for (flags, text, sleeps) in [
+            (1u8, "spinning lock a_lock", false),
+            (3, "spinning lock a_lock (read)", false),
+            (4, "rwsem a_lock (write)", true),
+            (8, "rt_mutex a_lock", true),
+            (18, "percpu_rwsem a_lock (read)", true),
+            (32, "mutex a_lock", true),
+            (33, "mutex a_lock", false),
+        ] {
+            data[16] = flags;
+            let (what, decoder) = blocking("lock:contention_begin", fields, &data);
+            let What::Blocked { label, sleeps: slept, lock, .. } = what else { panic!("{what:?}") };
+            assert_eq!((decoder.labels().text(label), slept, lock), (text, sleeps, 0xffff_ffff_8200_0000));
+        }
+        data[8] = 8;
+        let (what, decoder) = blocking("lock:contention_begin", fields, &data);
+        let What::Blocked { label, .. } = what else { panic!() };
+        assert_eq!(decoder.labels().text(label), "mutex", "a lock inside something else has no name");
+        let fields = "\tfield:s32 caller_offs;\toffset:8;\tsize:4;\tsigned:1;\n\
+                      \tfield:s32 parent_offs;\toffset:12;\tsize:4;\tsigned:1;\n";
+        let mut data = vec![0u8; 16];
+        data[12..14].copy_from_slice(&0x120u16.to_le_bytes());
+        let (what, decoder) = blocking("preemptirq:preempt_disable", fields, &data);
+        let What::Blocked { label, blocking: off, .. } = what else { panic!("{what:?}") };
+        assert_eq!((decoder.labels().text(label), off), ("do_idle", Blocking::PreemptionOff));
+        let (what, _) = blocking("preemptirq:irq_enable", fields, &data);
+        assert_eq!(what, What::Unblocked { blocking: Blocking::InterruptsOff, lock: 0 });
     }
 
     #[test]

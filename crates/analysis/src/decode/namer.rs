@@ -1,6 +1,7 @@
 //! One record read by its plan.
 
 use super::plan::{Naming, Pick, SentKind};
+use crate::attribute::blocking::Blocking;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::view::{Target, What};
@@ -11,6 +12,19 @@ use model::EventClass;
 const TLB_REMOTE_SHOOTDOWN: u64 = 1;
 /// The sending end.
 const TLB_REMOTE_SEND_IPI: u64 = 4;
+
+/// `LCB_F_*` (include/trace/events/lock.h): who waits spins.
+const SPIN: u64 = 1;
+/// To read.
+const READ: u64 = 1 << 1;
+/// To write.
+const WRITE: u64 = 1 << 2;
+/// A lock of `PREEMPT_RT`, with a queue by priority.
+const RT: u64 = 1 << 3;
+/// A read-write semaphore with a counter a CPU.
+const PERCPU: u64 = 1 << 4;
+/// A mutex, which is spun for while its owner runs.
+const MUTEX: u64 = 1 << 5;
 
 /// Reads the fields of one record.
 pub(super) struct Namer<'a> {
@@ -75,7 +89,10 @@ impl Namer<'_> {
 
     /// The function that a return address lies in.
     fn site(&mut self, field: &Field) -> LabelId {
-        let address = self.number(field);
+        self.site_at(self.number(field))
+    }
+
+    fn site_at(&mut self, address: u64) -> LabelId {
         if let Some(&id) = self.functions.get(&address) {
             return id;
         }
@@ -85,6 +102,28 @@ impl Namer<'_> {
         };
         self.functions.insert(address, id);
         id
+    }
+
+    /// What kind of lock it is, and which, where it has a name of its own: others are many.
+    fn lock(&mut self, address: u64, flags: u64) -> LabelId {
+        let kind = match flags & !(READ | WRITE) {
+            SPIN => "spinning lock",
+            RT => "rt_mutex",
+            PERCPU => "percpu_rwsem",
+            0 => "rwsem",
+            flags if flags & MUTEX != 0 => "mutex",
+            _ => "lock",
+        };
+        let how = match flags & (READ | WRITE) {
+            READ => " (read)",
+            WRITE => " (write)",
+            _ => "",
+        };
+        let name = match self.symbols.resolve(address) {
+            Some((name, 0)) => format!(" {name}"),
+            _ => String::new(),
+        };
+        self.labels.id(&format!("{kind}{name}{how}"))
     }
 
     fn sent(&mut self, target: &Field, many: bool, site: &Field, kind: &SentKind) -> What {
@@ -155,6 +194,19 @@ impl Namer<'_> {
             },
             Pick::Called { function, csd } => {
                 What::Called { label: self.function(function), csd: self.key(csd.as_ref()) }
+            }
+            Pick::Contended { lock, flags } => {
+                let (lock, flags) = (self.number(lock), self.number(flags));
+                let (label, sleeps) = (self.lock(lock, flags), flags & SPIN == 0);
+                What::Blocked { blocking: Blocking::Lock, label, lock, sleeps }
+            }
+            Pick::Off { blocking, distance, base } => {
+                let distance = distance.int(self.data, self.endian).unwrap_or(0);
+                let label = self.site_at(base.wrapping_add_signed(distance));
+                What::Blocked { blocking: *blocking, label, lock: 0, sleeps: false }
+            }
+            Pick::Unblocked { blocking, lock } => {
+                What::Unblocked { blocking: *blocking, lock: self.key(lock.as_ref()) }
             }
             Pick::Other => What::Other,
         }

@@ -1,6 +1,7 @@
 //! What to read of each event: made once from the trace's own formats and the catalogue.
 
 use super::Decoder;
+use crate::attribute::blocking::Blocking;
 use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::view::Context;
@@ -80,6 +81,21 @@ pub(super) enum Pick {
     Called {
         function: Field,
         csd: Option<Field>,
+    },
+    /// A lock is taken by somebody else.
+    Contended {
+        lock: Field,
+        flags: Field,
+    },
+    /// Interrupts or preemption are turned off by a function, given by its distance from `base`.
+    Off {
+        blocking: Blocking,
+        distance: Field,
+        base: u64,
+    },
+    Unblocked {
+        blocking: Blocking,
+        lock: Option<Field>,
     },
     Other,
 }
@@ -213,8 +229,21 @@ impl Decoder {
                 let kind = SentKind::Reason(kinds);
                 Pick::Sent { target: field("target_cpus")?, many: true, site: field("reason")?, kind }
             }
+            "lock:contention_begin" => Pick::Contended { lock: field("lock_addr")?, flags: field("flags")? },
+            "lock:contention_end" => {
+                Pick::Unblocked { blocking: Blocking::Lock, lock: Some(field("lock_addr")?) }
+            }
+            "preemptirq:irq_disable" => self.off(Blocking::InterruptsOff, field("parent_offs")?),
+            "preemptirq:preempt_disable" => self.off(Blocking::PreemptionOff, field("parent_offs")?),
+            "preemptirq:irq_enable" => Pick::Unblocked { blocking: Blocking::InterruptsOff, lock: None },
+            "preemptirq:preempt_enable" => Pick::Unblocked { blocking: Blocking::PreemptionOff, lock: None },
             _ => Pick::Other,
         })
+    }
+
+    /// Distances count from `_stext` (include/trace/events/preemptirq.h).
+    fn off(&self, blocking: Blocking, distance: Field) -> Pick {
+        Pick::Off { blocking, distance, base: self.symbols.find("_stext").unwrap_or(0) }
     }
 
     fn naming(&mut self, spec: &EventSpec, format: &EventFormat) -> Result<Naming, String> {

@@ -3,8 +3,11 @@
 use crate::args::TraceExplainArgs;
 use analysis::Analysis;
 use analysis::attribute::Confidence;
+use analysis::attribute::blocking::Blocking;
 use analysis::attribute::path::Step;
-use analysis::shape::{AttributedRow, Attribution, Coverage, PathBox, PathSection, SamplePath, SourceText};
+use analysis::shape::{
+    AttributedRow, Attribution, BlockingCoverage, Coverage, PathBox, PathSection, SamplePath, SourceText,
+};
 use model::EventClass;
 use report::format;
 use serde_json::json;
@@ -29,6 +32,7 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
             "complete": analysis.complete,
             "statements": analysis.losses.statements,
             "coverage": analysis.coverage,
+            "blocking": analysis.blocking,
             "attribution": analysis.attribution,
             "paths": chosen(&analysis, args),
         });
@@ -57,7 +61,7 @@ fn text(analysis: &Analysis, args: &TraceExplainArgs) -> String {
         for window in analysis.attribution.iter().filter(|window| !window.rows.is_empty()) {
             text.push_str(&sources(window));
         }
-        text.push_str(&coverage(&analysis.coverage));
+        text.push_str(&coverage(&analysis.coverage, &analysis.blocking));
     }
     for path in chosen(analysis, args) {
         if args.sample.is_none() {
@@ -124,7 +128,7 @@ fn word(confidence: Confidence) -> &'static str {
     }
 }
 
-fn coverage(lines: &[Coverage]) -> String {
+fn coverage(lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
     if lines.is_empty() {
         return String::new();
     }
@@ -137,6 +141,10 @@ fn coverage(lines: &[Coverage]) -> String {
             (true, None) => "not at all",
         };
         let _ = writeln!(text, "  {:<14} {sources:<12} {}", line.class.name(), line.how);
+    }
+    for line in blocking {
+        let seen = if line.seen { "its time" } else { "not recorded" };
+        let _ = writeln!(text, "  {:<14} {seen:<12} {}", line.blocking.words(), line.how);
     }
     text.push('\n');
     text
@@ -187,7 +195,8 @@ fn told(part: &PathBox, cpu: u32) -> String {
         Step::Return => "until it had read the clock".to_owned(),
         Step::NeverSlept => "late already, did not sleep".to_owned(),
     };
-    let (Some(class), Some(label)) = (part.class, &part.label) else { return step };
+    let taker = part.class.map(EventClass::name).or(part.blocking.map(Blocking::words));
+    let (Some(taker), Some(label)) = (taker, &part.label) else { return step };
     let by = part.source.as_ref().map(|source| format!(", by {}", who(source))).unwrap_or_default();
-    format!("{} {label}{by}; {step}", class.name())
+    format!("{taker} {label}{by}; {step}")
 }

@@ -8,7 +8,7 @@ use model::events::{EventSpec, Side};
 pub fn filters(spec: &EventSpec, side: Side, measured: &Cpus) -> Vec<Option<String>> {
     let own = spec.filter.clone();
     let aimed = match side {
-        Side::Victim | Side::Watched => None,
+        Side::Victim | Side::Watched | Side::Given => None,
         Side::Sender => aimed(spec, measured),
     };
     let both = match (&aimed, &own) {

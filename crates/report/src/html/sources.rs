@@ -50,13 +50,29 @@ pub(super) fn figures(document: &Document) -> Value {
         by_order => sum(|window| window.by_order),
         unknown => sum(|window| window.unknown),
         more_senders => sum(|window| window.more_senders),
-        coverage => document.analysis.coverage.iter().map(|line| context! {
+        coverage => coverage(document),
+    }
+}
+
+/// Class by class, then what a wake-up may wait for while nothing else runs.
+fn coverage(document: &Document) -> Vec<Value> {
+    let classes = document.analysis.coverage.iter().map(|line| {
+        context! {
             class => line.class.name(),
             seen => line.seen,
             sources => if line.seen { known(line.sources) } else { "not recorded" },
             how => line.how.as_str(),
-        }).collect::<Vec<_>>(),
-    }
+        }
+    });
+    let blocking = document.analysis.blocking.iter().map(|line| {
+        context! {
+            class => line.blocking.words(),
+            seen => line.seen,
+            sources => if line.seen { "its time" } else { "not recorded" },
+            how => line.how.as_str(),
+        }
+    });
+    classes.chain(blocking).collect()
 }
 
 /// The rows of all windows, those of the same source together; the probe's own events left out.

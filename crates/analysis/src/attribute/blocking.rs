@@ -1,0 +1,143 @@
+//! What keeps a wake-up waiting though nothing else is to run: interrupts off, preemption off, a lock that another CPU holds.
+//!
+//! Each explains what it can delay, and nothing else. With interrupts off no interrupt gets in, so such a stretch explains the steps that
+//! wait for one; it must be over when the interrupt comes, since an interrupt's own entry turns them off as well. With preemption off
+//! there is no switch; the scheduler's own stretch, in which it switches, is not one. Waiting for a spinning lock keeps the CPU busy,
+//! whatever the step; waiting for a sleeping one delays only the task that waits.
+//!
+//! Events: `preemptirq:*` (kernels built with the latency tracers; include/trace/events/preemptirq.h) and `lock:contention_*` (since
+//! 5.19; include/trace/events/lock.h). They are two of the four parts of scheduling latency in the OSPERT 2013 paper (§1).
+
+use super::cause::{Cause, Causes, Source, Who};
+use super::path::Step;
+use crate::labels::LabelId;
+use crate::view::{KernelEvent, What};
+use serde::{Deserialize, Serialize};
+
+/// Locks that one CPU waits for inside one another: a task's, a softirq's, an interrupt's.
+const DEEPEST: usize = 8;
+
+/// What keeps it waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Blocking {
+    /// Interrupts were off.
+    InterruptsOff,
+    /// Preemption was off.
+    PreemptionOff,
+    /// A lock was taken.
+    Lock,
+}
+
+impl Blocking {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::InterruptsOff, Self::PreemptionOff, Self::Lock];
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::InterruptsOff => "interrupts off",
+            Self::PreemptionOff => "preemption off",
+            Self::Lock => "lock contention",
+        }
+    }
+}
+
+/// A stretch of time on one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) blocking: Blocking,
+    pub(super) t0_ns: i64,
+    pub(super) t1_ns: i64,
+    /// The function that turned it off, or the lock.
+    pub(super) label: LabelId,
+    /// Who turned it off. Who holds a lock has no event.
+    pub(super) causes: Causes,
+    /// The task that sleeps; `None` where the CPU is busy.
+    pub(super) sleeper: Option<i32>,
+}
+
+impl Stretch {
+    /// Whether it explains time of a step that ends at `mark_ns` for the thread `tid`.
+    pub(super) fn explains(&self, step: Step, mark_ns: i64, tid: i32) -> bool {
+        match (self.blocking, self.sleeper) {
+            (Blocking::InterruptsOff, _) => {
+                matches!(step, Step::TimerLate | Step::IpiInFlight) && self.t1_ns <= mark_ns
+            }
+            (Blocking::PreemptionOff, _) => step == Step::Switch && self.t1_ns <= mark_ns,
+            (Blocking::Lock, None) => true,
+            (Blocking::Lock, Some(sleeper)) => step == Step::Return && sleeper == tid,
+        }
+    }
+}
+
+/// One that is not over.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    stretch: Stretch,
+    lock: u64,
+    waiter: i32,
+}
+
+/// What is going on on one CPU.
+#[derive(Debug, Default)]
+pub(super) struct Blockings {
+    open: Vec<Open>,
+}
+
+impl Blockings {
+    /// The next event of the CPU; gives each stretch that ends with it.
+    pub(super) fn event(&mut self, event: &KernelEvent, sink: &mut impl FnMut(Stretch)) {
+        match event.what {
+            What::Blocked { blocking, label, lock, sleeps } => {
+                self.end(event, blocking, lock, sink);
+                // In an interrupt preemption is off by itself: its span tells of it.
+                if blocking == Blocking::PreemptionOff && !event.in_task {
+                    return;
+                }
+                self.begin(event, blocking, label, lock, sleeps);
+            }
+            What::Unblocked { blocking, lock } => self.end(event, blocking, lock, sink),
+            // Who spins does not leave the CPU; who sleeps is told by the end, wherever that comes.
+            What::Switch { .. } => self.take(event.ts_ns, sink, |open| {
+                open.stretch.blocking == Blocking::Lock && open.stretch.sleeper.is_none()
+            }),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, event: &KernelEvent, blocking: Blocking, label: LabelId, lock: u64, sleeps: bool) {
+        if self.open.len() == DEEPEST {
+            self.open.remove(0);
+        }
+        let who = if event.in_task { Who::Task(event.pid) } else { Who::SomeInterrupt };
+        let by = Source { cpu: event.cpu, who, site: None };
+        let causes =
+            if blocking == Blocking::Lock { Causes::default() } else { Causes::one(Cause::exact(by)) };
+        let (t0_ns, sleeper) = (event.ts_ns, sleeps.then_some(event.pid));
+        let stretch = Stretch { blocking, t0_ns, t1_ns: t0_ns, label, causes, sleeper };
+        self.open.push(Open { stretch, lock, waiter: event.pid });
+    }
+
+    fn end(&mut self, event: &KernelEvent, blocking: Blocking, lock: u64, sink: &mut impl FnMut(Stretch)) {
+        self.take(event.ts_ns, sink, |open| {
+            let own = blocking != Blocking::Lock || (open.lock == lock && open.waiter == event.pid);
+            open.stretch.blocking == blocking && own
+        });
+    }
+
+    fn take(&mut self, t1_ns: i64, sink: &mut impl FnMut(Stretch), over: impl Fn(&Open) -> bool) {
+        self.open.retain(|open| {
+            let over = over(open);
+            if over && t1_ns > open.stretch.t0_ns {
+                sink(Stretch { t1_ns, ..open.stretch });
+            }
+            !over
+        });
+    }
+
+    /// What is going on is not known any more.
+    pub(super) fn lost(&mut self) {
+        self.open.clear();
+    }
+}
