@@ -56,7 +56,9 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
             events.push(window_events(&context, record, window, tally, whole));
             attribution.push(attributed(record, tally, traced));
             paths.extend(one.paths.as_ref().and_then(|sums| {
-                sums.told(record, traced.decoder.labels(), &|pid| traced.comms.get(&pid).cloned())
+                sums.told(&record.phase, record.cpu, traced.decoder.labels(), &|pid| {
+                    traced.comms.get(&pid).cloned()
+                })
             }));
             let touched = tally.intervals.overlaps(&record.phase, record.probe, record.cpu);
             overlaps.extend(touched.into_iter().filter(|overlap| whole || overlap.samples > 0));

@@ -41,6 +41,7 @@ pub mod tally;
 pub mod taskset;
 #[cfg(test)]
 mod testing;
+pub mod timerlat;
 mod trace_pass;
 pub mod view;
 mod words;

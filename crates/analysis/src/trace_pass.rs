@@ -206,7 +206,7 @@ impl<'a, 'r> Windows<'a, 'r> {
             }
             self.places[cpu as usize] = Some(one);
             if let (ProbeKind::Wakeup, Some(tally)) = (measured.record.probe, &measured.tally) {
-                self.paths.add(one, measured.record, tally.intervals.samples());
+                self.paths.add(one, cpu, measured.record.tid, tally.intervals.samples());
             }
         }
         self.builder = Some(SpanBuilder::new(window.t0_ns, window.t1_ns, &cpus, self.known));

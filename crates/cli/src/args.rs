@@ -164,11 +164,15 @@ pub(crate) enum TraceVerb {
 /// Arguments of `trace explain`.
 #[derive(Debug, Args)]
 pub(crate) struct TraceExplainArgs {
-    /// A run directory.
+    /// A run directory, or a trace.dat that was recorded with the kernel's tracers timerlat or osnoise.
+    #[arg(value_name = "RUN|FILE")]
     pub(crate) run: PathBuf,
-    /// How many of the latest wake-ups of each window to take apart.
+    /// How many of the latest wake-ups of each window, or of timerlat's samples, to take apart.
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) worst: usize,
+    /// Only wake-ups that were at least this late.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) over: Option<Duration>,
     /// Only the wake-up that was due at this time, as listed.
     #[arg(long, value_name = "NS")]
     pub(crate) sample: Option<i64>,

@@ -10,7 +10,6 @@ use crate::shape::{PathBox, PathSection, SamplePath};
 use crate::spans::Span;
 use crate::view::{Context, KernelEvent, What};
 use model::EventClass;
-use model::run::ProbeRecord;
 
 /// The samples that are kept whole, largest first.
 const WORST: usize = 20;
@@ -59,10 +58,11 @@ impl PathSums {
         }
     }
 
-    /// The section of a probe; `None` where no sample was late enough to have a way.
+    /// The section of a probe in this phase, on this CPU; `None` where no sample was late enough to have a way.
     pub fn told(
         &self,
-        record: &ProbeRecord,
+        phase: &str,
+        cpu: u32,
         labels: &Labels,
         comm: &dyn Fn(i32) -> Option<String>,
     ) -> Option<PathSection> {
@@ -96,8 +96,8 @@ impl PathSums {
             pieces: pieces(path),
         });
         Some(PathSection {
-            phase: record.phase.clone(),
-            cpu: record.cpu,
+            phase: phase.to_owned(),
+            cpu,
             samples: self.samples,
             total_ns: self.total_ns,
             boxes: boxes.into_iter().take(MOST_TOLD).map(|(key, sum)| told(key, sum)).collect(),
@@ -146,20 +146,21 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    /// Adds a probe; `place` is the caller's name for it. Of several probes on a CPU the first is followed.
+    /// Adds a probe's thread and its CPU; `place` is the caller's name for it. Of several probes on a CPU the first is followed.
     pub(crate) fn add(
         &mut self,
         place: usize,
-        record: &ProbeRecord,
+        cpu: u32,
+        tid: i32,
         samples: impl Iterator<Item = (i64, i64)>,
     ) {
-        if self.by_cpu.contains_key(&record.cpu) {
+        if self.by_cpu.contains_key(&cpu) {
             return;
         }
         let at = self.probes.len();
-        self.by_cpu.insert(record.cpu, at);
-        self.by_thread.insert(record.tid, at);
-        let builder = PathBuilder::new(record.cpu, record.tid, samples);
+        self.by_cpu.insert(cpu, at);
+        self.by_thread.insert(tid, at);
+        let builder = PathBuilder::new(cpu, tid, samples);
         self.probes.push(Open { place, builder, sums: PathSums::default() });
     }
 

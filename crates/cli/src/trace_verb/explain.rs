@@ -18,6 +18,9 @@ const ROWS: usize = 12;
 
 /// Explains a run.
 pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
+    if !args.run.is_dir() {
+        return super::kernel_results::run(args);
+    }
     let analysis = analysis::analyse(&args.run)?;
     if let Some(wanted) = args.sample {
         anyhow::ensure!(
@@ -46,7 +49,9 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
 /// The paths with as many samples as were asked for.
 fn chosen(analysis: &Analysis, args: &TraceExplainArgs) -> Vec<PathSection> {
     let worst = |path: &PathSection| -> Vec<SamplePath> {
+        let over_ns = args.over.map_or(0, |over| i64::try_from(over.as_nanos()).unwrap_or(i64::MAX));
         let wanted = path.worst.iter().filter(|sample| args.sample.is_none_or(|at| sample.t_ns == at));
+        let wanted = wanted.filter(|sample| sample.value_ns >= over_ns);
         wanted.take(args.worst).cloned().collect()
     };
     analysis.paths.iter().map(|path| PathSection { worst: worst(path), ..path.clone() }).collect()
@@ -115,13 +120,13 @@ fn source_line(row: &AttributedRow) -> String {
     )
 }
 
-fn who(source: &SourceText) -> String {
+pub(super) fn who(source: &SourceText) -> String {
     let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
     let site = source.site.as_ref().map(|site| format!(" by {site}")).unwrap_or_default();
     format!("{}{pid} on CPU {}{site}", source.who, source.cpu)
 }
 
-fn word(confidence: Confidence) -> &'static str {
+pub(super) fn word(confidence: Confidence) -> &'static str {
     match confidence {
         Confidence::Exact => "exact",
         Confidence::Order => "by order",
@@ -184,7 +189,7 @@ fn story(sample: &SamplePath, cpu: u32) -> String {
 }
 
 /// What a box means.
-fn told(part: &PathBox, cpu: u32) -> String {
+pub(super) fn told(part: &PathBox, cpu: u32) -> String {
     let place = if part.cpu == cpu { String::new() } else { format!(" on CPU {}", part.cpu) };
     let step = match part.step {
         Step::TimerLate => format!("until the timer expired{place}"),

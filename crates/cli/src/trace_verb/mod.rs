@@ -5,6 +5,7 @@ mod destination;
 mod explain;
 mod export;
 mod functions;
+mod kernel_results;
 mod raw;
 mod watch;
 mod watch_text;
