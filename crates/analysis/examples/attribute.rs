@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let highest = measured.iter().map(|one| one.cpu.min(model::cpus::MAX_CPU)).max().unwrap_or(0);
     let mut tables = vec![Table::default(); highest as usize + 1];
     let catalogue = EventCatalogue::embedded()?;
-    let always = MeasuredWindow { t0_ns: i64::MIN, t1_ns: i64::MAX, measured };
+    let always = MeasuredWindow { t0_ns: i64::MIN, t1_ns: i64::MAX, measured, snapshot: false };
     let passed = spans_in(&file, &catalogue, &names, &[always], |span, _| {
         tables[span.cpu as usize].add(span, span.net_ns);
         Ok::<_, Error>(())

@@ -33,7 +33,8 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
     let mut remarks = Vec::new();
     let mut sections = Sections::default();
     let mut measured = read_samples(run_dir, &run, &mut remarks, &mut sections)?;
-    let traced = read_trace(run_dir, &run, &catalogue, &mut measured, &mut remarks)?;
+    let snapshots = run.trace.as_ref().and_then(|trace| trace.snapshots.as_ref());
+    let mut traced = read_trace(run_dir, &run, &catalogue, &mut measured, &mut remarks)?;
     let mut section = losses::losses(&run, traced.as_ref().map(|traced| &traced.reading), remarks);
     let mut events = Vec::new();
     let mut overlaps = Vec::new();
@@ -52,14 +53,18 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         for one in &mut measured {
             let (Some(window), Some(tally)) = (one.window, &one.tally) else { continue };
             let record = one.record;
-            let whole = trace_whole(&section, record.cpu);
-            events.push(window_events(&context, record, window, tally, whole));
             attribution.push(attributed(record, tally, traced));
             paths.extend(one.paths.as_ref().and_then(|sums| {
-                sums.told(&record.phase, record.cpu, traced.decoder.labels(), &|pid| {
+                sums.told(&record.phase, [record.cpu, record.thread], traced.decoder.labels(), &|pid| {
                     traced.comms.get(&pid).cloned()
                 })
             }));
+            // What was kept because something was late says nothing of how often things happen.
+            if snapshots.is_some() {
+                continue;
+            }
+            let whole = trace_whole(&section, record.cpu);
+            events.push(window_events(&context, record, window, tally, whole));
             let touched = tally.intervals.overlaps(&record.phase, record.probe, record.cpu);
             overlaps.extend(touched.into_iter().filter(|overlap| whole || overlap.samples > 0));
             if let Some(stolen) = &mut one.distribution.stolen {
@@ -68,12 +73,18 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
             }
         }
     }
+    let kept = traced.as_mut().zip(snapshots).map(|(traced, told)| {
+        let over = measured.iter().map(|one| one.over).sum();
+        let (around, comm) = (std::mem::take(&mut traced.around), |pid| traced.comms.get(&pid).cloned());
+        around.told(told, over, &measured, &paths, traced.decoder.labels(), &comm)
+    });
     if let Some((cpu, lengths)) = traced.as_ref().and_then(|traced| traced.lengths.as_ref()) {
         let ours = sections.overheads.iter_mut().filter(|one| one.cpu == *cpu);
         ours.for_each(|one| one.traced.clone_from(lengths));
     }
     section.statements.extend(disagreements(&section, &events));
     section.statements.extend(measured.iter().filter_map(unrecorded));
+    section.statements.extend(measured.iter().filter(|_| run.trace.is_some()).filter_map(roaming));
     let none = BTreeSet::new();
     let trust = EventTrust {
         observable: traced.as_ref().map_or(&none, |traced| &traced.observable),
@@ -103,6 +114,7 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
         paths,
         coverage: covered,
         blocking: traced.as_ref().map_or_else(Vec::new, |traced| blocking_coverage(&traced.recorded)),
+        snapshots: kept,
         ipi: sections.ipi,
         periodic: sections.periodic,
         taskset: sections.taskset,
@@ -127,12 +139,23 @@ fn unrecorded(one: &Measured<'_>) -> Option<String> {
     })
 }
 
+/// That a thread had more than one CPU, so that events of none are joined with it.
+fn roaming(one: &Measured<'_>) -> Option<String> {
+    let cpus = one.record.cpus.as_ref()?;
+    Some(format!(
+        "thread {} of the {} probe could run on CPUs {cpus}: the trace is of CPUs, so that nobody is named for it",
+        one.record.thread,
+        one.record.probe.name()
+    ))
+}
+
 fn attributed(record: &ProbeRecord, tally: &Tally, traced: &Traced) -> Attribution {
     let [exact, by_order, unknown] = tally.sources.known();
     Attribution {
         phase: record.phase.clone(),
         probe: record.probe,
         cpu: record.cpu,
+        thread: record.thread,
         exact,
         by_order,
         unknown,
@@ -188,6 +211,8 @@ pub(crate) struct Measured<'r> {
     pub(crate) record: &'r ProbeRecord,
     pub(crate) window: Option<&'r Window>,
     distribution: Distribution,
+    /// Samples that count and reached the limit of snapshots, where there is one.
+    over: u64,
     charged: Vec<Charged>,
     /// The gaps that figures count, of a noise probe beside which counters were read.
     gaps: Vec<Sample>,
@@ -211,6 +236,8 @@ fn read_samples<'r>(
     sections: &mut Sections,
 ) -> Result<Vec<Measured<'r>>, Error> {
     let mut measured = Vec::with_capacity(run.probes.len());
+    let snapshots = run.trace.as_ref().and_then(|trace| trace.snapshots.as_ref());
+    let over_ns = snapshots.map(|snapshots| snapshots.over_ns);
     for record in &run.probes {
         let path = dir.join(&record.file);
         let read =
@@ -228,6 +255,9 @@ fn read_samples<'r>(
         // A gap's place on the clock is known as well as the counter was fitted to it.
         let slack_ns = if record.probe == ProbeKind::Noise { record.clock_error_ns.unwrap_or(0) } else { 0 };
         let intervals = Intervals::new(&samples, slack_ns);
+        let over = over_ns.map_or(0, |limit| {
+            samples.iter().filter(|sample| sample.counts() && sample.value_ns >= limit).count() as u64
+        });
         let samples = unbiased(record, samples);
         let watched = record.noise.is_some() && record.counters_file.is_some();
         measured.push(Measured {
@@ -236,6 +266,7 @@ fn read_samples<'r>(
             distribution: distribution(record, &samples),
             charged: missed::of_probe(record, &samples),
             intervals,
+            over,
             gaps: if watched { samples.into_iter().filter(Sample::counts).collect() } else { Vec::new() },
             tally: None,
             paths: None,

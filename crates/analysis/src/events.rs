@@ -46,6 +46,7 @@ pub fn window_events(
         phase: record.phase.clone(),
         probe: record.probe,
         cpu: record.cpu,
+        thread: record.thread,
         duration_ns: tally.duration_ns(),
         classes: classes.map(|class| class_count(context, tally, class, trace_whole)).collect(),
         by_event: by_event.map(|(name, count)| (name.clone(), *count)).collect(),

@@ -36,7 +36,10 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
     if reading.is_some() {
         statements.extend(unclaimed(run, &trace));
     }
-    if reconciled == Some(true) && trace.iter().all(|account| lost(&account.kernel) == 0) {
+    statements.extend(snapshots(run));
+    if run.trace.as_ref().is_some_and(|trace| trace.snapshots.is_some()) {
+        // What was not kept is told by that.
+    } else if reconciled == Some(true) && trace.iter().all(|account| lost(account) == 0) {
         statements.push("every event that the kernel wrote to the trace was read and decoded".into());
     }
     statements.extend(run.probes.iter().filter(|probe| probe.ring_lost > 0).map(|probe| {
@@ -54,6 +57,37 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
     LossSection { totals: run.losses, trace, reconciled, statements }
 }
 
+/// What of the time the snapshots hold, and which samples they do not.
+fn snapshots(run: &Run) -> Vec<String> {
+    let Some(told) = run.trace.as_ref().and_then(|trace| trace.snapshots.as_ref()) else { return Vec::new() };
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let kept_ns: u64 = told.kept.iter().map(|kept| kept.t1_ns.abs_diff(kept.t0_ns)).sum();
+    let mut statements = vec![format!(
+        "the trace holds {:.1} of {:.1} ms recorded, around samples of at least {} us: what ran at other times is not known, and no rate of \
+         events is concluded",
+        ms(kept_ns),
+        ms(told.recorded_ns),
+        told.over_ns as f64 / 1e3
+    )];
+    if told.paused_ns > 0 {
+        statements.push(format!(
+            "nothing was recorded for {:.1} ms, while the trace around samples was written ({} times): that time counts as not known",
+            ms(told.paused_ns),
+            told.taken
+        ));
+    }
+    let others = [
+        (told.smaller, "smaller than those that are explained"),
+        (told.given_up, "explained no longer, for larger ones"),
+        (told.unrecorded, "where nothing was recorded, or what was recorded had been overwritten"),
+    ];
+    let others = others.iter().filter(|(count, _)| *count > 0);
+    statements.extend(others.map(|(count, what)| {
+        format!("samples of at least that value: {count} of {} are not explained: {what}", told.over)
+    }));
+    statements
+}
+
 /// Which thread of several in the window on the CPU.
 fn thread(run: &Run, probe: &ProbeRecord) -> String {
     let beside = |other: &ProbeRecord| {
@@ -68,19 +102,23 @@ fn accounts(run: &Run, reading: Option<&TraceReading>) -> Vec<TraceAccount> {
     let decoded = |cpu: u32| reading.and_then(|reading| reading.decoded.get(&cpu)).copied().unwrap_or(0);
     let account = |kernel: &TraceCpu, sender: bool| {
         let decoded = decoded(kernel.cpu);
-        TraceAccount { kernel: *kernel, decoded, balanced: decoded == kernel.read, sender }
+        let balanced = decoded.saturating_add(kernel.discarded) == kernel.read;
+        TraceAccount { kernel: *kernel, decoded, balanced, sender, ring: trace.snapshots.is_some() }
     };
     let senders = trace.sender.iter().flat_map(|sender| &sender.cpus).map(|kernel| account(kernel, true));
     trace.cpus.iter().map(|kernel| account(kernel, false)).chain(senders).collect()
 }
 
-/// Events that the kernel wrote, or wanted to write, and that no one has read.
-fn lost(kernel: &TraceCpu) -> u64 {
-    [kernel.overrun, kernel.commit_overrun, kernel.dropped].into_iter().fold(kernel.left, u64::saturating_add)
+/// Events that the kernel wrote, or wanted to write, and that no one has read. A ring that is read for snapshots only is there to be
+/// overwritten, before their stretches and between them.
+fn lost(account: &TraceAccount) -> u64 {
+    let kernel = &account.kernel;
+    let unread = if account.ring { 0 } else { kernel.overrun.saturating_add(kernel.left) };
+    [kernel.commit_overrun, kernel.dropped].into_iter().fold(unread, u64::saturating_add)
 }
 
 fn account_statements(account: &TraceAccount) -> Vec<String> {
-    let TraceAccount { kernel, decoded, balanced, sender } = account;
+    let TraceAccount { kernel, decoded, balanced, sender, .. } = account;
     if *sender {
         return sender_statement(account).into_iter().collect();
     }
@@ -92,12 +130,12 @@ fn account_statements(account: &TraceAccount) -> Vec<String> {
             kernel.cpu, kernel.read
         ));
     }
-    if lost(kernel) > 0 {
+    if lost(account) > 0 {
         statements.push(format!(
             "CPU {}: {} trace events are lost ({} overwritten, {} dropped, {} to nested writes, {} left unread): its counts are \
              lower bounds, they are not compared with the kernel's counters, and verdicts on its events are withheld",
             kernel.cpu,
-            lost(kernel),
+            lost(account),
             kernel.overrun,
             kernel.dropped,
             kernel.commit_overrun,
@@ -110,11 +148,11 @@ fn account_statements(account: &TraceAccount) -> Vec<String> {
 /// What is missing of a CPU that may be a source.
 fn sender_statement(account: &TraceAccount) -> Option<String> {
     let TraceAccount { kernel, decoded, balanced, .. } = account;
-    (!balanced || lost(kernel) > 0).then(|| {
+    (!balanced || lost(account) > 0).then(|| {
         format!(
             "CPU {}, as a source: {} trace events are lost and {decoded} of {} read ones decoded, so sources there may be missing",
             kernel.cpu,
-            lost(kernel),
+            lost(account),
             kernel.read
         )
     })
@@ -140,7 +178,7 @@ pub fn trace_whole(section: &LossSection, cpu: u32) -> bool {
 
 fn whole(trace: &[TraceAccount], cpu: u32) -> bool {
     let mut accounts = trace.iter().filter(|account| account.kernel.cpu == cpu).peekable();
-    accounts.peek().is_some() && accounts.all(|account| account.balanced && lost(&account.kernel) == 0)
+    accounts.peek().is_some() && accounts.all(|account| account.balanced && lost(account) == 0)
 }
 
 /// Sentences about windows in which the trace and the kernel's counters disagree, for CPUs whose trace is whole.

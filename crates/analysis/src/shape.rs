@@ -9,6 +9,7 @@ use crate::ipi::Way;
 use crate::noise_causes::NoiseCauses;
 use crate::overheads::Overheads;
 use crate::periodic::Process;
+use crate::snapshots::SnapshotSection;
 use crate::taskset::MeasuredTask;
 use model::EventClass;
 use model::run::{Losses, TraceCpu};
@@ -51,6 +52,9 @@ pub struct Analysis {
     /// What this kernel shows of waiting where nothing else runs.
     #[serde(default)]
     pub blocking: Vec<BlockingCoverage>,
+    /// The samples that the trace was kept around, where it holds no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<SnapshotSection>,
     /// Wake-ups of one CPU by another: an entry a pair and method.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ipi: Vec<Way>,
@@ -80,6 +84,9 @@ pub struct Attribution {
     pub probe: ProbeKind,
     /// The CPU.
     pub cpu: u32,
+    /// Number of its thread in the window.
+    #[serde(default)]
+    pub thread: u32,
     /// Events whose source is known exactly; events of the probe itself and ticks are not among these three.
     pub exact: u64,
     /// Events whose source is known by order in time.
@@ -135,6 +142,9 @@ pub struct PathSection {
     pub phase: String,
     /// The CPU.
     pub cpu: u32,
+    /// Number of its thread in the window.
+    #[serde(default)]
+    pub thread: u32,
     /// Samples taken apart: those that figures count and that were not early.
     pub samples: u64,
     /// Their latencies together, ns; what the boxes add up to.
@@ -230,11 +240,14 @@ pub struct TraceAccount {
     pub kernel: TraceCpu,
     /// Events decoded from the stored trace.
     pub decoded: u64,
-    /// Whether `decoded` equals the kernel's `read`.
+    /// Whether `decoded` and what was discarded are the kernel's `read`.
     pub balanced: bool,
     /// Whether it is of a CPU that is not measured, of which only what it aims at measured ones is recorded.
     #[serde(default)]
     pub sender: bool,
+    /// Whether its buffer is a ring that was read for snapshots only, so that what was overwritten or left in it is not lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ring: bool,
 }
 
 /// The distribution of one probe's samples in one window on one CPU.
@@ -338,6 +351,9 @@ pub struct WindowEvents {
     pub probe: ProbeKind,
     /// The CPU.
     pub cpu: u32,
+    /// Number of its thread in the window.
+    #[serde(default)]
+    pub thread: u32,
     /// Time over which events were counted, ns: the probe's own span, for noise only the stretches in which the loop ran.
     pub duration_ns: u64,
     /// Every class, those with a zero count included.

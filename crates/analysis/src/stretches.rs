@@ -45,6 +45,15 @@ impl Stretches {
         reached.map(|part| (part[1].min(t1_ns) - part[0].max(t0_ns)).max(0) as u64).sum()
     }
 
+    /// What of them lies in other ones.
+    #[must_use]
+    pub fn within(&self, others: &[[i64; 2]]) -> Self {
+        let both = |one: &[i64; 2]| {
+            others.iter().map(move |other| [one[0].max(other[0]), one[1].min(other[1])]).collect::<Vec<_>>()
+        };
+        Self::new(self.parts.iter().flat_map(both).collect())
+    }
+
     /// Moves to the first stretch that ends after `t_ns`.
     fn seek(&mut self, t_ns: i64) {
         while self.near > 0 && self.parts[self.near - 1][1] > t_ns {
@@ -69,6 +78,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn within_is_what_both_hold(
+            one in proptest::collection::vec((0i64..100, 0i64..20), 0..8),
+            other in proptest::collection::vec((0i64..100, 0i64..20), 0..8),
+        ) {
+            let parts = |list: &[(i64, i64)]| list.iter().map(|&(t, n)| [t, t + n]).collect::<Vec<_>>();
+            let (mut a, mut b) = (Stretches::new(parts(&one)), Stretches::new(parts(&other)));
+            let mut both = a.within(b.clone().parts());
+            for t in 0..130 {
+                prop_assert_eq!(both.contains(t), a.contains(t) && b.contains(t));
+            }
+        }
+
         #[test]
         fn answers_do_not_depend_on_the_order_of_questions(
             parts in proptest::collection::vec((0i64..200, 0i64..20), 0..12),

@@ -63,13 +63,19 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Empty sums for the window of a probe.
-    pub fn new(record: &ProbeRecord, intervals: Intervals, events: usize) -> Self {
+    /// Empty sums for what of a probe's window lies in the stretches `recorded`; all of it where they are `None`.
+    pub fn new(
+        record: &ProbeRecord,
+        intervals: Intervals,
+        events: usize,
+        recorded: Option<&[[i64; 2]]>,
+    ) -> Self {
         let counted = match record.probe {
             ProbeKind::Noise => record.slices.clone(),
             _ => vec![[record.t0_ns, record.t1_ns]],
         };
-        let mut counted = Stretches::new(counted);
+        let counted = Stretches::new(counted);
+        let mut counted = recorded.map_or(counted.clone(), |recorded| counted.within(recorded));
         let length = record.t1_ns.saturating_sub(record.t0_ns).max(0);
         let block_ns = BLOCK_NS.max(length / MOST_BLOCKS);
         let blocks = length / block_ns;
@@ -171,7 +177,7 @@ mod tests {
 
     fn tally() -> Tally {
         let noise = ProbeRecord { slices: vec![[100, 200], [300, 400]], ..record(ProbeKind::Noise) };
-        Tally::new(&noise, Intervals::default(), 1)
+        Tally::new(&noise, Intervals::default(), 1, None)
     }
 
     #[test]

@@ -2,22 +2,21 @@
 
 use crate::Error;
 use crate::analyse::Measured;
-use crate::attribute::paths::Paths;
 use crate::decode::Decoder;
 use crate::hash::FastMap;
 use crate::labels::CpuSets;
+use crate::layers::{Layers, Sums};
 use crate::lengths::{Lengths, TracedTerm};
 use crate::losses::TraceReading;
 use crate::overlap::Intervals;
-use crate::spans::{KnownLabels, MeasuredCpu, Span, SpanBuilder};
+use crate::snapshots::Around;
+use crate::spans::KnownLabels;
 use crate::tally::Tally;
 use crate::view::KernelEvent;
 use ftrace::{Item, TraceFile};
 use model::EventClass;
-use model::cpus::MAX_CPU;
 use model::events::EventCatalogue;
-use model::run::{Run, TRACED, TraceRecord};
-use model::sample::ProbeKind;
+use model::run::{Run, TRACED, TraceRecord, Window};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -31,6 +30,8 @@ pub(crate) struct Traced {
     pub(crate) comms: FastMap<i32, String>,
     /// The terms of the phase that was measured for its trace, and its CPU.
     pub(crate) lengths: Option<(u32, Vec<TracedTerm>)>,
+    /// What ran during the samples of snapshots.
+    pub(crate) around: Around,
 }
 
 /// Streams the trace into the tallies. `None` where there is none that can be placed in the windows.
@@ -72,13 +73,17 @@ fn stream_trace<'r>(
     let file = TraceFile::open(path)?;
     let mut decoder = Decoder::new(catalogue, file.formats(), file.symbols()?, &file.constants()?);
     let mut reading = TraceReading::default();
-    for one in measured.iter_mut() {
+    // What runs on a CPU says nothing of a thread that may have been on another one.
+    for one in measured.iter_mut().filter(|one| one.record.cpus.is_none()) {
         let intervals = std::mem::take(&mut one.intervals);
-        one.tally = Some(Tally::new(one.record, intervals, decoder.names().len()));
+        let recorded = one.window.filter(|_| trace.snapshots.is_some());
+        let recorded = recorded.map(|window| trace.stretches([window.t0_ns, window.t1_ns]));
+        one.tally = Some(Tally::new(one.record, intervals, decoder.names().len(), recorded.as_deref()));
     }
+    let mut around = Around::new(trace, measured);
     let sender = trace.sender.as_ref().map(|sender| sender.buffer.as_str());
     let mut stream = file.stream_buffers(&[Some(""), sender].into_iter().flatten().collect::<Vec<_>>())?;
-    let mut windows = Windows::new(run, measured, &decoder);
+    let mut windows = Windows::new(run, trace, Sums { measured, around: &mut around }, &decoder);
     let mut unknown = 0u64;
     while let Some(item) = stream.next()? {
         match item {
@@ -89,6 +94,8 @@ fn stream_trace<'r>(
                     None => unknown += 1,
                 }
             }
+            // Between snapshots events are missing on purpose; in a stretch of one they are all there.
+            Item::Lost { .. } if trace.snapshots.is_some() => {}
             Item::Lost { cpu, .. } => windows.lost(cpu),
         }
     }
@@ -96,7 +103,7 @@ fn stream_trace<'r>(
     reading.remarks = remarks(&decoder, &stream, unknown);
     let observable = decoder.observable(catalogue, &trace.events);
     let comms = file.comms().map(|(pid, comm)| (pid, comm.to_owned())).collect();
-    Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, comms, lengths })
+    Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, comms, lengths, around })
 }
 
 fn remarks(decoder: &Decoder, stream: &ftrace::EventStream, unknown: u64) -> Vec<String> {
@@ -121,145 +128,79 @@ fn remarks(decoder: &Decoder, stream: &ftrace::EventStream, unknown: u64) -> Vec
     remarks
 }
 
-/// The windows of a run while its trace streams by, one after another.
+/// A stretch of a window of which the trace holds everything.
+struct Stretch {
+    /// Place of the window in the run.
+    window: usize,
+    span: [i64; 2],
+}
+
+/// The windows of a run while its trace streams by, one stretch after another.
 struct Windows<'a, 'r> {
     run: &'r Run,
-    order: Vec<usize>,
-    /// Place in `order` of the window that is open or comes next.
+    order: Vec<Stretch>,
+    /// Place in `order` of the stretch that is open or comes next.
     at: usize,
-    builder: Option<SpanBuilder>,
-    paths: Paths,
-    /// Place in `measured` by CPU, for the open window.
-    places: Vec<Option<usize>>,
-    measured: &'a mut [Measured<'r>],
+    open: Option<Layers>,
+    sums: Sums<'a, 'r>,
     known: KnownLabels,
     lengths: Option<(u32, Lengths)>,
 }
 
 impl<'a, 'r> Windows<'a, 'r> {
-    fn new(run: &'r Run, measured: &'a mut [Measured<'r>], decoder: &Decoder) -> Self {
-        let mut order: Vec<usize> = (0..run.windows.len()).collect();
-        order.sort_by_key(|&at| run.windows[at].t0_ns);
+    fn new(run: &'r Run, trace: &TraceRecord, sums: Sums<'a, 'r>, decoder: &Decoder) -> Self {
+        let stretches = |(window, one): (usize, &Window)| {
+            let stretches = trace.stretches([one.t0_ns, one.t1_ns]);
+            stretches.into_iter().map(move |span| Stretch { window, span })
+        };
+        let mut order: Vec<Stretch> = run.windows.iter().enumerate().flat_map(stretches).collect();
+        order.sort_by_key(|stretch| stretch.span);
         let traced = run.probes.iter().find(|record| record.phase == TRACED);
         let tids =
             run.probes.iter().filter(|record| record.phase == TRACED).map(|record| record.tid).collect();
         let lengths = traced.map(|record| (record.cpu, Lengths::new(record.cpu, tids, decoder)));
-        Self {
-            run,
-            order,
-            at: 0,
-            builder: None,
-            paths: Paths::default(),
-            places: Vec::new(),
-            measured,
-            known: decoder.known(),
-            lengths,
-        }
+        Self { run, order, at: 0, open: None, sums, known: decoder.known(), lengths }
     }
 
     fn event(&mut self, event: &KernelEvent, sets: &CpuSets) {
-        let traced = loop {
-            let Some(&window) = self.order.get(self.at) else { return };
-            let window = &self.run.windows[window];
-            if event.ts_ns > window.t1_ns {
+        let stretch = loop {
+            let Some(stretch) = self.order.get(self.at) else { return };
+            if event.ts_ns > stretch.span[1] {
                 self.close();
                 self.at += 1;
                 continue;
             }
-            if event.ts_ns < window.t0_ns {
+            if event.ts_ns < stretch.span[0] {
                 return;
             }
-            break window.phase == TRACED;
+            break stretch;
         };
-        if self.builder.is_none() {
-            self.open();
-        }
-        if let Some((_, lengths)) = self.lengths.as_mut().filter(|_| traced) {
+        let window = &self.run.windows[stretch.window];
+        let Self { open, sums, known, .. } = self;
+        let layers = open.get_or_insert_with(|| Layers::new(stretch.span, window, *known, sums));
+        if let Some((_, lengths)) = self.lengths.as_mut().filter(|_| window.phase == TRACED) {
             lengths.event(event, sets);
         }
-        let Self { builder, paths, places, measured, .. } = self;
-        if let Some(one) = place(places, event.cpu)
-            && let Some(tally) = &mut measured[one].tally
-        {
-            tally.event(event);
-        }
-        paths.event(event);
-        if let Some(builder) = builder {
-            builder.event(event, sets, &mut sink(places, measured, paths));
-        }
-    }
-
-    fn open(&mut self) {
-        let Some(&at) = self.order.get(self.at) else { return };
-        let window = &self.run.windows[at];
-        let mut cpus = Vec::new();
-        self.places.clear();
-        for (one, measured) in self.measured.iter().enumerate() {
-            let inside = measured.window.is_some_and(|own| std::ptr::eq(own, window));
-            if !inside || measured.record.cpu > MAX_CPU {
-                continue;
-            }
-            let cpu = measured.record.cpu;
-            cpus.push(MeasuredCpu { cpu, tid: measured.record.tid });
-            if self.places.len() <= cpu as usize {
-                self.places.resize(cpu as usize + 1, None);
-            }
-            self.places[cpu as usize] = Some(one);
-            if let (ProbeKind::Wakeup, Some(tally)) = (measured.record.probe, &measured.tally) {
-                self.paths.add(one, cpu, measured.record.tid, tally.intervals.samples());
-            }
-        }
-        self.builder = Some(SpanBuilder::new(window.t0_ns, window.t1_ns, &cpus, self.known));
+        layers.event(event, sets, sums);
     }
 
     fn close(&mut self) {
-        if let Some(builder) = self.builder.take() {
-            for (cpu, breaks) in builder.breaks() {
-                if let Some(tally) =
-                    place(&self.places, cpu).and_then(|one| self.measured[one].tally.as_mut())
-                {
-                    tally.breaks += breaks;
-                }
-            }
-            builder.finish(&mut sink(&self.places, self.measured, &mut self.paths));
-        }
-        for (one, sums) in std::mem::take(&mut self.paths).finish() {
-            self.measured[one].paths = Some(sums);
+        if let Some(layers) = self.open.take() {
+            layers.close(&mut self.sums);
         }
     }
 
     fn lost(&mut self, cpu: u32) {
-        self.paths.lost(cpu);
         if let Some((_, lengths)) = self.lengths.as_mut().filter(|(own, _)| *own == cpu) {
             lengths.lost();
         }
-        if let Some(builder) = &mut self.builder {
-            builder.lost(cpu, &mut sink(&self.places, self.measured, &mut self.paths));
+        if let Some(layers) = &mut self.open {
+            layers.lost(cpu, &mut self.sums);
         }
     }
 
     fn finish(mut self) -> Option<(u32, Vec<TracedTerm>)> {
         self.close();
         self.lengths.map(|(cpu, lengths)| (cpu, lengths.terms()))
-    }
-}
-
-fn place(places: &[Option<usize>], cpu: u32) -> Option<usize> {
-    places.get(cpu as usize).copied().flatten()
-}
-
-/// Gives each span to the sums of its CPU.
-fn sink<'s>(
-    places: &'s [Option<usize>],
-    measured: &'s mut [Measured<'_>],
-    paths: &'s mut Paths,
-) -> impl FnMut(Span) {
-    move |span| {
-        paths.span(&span);
-        if let Some(one) = place(places, span.cpu)
-            && let Some(tally) = &mut measured[one].tally
-        {
-            tally.span(&span);
-        }
     }
 }

@@ -29,8 +29,9 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     let machine = linux::machine::read(&linux::machine::Root::live())?;
     let others = machine.topology.online.minus(&measured);
     let (name, kprobes) = ("stillcore-provoke", kprobes == 1);
-    let place = Place { name, measured: &measured, others: &others, scratch: &scratch, kprobes, tids: &[] };
-    let recorder = Recorder::prepare(&mut session, &EventCatalogue::embedded()?, &place)?;
+    let (measured, others, scratch) = (&measured, &others, &scratch);
+    let place = Place { name, measured, others, scratch, kprobes, tids: &[], snapshots: None };
+    let mut recorder = Recorder::prepare(&mut session, &EventCatalogue::embedded()?, &place)?;
     recorder.record(true)?;
     let truth = provoke(cpu, from, times)?;
     recorder.record(false)?;

@@ -133,6 +133,7 @@ fn events(trace: &Path, truth: &Truth, record: &TraceRecord) -> Vec<Attributed> 
         t0_ns: truth.provoked[0].t0_ns - 1_000_000,
         t1_ns: truth.provoked.last().unwrap().t1_ns,
         measured: vec![MeasuredCpu { cpu: truth.cpu, tid: truth.spinner }],
+        snapshot: false,
     };
     let mut events = Vec::new();
     attributed_in(&file, &["", "sender"], &[window], |event| {

@@ -175,6 +175,18 @@ impl PageLayout {
         };
         Ok(PageHeader { timestamp, length, missed })
     }
+
+    /// Makes a sub-buffer say that events before it are missing, as the kernel does; a number that it tells already stays. One that is
+    /// shorter than its header is left alone.
+    pub fn mark_missed(&self, page: &mut [u8], endian: Endian) {
+        let Some(commit) = endian.uint_at(page, self.commit_offset, self.commit_size) else { return };
+        let commit = commit | MISSED_EVENTS;
+        let place = &mut page[self.commit_offset..self.commit_offset + self.commit_size];
+        match place.len() {
+            4 => place.copy_from_slice(&endian.put_u32(commit as u32)),
+            _ => place.copy_from_slice(&endian.put_u64(commit)),
+        }
+    }
 }
 
 /// A record inside a page.

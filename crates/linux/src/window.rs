@@ -84,7 +84,7 @@ pub struct Order<'a> {
 /// Carries out one window.
 pub fn measure(
     session: &mut Session,
-    recorder: Option<&Recorder>,
+    mut recorder: Option<&mut Recorder>,
     order: &Order<'_>,
     watch: &mut dyn FnMut(Progress<'_>) -> Go,
 ) -> Result<Measured, Error> {
@@ -98,13 +98,13 @@ pub fn measure(
     }
     wait_ready(&mut handles)?;
     let before = read_counters(&cpus)?;
-    if let Some(recorder) = recorder {
+    if let Some(recorder) = &mut recorder {
         recorder.record(true)?;
     }
     let log = order.watch.map(|_| Tail::begin());
     let t0_ns = clock::now_ns();
     let start_ns = order.align.map_or(t0_ns + LEAD_NS, |clock| full_second(clock, t0_ns + LEAD_NS));
-    let result = run_probes(handles, order, start_ns, recorder, watch);
+    let result = run_probes(handles, order, start_ns, recorder.as_deref_mut(), watch);
     if let Some(recorder) = recorder {
         recorder.record(false)?;
     }
@@ -180,7 +180,7 @@ fn run_probes(
     handles: Vec<ProbeHandle>,
     order: &Order<'_>,
     start_ns: i64,
-    recorder: Option<&Recorder>,
+    mut recorder: Option<&mut Recorder>,
     watch: &mut dyn FnMut(Progress<'_>) -> Go,
 ) -> Result<Ran, Error> {
     let duration_ns = order.probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
@@ -189,12 +189,18 @@ fn run_probes(
     let mut looks = order.watch.map(|_| Looks::begin(cpus, threads)).transpose()?;
     let drains = handles.into_iter().map(|handle| handle.start(start_ns, order.run, order.k, order.watch));
     let mut drains = drains.collect::<Result<Vec<_>, _>>()?;
+    if let Some(over_ns) = recorder.as_deref().and_then(Recorder::over_ns) {
+        drains.iter_mut().for_each(|drain| drain.tell_over(over_ns));
+    }
     let mut stopped = false;
     loop {
         let now = clock::now_ns();
         // What is done is asked before the rings are emptied: nothing comes behind.
         let done = drains.iter_mut().all(ProbeDrain::done);
         drains.iter_mut().try_for_each(ProbeDrain::poll)?;
+        if let Some(recorder) = &mut recorder {
+            recorder.seen(drains.iter_mut().flat_map(ProbeDrain::take_over).collect());
+        }
         if let Some(looks) = &mut looks
             && (done || looks.due(now) || drains.iter().any(ProbeDrain::wants_look))
         {
@@ -211,7 +217,7 @@ fn run_probes(
             drains.iter_mut().for_each(ProbeDrain::wake);
         }
         let progress = Progress { elapsed_ns: now - start_ns, duration_ns, probes: &drains };
-        let broken = recorder.is_some_and(Recorder::failed);
+        let broken = recorder.as_deref().is_some_and(Recorder::failed);
         let taken = drains.iter().any(|drain| drain.taken_ns().is_some());
         if !stopped && (taken || broken || watch(progress) == Go::Stop) {
             stopped = true;

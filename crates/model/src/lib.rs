@@ -20,6 +20,7 @@ pub mod resource;
 pub mod run;
 pub mod sample;
 pub mod samples_file;
+pub mod snapshots;
 pub mod store;
 pub mod stressor;
 pub mod syscalls;

@@ -3,6 +3,7 @@
 use crate::Cpus;
 use crate::clocks::ClocksRecord;
 use crate::sample::{Policy, ProbeKind};
+use crate::snapshots::{SnapshotRecord, SnapshotsRecord};
 use crate::stressor::StressorRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -360,6 +361,21 @@ pub struct TraceRecord {
     /// What only tasks of a watched program did; absent where no program was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<SenderRecord>,
+    /// Where the trace holds stretches around the largest samples only: which; absent where it holds the windows as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<SnapshotsRecord>,
+}
+
+impl TraceRecord {
+    /// The stretches of a window of which the trace holds every event that was not lost: the window itself, or what of it lies in
+    /// snapshots. By time, CLOCK_MONOTONIC ns.
+    pub fn stretches(&self, window: [i64; 2]) -> Vec<[i64; 2]> {
+        let Some(snapshots) = &self.snapshots else { return vec![window] };
+        let inside = |kept: &SnapshotRecord| [kept.t0_ns.max(window[0]), kept.t1_ns.min(window[1])];
+        let mut stretches: Vec<_> = snapshots.kept.iter().map(inside).filter(|one| one[0] < one[1]).collect();
+        stretches.sort_unstable();
+        stretches
+    }
 }
 
 /// A buffer beside the top one: what CPUs that are not measured did to those that are, or what a watched program did.
@@ -394,8 +410,16 @@ pub struct TraceCpu {
     pub dropped: u64,
     /// Events read.
     pub read: u64,
+    /// Events read and not kept, because they lie in no kept snapshot.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub discarded: u64,
     /// Pages stored.
     pub pages: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Everything that got lost, in one place.

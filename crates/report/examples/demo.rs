@@ -1,4 +1,4 @@
-//! Renders a made-up run, to look at: `cargo run -p stillcore-report --example demo -- [html|text|json] [run|still|wide|ipi|overheads|periodic|taskset|clocks] > FILE`.
+//! Renders a made-up run, to look at: `cargo run -p stillcore-report --example demo -- [html|text|json] [run|still|snapshots|wide|ipi|overheads|periodic|taskset|clocks] > FILE`.
 
 #[path = "../src/fixture/mod.rs"]
 mod fixture;
@@ -10,6 +10,7 @@ fn main() -> ExitCode {
     let format = args.next().unwrap_or_else(|| "html".to_owned());
     let document = match args.next().as_deref() {
         Some("still") => fixture::still(),
+        Some("snapshots") => fixture::snapshots(),
         Some(verb) if fixture::MEASURED.contains(&verb) => fixture::measurement(verb),
         Some("wide") => fixture::wide(&(2..66).collect::<Vec<_>>()),
         _ => fixture::document(),

@@ -15,6 +15,7 @@ mod overlap;
 mod paths;
 mod periodic;
 mod shown;
+mod snapshots;
 mod sources;
 mod summary;
 mod taskset;
@@ -67,6 +68,7 @@ const SECTIONS: &[Section] = &[
     section!("taskset", "Task set", taskset::figures, shown::taskset),
     section!("clocks", "Clocks", clocks::figures, shown::clocks),
     section!("events", "Interference events", events::figures, shown::assessment),
+    section!("snapshots", "What ran during the largest samples", snapshots::figures, shown::snapshots),
     section!("sources", "Who did it", sources::figures, shown::sources),
     section!("paths", "Where the latency went", paths::figures, shown::paths),
     section!("overlap", "Overlap of samples and events", overlap::figures, shown::assessment),

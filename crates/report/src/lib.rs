@@ -27,6 +27,7 @@ pub mod conditions;
 pub mod distribution;
 pub mod document;
 mod error;
+mod explained;
 pub mod export;
 #[cfg(test)]
 mod fixture;

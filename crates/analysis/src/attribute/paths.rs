@@ -42,6 +42,19 @@ pub struct PathSums {
 }
 
 impl PathSums {
+    /// Adds those of another stretch of the same window.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.total_ns += other.total_ns;
+        for (key, more) in other.boxes {
+            let sum = self.boxes.entry(key).or_default();
+            sum.count += more.count;
+            sum.ns += more.ns;
+            sum.max_ns = sum.max_ns.max(more.max_ns);
+        }
+        other.worst.into_iter().for_each(|path| self.keep(path));
+    }
+
     fn add(&mut self, path: Path) {
         self.samples += 1;
         self.total_ns += path.value_ns.unsigned_abs();
@@ -51,6 +64,10 @@ impl PathSums {
             sum.ns += part.ns;
             sum.max_ns = sum.max_ns.max(part.ns);
         }
+        self.keep(path);
+    }
+
+    fn keep(&mut self, path: Path) {
         let at = self.worst.partition_point(|other| other.value_ns >= path.value_ns);
         if at < WORST {
             self.worst.insert(at, path);
@@ -62,7 +79,7 @@ impl PathSums {
     pub fn told(
         &self,
         phase: &str,
-        cpu: u32,
+        [cpu, thread]: [u32; 2],
         labels: &Labels,
         comm: &dyn Fn(i32) -> Option<String>,
     ) -> Option<PathSection> {
@@ -98,6 +115,7 @@ impl PathSums {
         Some(PathSection {
             phase: phase.to_owned(),
             cpu,
+            thread,
             samples: self.samples,
             total_ns: self.total_ns,
             boxes: boxes.into_iter().take(MOST_TOLD).map(|(key, sum)| told(key, sum)).collect(),

@@ -19,6 +19,8 @@ pub struct MeasuredWindow {
     pub t1_ns: i64,
     /// The CPUs, each with the thread that measures there.
     pub measured: Vec<MeasuredCpu>,
+    /// Whether it is what a snapshot holds: every event of its time is there, and what the trace misses lies beside it.
+    pub snapshot: bool,
 }
 
 /// What a pass over a trace came across.
@@ -38,7 +40,7 @@ pub struct Passed {
     pub damaged: u64,
 }
 
-/// The windows of a run, by time, with the threads that measured in each. Threads that measured CPUs of no window are left out.
+/// The windows of a run, or the stretches of them that its trace holds, by time, with the threads that measured in each. Threads that measured CPUs of no window are left out.
 pub fn windows_of(run: &Run) -> Vec<MeasuredWindow> {
     let inside = |t0_ns: i64, t1_ns: i64| {
         let mut measured: Vec<MeasuredCpu> = Vec::new();
@@ -50,12 +52,14 @@ pub fn windows_of(run: &Run) -> Vec<MeasuredWindow> {
         }
         measured
     };
-    let window = |&model::run::Window { t0_ns, t1_ns, .. }: &_| MeasuredWindow {
-        t0_ns,
-        t1_ns,
-        measured: inside(t0_ns, t1_ns),
+    let recorded = |window: &model::run::Window| {
+        let whole = [window.t0_ns, window.t1_ns];
+        run.trace.as_ref().map_or_else(|| vec![whole], |trace| trace.stretches(whole))
     };
-    let mut windows: Vec<_> = run.windows.iter().map(window).collect();
+    let snapshot = run.trace.as_ref().is_some_and(|trace| trace.snapshots.is_some());
+    let window =
+        |[t0_ns, t1_ns]: [i64; 2]| MeasuredWindow { t0_ns, t1_ns, measured: inside(t0_ns, t1_ns), snapshot };
+    let mut windows: Vec<_> = run.windows.iter().flat_map(recorded).map(window).collect();
     windows.sort_by_key(|window| window.t0_ns);
     windows
 }
@@ -106,7 +110,7 @@ pub fn spans_in<E: From<Error>>(
                 }
             }
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
-                if let Some(open) = &mut open {
+                if let Some(open) = open.as_mut().filter(|open| !open.window.snapshot) {
                     passed.holes += u64::from(open.touches(after_ts_ns, before_ts_ns));
                     open.builder.lost(cpu, &mut |span| out.give(&span, &decoder));
                 }

@@ -165,7 +165,7 @@ fn noises(random: &mut ChaCha8Rng, seconds: i64, burst: u32, per_s: [f64; 3]) ->
     let windows = noise(random, seconds, burst, per_s);
     let tallies = [0, 1, 2].map(|at| {
         let (record, samples) = &windows[at];
-        let mut tally = Tally::new(record, Intervals::default(), 0);
+        let mut tally = Tally::new(record, Intervals::default(), 0, None);
         for (number, sample) in samples.iter().enumerate() {
             let class = if number % 3 == 0 { EventClass::Softirq } else { EventClass::Irq };
             let (t0_ns, net_ns) = (sample.t_ns, sample.value_ns as u64);
@@ -314,7 +314,7 @@ fn a_trace_with_holes_withholds_events_and_nothing_else() {
     let prepared: Vec<_> = [a, b, c]
         .into_iter()
         .map(|(record, samples)| {
-            let mut tally = Tally::new(&record, Intervals::default(), 0);
+            let mut tally = Tally::new(&record, Intervals::default(), 0, None);
             let (class, t0_ns, t1_ns) = (EventClass::Irq, 100, 200);
             tally.span(&crate::spans::Span {
                 cpu: 1,

@@ -59,7 +59,7 @@ pub(super) fn take_apart(
     let comm = |pid: i32| file.comm(pid).map(str::to_owned);
     found.tell(samples, &decoder, &comm);
     for (cpu, sums) in paths.finish() {
-        let Some(told) = sums.told("", cpu as u32, decoder.labels(), &comm) else { continue };
+        let Some(told) = sums.told("", [cpu as u32, 0], decoder.labels(), &comm) else { continue };
         for sample in samples.iter_mut().filter(|sample| sample.cpu as usize == cpu) {
             let mine = |path: &&crate::shape::SamplePath| {
                 release(sample, sample.cpu) == Some((path.t_ns, path.value_ns))

@@ -70,7 +70,7 @@ pub(crate) fn attribute(catalogue: &EventCatalogue, bytes: Vec<u8>) -> Outcome {
     let names: Vec<&str> = file.buffers().iter().map(|buffer| buffer.name.as_str()).collect();
     let mut table = Table::default();
     let mut spans_seen = 0u64;
-    let always = MeasuredWindow { t0_ns: i64::MIN, t1_ns: i64::MAX, measured };
+    let always = MeasuredWindow { t0_ns: i64::MIN, t1_ns: i64::MAX, measured, snapshot: false };
     let passed = spans_in(&file, catalogue, &names, &[always], |span, decoder| {
         assert!(span.t1_ns >= span.t0_ns && span.cpu <= MAX_CPU);
         assert!(span.net_ns <= span.t1_ns.abs_diff(span.t0_ns), "more net time than time: {span:?}");

@@ -310,6 +310,7 @@ pub(crate) fn run(length_ns: i64, trace: Option<u64>) -> Run {
             cpus: vec![TraceCpu { cpu: CPU, read, ..TraceCpu::default() }],
             sender: None,
             watched: None,
+            snapshots: None,
         }),
         losses: Losses::default(),
         observer: ObserverCost::default(),

@@ -73,8 +73,9 @@ fn pages(session: &mut Session, place: &Path, scratch: &Path, bytes: u64) -> Res
     let catalogue = EventCatalogue::embedded().map_err(Failed::because)?;
     let (measured, others) = (machine.topology.online, Cpus::default());
     let (name, kprobes) = ("stillcore-bench", false);
-    let place_of = Place { name, measured: &measured, others: &others, scratch, kprobes, tids: &[] };
-    let recorder = Recorder::prepare(session, &catalogue, &place_of).map_err(Failed::because)?;
+    let place_of =
+        Place { name, measured: &measured, others: &others, scratch, kprobes, tids: &[], snapshots: None };
+    let mut recorder = Recorder::prepare(session, &catalogue, &place_of).map_err(Failed::because)?;
     {
         let _load = Load::start()?;
         recorder.record(true).map_err(Failed::because)?;

@@ -62,11 +62,12 @@ fn measure(
     write_findings(&plan.place, &output.dir)?;
     output.run.observer = own_cost();
     let groups = Groups::make(&plan.orders(), &plan.place.measured, session, &mut output.run.limits)?;
-    let stage = Stage { plan, signals, teller, groups, recorder: recorder(plan, output, session)? };
-    let result = phases(&stage, output, session);
+    let mut recorder = recorder(plan, output, session)?;
+    let stage = Stage { plan, signals, teller, groups };
+    let result = phases(&stage, recorder.as_mut(), output, session);
     stage.groups.remove(session)?;
     // An interrupted run keeps its trace; a failed one keeps what it can.
-    if let Some(recorder) = stage.recorder
+    if let Some(recorder) = recorder
         && let Err(error) = recording::finish(recorder, session, output)
     {
         if result.is_ok() {
@@ -95,7 +96,7 @@ fn recorder(plan: &Plan, output: &mut RunOutput, session: &mut Session) -> anyho
         output.run.limits.push("no events were recorded because --trace off was given".to_owned());
         return Ok(None);
     }
-    match recording::prepare(session, output, &plan.events, &plan.place, plan.kprobes, &[]) {
+    match recording::prepare(session, output, &plan.events, &plan.place, plan.kprobes, &[], None) {
         Ok(recorder) => Ok(Some(recorder)),
         Err(error) if plan.trace == TraceMode::Auto => {
             let why = format!("no events were recorded ({error}): what interrupted the CPU is not known");
@@ -112,10 +113,14 @@ struct Stage<'a> {
     signals: &'a EndSignals,
     teller: &'a Teller,
     groups: Groups,
-    recorder: Option<Recorder>,
 }
 
-fn phases(stage: &Stage<'_>, output: &mut RunOutput, session: &mut Session) -> anyhow::Result<()> {
+fn phases(
+    stage: &Stage<'_>,
+    mut recorder: Option<&mut Recorder>,
+    output: &mut RunOutput,
+    session: &mut Session,
+) -> anyhow::Result<()> {
     for (name, disturbed) in PHASES {
         let t0_ns = clock::now_ns();
         let longest = stage.plan.window * 3 + Duration::from_secs(60);
@@ -124,7 +129,7 @@ fn phases(stage: &Stage<'_>, output: &mut RunOutput, session: &mut Session) -> a
             Disturbed::start(&stage.plan.orders(), longest, measured, &stage.groups, session, stage.signals)
         };
         let disturbance = disturbed.then(start).transpose()?;
-        let result = windows(stage, output, session, name);
+        let result = windows(stage, recorder.as_deref_mut(), output, session, name);
         if let Some(disturbance) = disturbance {
             output.run.stressors = disturbance.stop(session)?;
         }
@@ -137,11 +142,12 @@ fn phases(stage: &Stage<'_>, output: &mut RunOutput, session: &mut Session) -> a
 
 fn windows(
     stage: &Stage<'_>,
+    mut recorder: Option<&mut Recorder>,
     output: &mut RunOutput,
     session: &mut Session,
     phase: &str,
 ) -> anyhow::Result<()> {
-    let Stage { plan, signals, teller, recorder, .. } = stage;
+    let Stage { plan, signals, teller, .. } = stage;
     for kind in [ProbeKind::Wakeup, ProbeKind::Noise] {
         let step = teller.step(&format!("{phase}: {}", kind.name()), plan.window);
         let signal = Cell::new(None);
@@ -152,7 +158,7 @@ fn windows(
         };
         let k = output.run.windows.len();
         let order = Order { run: &output.dir, phase, k, probes: plan.probes(kind), align: None, watch: None };
-        let measured = window::measure(session, recorder.as_ref(), &order, &mut watch);
+        let measured = window::measure(session, recorder.as_deref_mut(), &order, &mut watch);
         step.done();
         let measured = measured?;
         output.run.windows.push(measured.window);

@@ -2,6 +2,7 @@
 //! what it has and says so.
 
 use super::Common;
+use super::tracing::{self, Tracing};
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
 use crate::run::output::{self, RunOutput};
@@ -10,6 +11,7 @@ use crate::run::progress::Teller;
 use crate::{conclude, failure};
 use linux::measure::spec::ProbeSpec;
 use linux::measure::watch::Watch;
+use linux::record::snapshots::SnapshotOrder;
 use linux::session::Session;
 use linux::sys::clock::{self, ClockId};
 use linux::sys::sched;
@@ -72,20 +74,23 @@ pub(crate) struct Course<'a> {
     pub(crate) endless: bool,
     /// What to keep besides samples, if anything.
     pub(crate) keep: Option<Watch>,
+    /// Which events to record.
+    pub(crate) tracing: Tracing,
     /// Sees what is stored, some fifty times a second, and may end the window, which does not make the run partial.
     pub(crate) watch: &'a mut dyn FnMut(Progress<'_>) -> Go,
     /// What comes behind it.
     pub(crate) after: After<'a>,
 }
 
-/// Measures and concludes.
+/// Measures and concludes, with events recorded where they are asked for.
 pub(crate) fn carry_out(
     place: &Place,
     common: &Common,
     probes: Vec<ProbeSpec>,
+    tracing: Tracing,
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
-    carry_out_and(place, common, probes, signals, &mut |_, _| Ok(None))
+    carry_out_kept(place, common, probes, None, tracing, signals)
 }
 
 /// The same, with the kernel's counters read meanwhile.
@@ -94,13 +99,19 @@ pub(crate) fn carry_out_kept(
     common: &Common,
     probes: Vec<ProbeSpec>,
     keep: Option<Watch>,
+    tracing: Tracing,
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
     let (watch, after) = (&mut |_: Progress<'_>| Go::On, &mut |_: &mut RunOutput, _: &mut Session| Ok(None));
-    follow(place, common, Course { probes, align: None, endless: false, keep, watch, after }, signals)
+    follow(
+        place,
+        common,
+        Course { probes, align: None, endless: false, keep, tracing, watch, after },
+        signals,
+    )
 }
 
-/// The same, with something after the window.
+/// Without events, and with something after the window.
 pub(crate) fn carry_out_and(
     place: &Place,
     common: &Common,
@@ -108,7 +119,8 @@ pub(crate) fn carry_out_and(
     signals: &EndSignals,
     after: After<'_>,
 ) -> anyhow::Result<Outcome> {
-    let course = Course { probes, align: None, endless: false, keep: None, watch: &mut |_| Go::On, after };
+    let (watch, tracing) = (&mut |_: Progress<'_>| Go::On, Tracing::default());
+    let course = Course { probes, align: None, endless: false, keep: None, tracing, watch, after };
     follow(place, common, course, signals)
 }
 
@@ -119,11 +131,13 @@ pub(crate) fn follow(
     course: Course<'_>,
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
+    // What cannot be carried out is refused before anything is written.
+    let snapshots = course.tracing.snapshots(&course.probes)?;
     sched::pin(&place.housekeeping)?;
     let mut session = Session::open(&place.program, &place.state)?;
     run_around(place, common, |output| {
         let endless = course.endless;
-        let ended = measure(place, common, course, output, signals, &mut session);
+        let ended = measure(place, common, course, snapshots, output, signals, &mut session);
         output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
         ended.map(|ended| Ended { signal: ended.signal.filter(|_| !endless), ..ended })
     })
@@ -164,6 +178,7 @@ fn measure(
     place: &Place,
     common: &Common,
     course: Course<'_>,
+    snapshots: Option<SnapshotOrder>,
     output: &mut RunOutput,
     signals: &EndSignals,
     session: &mut Session,
@@ -171,7 +186,8 @@ fn measure(
     write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
     write_findings(place, &output.dir)?;
     output.run.observer = own_cost();
-    let Course { probes, align, keep, watch: told, after, .. } = course;
+    let Course { probes, align, keep, tracing, watch: told, after, .. } = course;
+    let mut recorder = tracing.prepare(place, snapshots, output, session)?;
     let length = probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
     let teller = Teller::new(common.quiet);
     let step =
@@ -185,8 +201,9 @@ fn measure(
     };
     let order = Order { run: &output.dir, phase: PHASE, k: 0, probes, align, watch: keep };
     let t0_ns = clock::now_ns();
-    let measured = window::measure(session, None, &order, &mut watch);
+    let measured = window::measure(session, recorder.as_mut(), &order, &mut watch);
     step.done();
+    tracing::finish(recorder, output, session, measured.is_err())?;
     let measured = measured?;
     output.run.observer.look_ns = measured.look_ns;
     output.run.windows.push(measured.window);

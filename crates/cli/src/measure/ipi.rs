@@ -4,6 +4,7 @@ use super::Common;
 use super::carry_out::carry_out;
 use super::schedule::{PolicyName, Schedule};
 use super::table::{found, json};
+use super::tracing::Tracing;
 use crate::args::duration;
 use crate::run::place::{Asked, Place};
 use clap::{Args, ValueEnum};
@@ -106,7 +107,7 @@ pub(crate) fn run(args: &IpiArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     check(args)?;
     let place = place(args)?;
     let probes = probes(args, &place)?;
-    let outcome = carry_out(&place, &args.common, probes, signals)?;
+    let outcome = carry_out(&place, &args.common, probes, Tracing::default(), signals)?;
     let run = &outcome.document.run;
     if args.common.json {
         let mut value = json(&outcome, "stillcore.measure-ipi/1");

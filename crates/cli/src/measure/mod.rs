@@ -12,6 +12,7 @@ pub(crate) mod spin;
 mod spin_text;
 pub(crate) mod table;
 pub(crate) mod taskset;
+mod tracing;
 pub(crate) mod wakeup;
 
 use clap::{Args, Subcommand};

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &PeriodicArgs, signals: &EndSignals) -> anyhow::Result<u
         let dir = args.files_in.as_ref().unwrap_or(&place.state);
         let held = JobFiles::create(dir, work(args), args.copies as usize, own)?;
         let probes = probes(args, &place, &free, &counters, &held.copies)?;
-        let outcome = carry_out(&place, &common, probes, signals)?;
+        let outcome = carry_out(&place, &common, probes, args.tracing, signals)?;
         let stopped = outcome.status() != 0;
         measured.push(Measured { files, outcome });
         if stopped {

@@ -4,6 +4,7 @@ use super::Common;
 use super::carry_out::{Outcome, carry_out_kept, place};
 use super::schedule::Schedule;
 use super::table::json;
+use super::tracing::Tracing;
 use super::{contexts, spin_text};
 use crate::args::duration;
 use analysis::buckets::Buckets;
@@ -25,6 +26,9 @@ pub(crate) struct SpinArgs {
     /// What all measurements take.
     #[command(flatten)]
     pub(crate) common: Common,
+    /// Which events to record.
+    #[command(flatten)]
+    pub(crate) tracing: Tracing,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
@@ -104,7 +108,7 @@ pub(crate) fn run(args: &SpinArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     };
     let probes = (0..).zip(place.measured.iter()).map(spec).collect();
     let watch = Watch { threshold_ns: args.over.map(nanos) };
-    let outcome = carry_out_kept(&place, &args.common, probes, Some(watch), signals)?;
+    let outcome = carry_out_kept(&place, &args.common, probes, Some(watch), args.tracing, signals)?;
     let buckets = buckets(args, &outcome)?;
     if args.common.json {
         println!("{}", object(&outcome, &buckets));

@@ -2,7 +2,7 @@
 
 use super::carry_out::Outcome;
 use super::contexts;
-use super::table::{ending, quantile, table, threads, time};
+use super::table::{found, quantile, table, threads, time};
 use analysis::buckets::Buckets;
 use analysis::noise_causes::{NoiseCauses, Totals};
 use model::run::{Budget, ProbeRecord};
@@ -31,7 +31,7 @@ pub(super) fn text(outcome: &Outcome, buckets: &[Buckets]) -> String {
     text += &causes(outcome);
     text += &histogram(outcome, buckets);
     text += &contexts::text(outcome);
-    text + &ending(outcome)
+    text + &found(outcome)
 }
 
 /// What was run, and with which counter.

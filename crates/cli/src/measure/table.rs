@@ -58,6 +58,15 @@ pub(super) fn ending(outcome: &Outcome) -> String {
     for limit in &run.limits {
         let _ = writeln!(text, "note: {limit}");
     }
+    if run.trace.is_some() && outcome.document.analysis.overheads.is_empty() {
+        let cost = run.observer.trace_event_ns.map(|ns| format!(" of {} each", format::ns_f(ns)));
+        let cost = cost.unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "events{cost} were recorded; who caused what: stillcore trace explain {}",
+            outcome.dir.display()
+        );
+    }
     if let Some(signal) = outcome.interrupted {
         let _ = writeln!(text, "interrupted by {signal}: the figures are of the part that was measured");
     } else if let Some(reason) = &run.incomplete_reason {
@@ -87,5 +96,7 @@ pub(super) fn json(outcome: &Outcome, schema: &str) -> Value {
         "losses": run.losses,
         "observer": run.observer,
         "limits": run.limits,
+        "trace": run.trace,
+        "snapshots": outcome.document.analysis.snapshots,
     })
 }

@@ -8,6 +8,7 @@ mod set;
 use super::Common;
 use super::carry_out::{carry_out, place};
 use super::table::{found, json};
+use super::tracing::Tracing;
 use crate::args::duration;
 use crate::run::place::Place;
 use analysis::taskset::MeasuredTask;
@@ -32,6 +33,9 @@ pub(crate) struct TasksetArgs {
     /// What all measurements take.
     #[command(flatten)]
     pub(crate) common: Common,
+    /// Which events to record.
+    #[command(flatten)]
+    pub(crate) tracing: Tracing,
     /// The tasks as T:C:PRIORITY in milliseconds, such as 10:3:99,20:5:80,40:10:50; without priorities the
     /// shortest period has the highest.
     #[arg(long, value_name = "T:C:P,...")]
@@ -71,7 +75,7 @@ pub(crate) fn run(args: &TasksetArgs, signals: &EndSignals) -> anyhow::Result<u8
         set::bounds(&tasks).map_err(|error| Error::invalid("the task set", error, "times in range"))?;
     let place = one_cpu(args, &tasks)?;
     let probes = tasks.iter().zip(0..).map(|(task, thread)| spec(args, &place, task, thread)).collect();
-    let outcome = carry_out(&place, &args.common, probes, signals)?;
+    let outcome = carry_out(&place, &args.common, probes, args.tracing, signals)?;
     let measured = &outcome.document.analysis.taskset;
     let mut answer = json(&outcome, "stillcore.measure-taskset/1");
     answer["tasks"] = measured.iter().zip(&bounds).map(|(one, bound)| row(one, *bound)).collect();

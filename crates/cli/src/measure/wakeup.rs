@@ -5,7 +5,8 @@ use super::carry_out::{Outcome, carry_out_kept, place};
 use super::contexts;
 use super::cyclictest;
 use super::schedule::{PolicyName, Schedule};
-use super::table::{ending, json, quantile, table, threads, time};
+use super::table::{found, json, quantile, table, threads, time};
+use super::tracing::Tracing;
 use crate::args::duration;
 use crate::run::place::Place;
 use clap::{Args, ValueEnum};
@@ -29,6 +30,9 @@ pub(crate) struct WakeupArgs {
     /// What all measurements take.
     #[command(flatten)]
     pub(crate) common: Common,
+    /// Which events to record.
+    #[command(flatten)]
+    pub(crate) tracing: Tracing,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,
@@ -70,7 +74,7 @@ pub(crate) struct WakeupArgs {
     #[arg(long, conflicts_with_all = [
         "cpus", "duration", "loops", "period", "distance", "stagger", "threads", "affinity", "policy", "priority", "runtime",
         "deadline", "timer_slack", "clock", "warm_up", "threshold",
-        "main_cpus",
+        "main_cpus", "trace", "kprobes", "trace_over", "keep", "keep_before",
     ])]
     pub(crate) cyclictest_compat: bool,
     /// Options of cyclictest, such as -p 80 -t4 -a -i 200 -l 10000 -h 400 -q.
@@ -125,7 +129,7 @@ pub(crate) fn run(args: &WakeupArgs, signals: &EndSignals) -> anyhow::Result<u8>
     let probes = probes(args, &place)?;
     let threshold_ns = args.threshold.map(|time| time.as_nanos() as i64);
     let watch = threshold_ns.map(|_| Watch { threshold_ns });
-    let outcome = carry_out_kept(&place, &args.common, probes, watch, signals)?;
+    let outcome = carry_out_kept(&place, &args.common, probes, watch, args.tracing, signals)?;
     let over = contexts::over(&outcome);
     if args.common.json {
         let mut value = json(&outcome, "stillcore.measure-wakeup/1");
@@ -233,5 +237,5 @@ fn text(args: &WakeupArgs, outcome: &Outcome) -> String {
         ["T", "CPU", "n", "missed", "early", "min", "p50", "p99", "p99.9", "observed max", "p99.9 charged"];
     text += &table(&head, rows.collect());
     text += "charged: with every missed release at the lateness it had; -: fewer than ten samples above\n";
-    text + &contexts::text(outcome) + &ending(outcome)
+    text + &contexts::text(outcome) + &found(outcome)
 }

@@ -3,7 +3,7 @@
 
 use super::place::Place;
 use anyhow::Context;
-use model::run::{Losses, ObserverCost, Run, SCHEMA};
+use model::run::{Losses, ObserverCost, Run, SCHEMA, TraceCpu};
 use model::{Error, store};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -141,10 +141,13 @@ fn first_record(place: &Place) -> Run {
 
 fn losses(run: &Run) -> Losses {
     let trace = run.trace.iter().flat_map(|trace| &trace.cpus);
+    // A ring that is read for snapshots only is there to be overwritten.
+    let ring = run.trace.as_ref().is_some_and(|trace| trace.snapshots.is_some());
+    let unread = |cpu: &TraceCpu| if ring { 0 } else { cpu.left + cpu.overrun };
     Losses {
         missed_releases: run.probes.iter().map(|probe| probe.missed).sum(),
         ring_samples: run.probes.iter().map(|probe| probe.ring_lost).sum(),
-        trace_events: trace.map(|cpu| cpu.left + cpu.overrun + cpu.commit_overrun + cpu.dropped).sum(),
+        trace_events: trace.map(|cpu| unread(cpu) + cpu.commit_overrun + cpu.dropped).sum(),
         failed_operations: run.stressors.iter().flat_map(|stressor| stressor.ops_failed.values()).sum(),
     }
 }

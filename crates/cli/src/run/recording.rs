@@ -6,6 +6,7 @@ use linux::isolate::undo::Transient;
 use linux::record::cost;
 use linux::record::instance::Instance;
 use linux::record::recorder::{self, Recorder};
+use linux::record::snapshots::SnapshotOrder;
 use linux::session::Session;
 use model::events::EventCatalogue;
 
@@ -13,7 +14,8 @@ use model::events::EventCatalogue;
 const TRACE_PAGES: &str = "trace-pages";
 
 /// Prepares to record what happens on the measured CPUs, and on the others what they do to them; the cost of an event is measured on the
-/// housekeeping CPUs and stored. `tids` are the threads of a watched program.
+/// housekeeping CPUs and stored. `tids` are the threads of a watched program; `snapshots` where only what is around
+/// large samples is to be kept.
 pub(crate) fn prepare(
     session: &mut Session,
     output: &mut RunOutput,
@@ -21,6 +23,7 @@ pub(crate) fn prepare(
     place: &Place,
     kprobes: bool,
     tids: &[i32],
+    snapshots: Option<SnapshotOrder>,
 ) -> Result<Recorder, linux::Error> {
     let name = format!("stillcore-{}", std::process::id());
     let tracefs = session.tracefs()?;
@@ -41,6 +44,7 @@ pub(crate) fn prepare(
         scratch: &scratch,
         kprobes,
         tids,
+        snapshots,
     };
     Recorder::prepare(session, events, &wanted).inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
 }

@@ -83,8 +83,9 @@ fn text(analysis: &Analysis, args: &TraceExplainArgs) -> String {
 fn sources(window: &Attribution) -> String {
     let all = window.exact + window.by_order + window.unknown;
     let mut text = format!(
-        "CPU {}, {} window of phase {}: {all} events asked for by somebody; source exact for {}, by order for {}, unknown for {}\n",
+        "CPU {}{}, {} window of phase {}: {all} events asked for by somebody; source exact for {}, by order for {}, unknown for {}\n",
         window.cpu,
+        thread(window.thread),
         window.probe.name(),
         window.phase,
         window.exact,
@@ -95,6 +96,11 @@ fn sources(window: &Attribution) -> String {
     rows.take(ROWS).for_each(|row| text.push_str(&source_line(row)));
     text.push('\n');
     text
+}
+
+/// Which of several threads.
+fn thread(number: u32) -> String {
+    if number == 0 { String::new() } else { format!(", thread {number}") }
 }
 
 fn source_line(row: &AttributedRow) -> String {
@@ -157,8 +163,9 @@ fn coverage(lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
 
 fn boxes(path: &PathSection) -> String {
     let mut text = format!(
-        "CPU {}, phase {}: where the latencies of {} wake-ups went ({} in all)\n",
+        "CPU {}{}, phase {}: where the latencies of {} wake-ups went ({} in all)\n",
         path.cpu,
+        thread(path.thread),
         path.phase,
         path.samples,
         format::ns(path.total_ns as i64)

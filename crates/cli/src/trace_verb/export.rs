@@ -185,7 +185,7 @@ fn plain(file: &TraceFile, cpus: Option<&Cpus>) -> anyhow::Result<Subject> {
     let buffers: Vec<String> = [Some(String::new()), sender].into_iter().flatten().collect();
     let extent = extent(file, &buffers.iter().map(String::as_str).collect::<Vec<_>>())?;
     let measured: Vec<_> = wanted.iter().map(|&cpu| MeasuredCpu { cpu, tid: NOBODY }).collect();
-    let window = extent.map(|[t0_ns, t1_ns]| MeasuredWindow { t0_ns, t1_ns, measured });
+    let window = extent.map(|[t0_ns, t1_ns]| MeasuredWindow { t0_ns, t1_ns, measured, snapshot: false });
     let clock = top.and_then(|top| top.clock.as_deref()).or(file.clock()).unwrap_or("unknown");
     Ok(Subject {
         trace: file.path().to_owned(),

@@ -197,7 +197,7 @@ fn watch(
     let adopted = target.held.as_ref().map(|held| session.adopt(held.pid().cast_unsigned())).transpose()?;
     target.tasks.look();
     let tids = if args.no_syscalls { Vec::new() } else { target.tasks.tids() };
-    let recorder = recording::prepare(session, output, &events(args)?, place, false, &tids)?;
+    let mut recorder = recording::prepare(session, output, &events(args)?, place, false, &tids, None)?;
     Teller::say(&format!(
         "watching {} on CPUs {}; run directory {}",
         target.asked,

@@ -20,6 +20,7 @@ use crate::sys::{memory, signals, spawn};
 use model::run::{NoiseRecord, ProbeRecord, TaskRecord, WakeUpsRecord};
 use model::sample::{ProbeKind, Sample, SampleMeta};
 use model::samples_file::SampleWriter;
+use model::snapshots::SnapshotSample;
 use model::store;
 use std::io::Read;
 use std::path::Path;
@@ -113,6 +114,8 @@ impl ProbeHandle {
             live: Live::default(),
             hold,
             watching,
+            over_ns: None,
+            over: Vec::new(),
             woken: false,
         })
     }
@@ -157,6 +160,10 @@ pub struct ProbeDrain {
     live: Live,
     hold: Hold,
     watching: Option<Watching>,
+    /// Value from which on samples are told to the recorder, ns.
+    over_ns: Option<i64>,
+    /// Those that were not told yet.
+    over: Vec<SnapshotSample>,
     /// Whether its sleep had to be ended.
     woken: bool,
 }
@@ -164,7 +171,7 @@ pub struct ProbeDrain {
 impl ProbeDrain {
     /// Stores what the ring holds by now. A probe that the kernel has taken a CPU from is asked to end.
     pub fn poll(&mut self) -> Result<(), Error> {
-        let Self { handle, writer, converter, live, hold, watching, .. } = self;
+        let Self { handle, writer, converter, live, hold, watching, over_ns, over, .. } = self;
         let now_ns = clock::now_ns();
         // Records that are in the ring now were made before the look at the affinity that follows.
         let filled = handle.ring.filled();
@@ -178,6 +185,9 @@ impl ProbeDrain {
             live.add(&sample);
             if let Some(watching) = watching {
                 watching.add(sample);
+            }
+            if sample.counts() && over_ns.is_some_and(|over_ns| sample.value_ns >= over_ns) {
+                over.push(large(&handle.spec, sample));
             }
             writer.push_with(sample, own)
         };
@@ -200,6 +210,16 @@ impl ProbeDrain {
             }
         }
         Ok(())
+    }
+
+    /// From now on, samples of at least this value are to be asked for, ns.
+    pub fn tell_over(&mut self, over_ns: i64) {
+        self.over_ns = Some(over_ns);
+    }
+
+    /// The samples of that value that came since the last call.
+    pub fn take_over(&mut self) -> Vec<SnapshotSample> {
+        std::mem::take(&mut self.over)
     }
 
     /// Whether a look at the kernel's counters is wanted at once.
@@ -319,6 +339,12 @@ impl ProbeDrain {
         }
         serde_json::from_str(&text).map_err(|_| self.handle.died())
     }
+}
+
+/// A sample as the recorder wants it.
+fn large(spec: &ProbeSpec, sample: Sample) -> SnapshotSample {
+    let Sample { t_ns, value_ns, .. } = sample;
+    SnapshotSample { cpu: spec.cpu(), thread: spec.thread, t_ns, value_ns, whole: false }
 }
 
 fn meta(spec: &ProbeSpec, report: &ProbeReport, phase: &str) -> SampleMeta {

@@ -189,6 +189,16 @@ impl ProbeSpec {
         }
     }
 
+    /// Distance of its releases, ns, where it has any.
+    pub fn period_ns(&self) -> Option<i64> {
+        match &self.task {
+            Task::Wakeup(task) => Some(task.period_ns),
+            Task::Periodic(task) => Some(task.period_ns),
+            Task::Taskset(task) => Some(task.period_ns),
+            Task::Noise(_) | Task::Ipi(_) | Task::Overheads(_) => None,
+        }
+    }
+
     /// The executable of its own, if it is to have one.
     pub fn program(&self) -> Option<&Path> {
         match &self.task {

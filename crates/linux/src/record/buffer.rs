@@ -4,6 +4,7 @@ use super::filter::filters;
 use super::instance::{self, Instance};
 use super::kprobe;
 use super::reader::Reader;
+use super::ring::Ring;
 use super::tracefs;
 use crate::error::Error;
 use crate::isolate::undo::Transient;
@@ -50,6 +51,7 @@ pub struct Buffer {
 }
 
 /// What was taken out of an instance.
+#[derive(Default)]
 pub struct Drained {
     /// CPU and raw pages.
     pub files: Vec<(u32, PathBuf)>,
@@ -90,6 +92,17 @@ impl Buffer {
     pub fn start_reader(&mut self, page_bytes: usize) -> Result<(), Error> {
         self.reader = Some(Reader::start(&self.instance.path, &self.cpus, page_bytes, &self.scratch)?);
         Ok(())
+    }
+
+    /// Its buffers for snapshots, instead of a reader: they overwrite their oldest events.
+    pub(super) fn rings(&self) -> Result<Vec<Ring>, Error> {
+        self.instance.overwrite()?;
+        self.cpus.iter().map(|cpu| Ring::open(&self.instance, *cpu)).collect()
+    }
+
+    /// Where its raw pages go.
+    pub(super) fn scratch(&self) -> &Path {
+        &self.scratch
     }
 
     /// Starts or stops recording.

@@ -64,6 +64,11 @@ impl Instance {
         })
     }
 
+    /// Has full buffers overwrite their oldest events. That is a kernel's default, but instances inherit the options of the top one.
+    pub fn overwrite(&self) -> Result<(), Error> {
+        self.set("options/overwrite", "1")
+    }
+
     /// Switches all events of the instance off.
     pub fn disable_events(&self) -> Result<(), Error> {
         self.set("events/enable", "0")
@@ -113,7 +118,7 @@ fn parse_stats(cpu: u32, text: &str) -> TraceCpu {
         commit_overrun: value("commit overrun"),
         dropped: value("dropped events"),
         read: value("read events"),
-        pages: 0,
+        ..TraceCpu::default()
     }
 }
 
@@ -125,8 +130,15 @@ mod tests {
     fn stats_are_read_by_name() {
         let text = "entries: 3\noverrun: 4\ncommit overrun: 1\nbytes: 1160\noldest event ts:  5.1\nnow ts:  9.9\n\
                     dropped events: 2\nread events: 77\n";
-        let expected =
-            TraceCpu { cpu: 1, left: 3, overrun: 4, commit_overrun: 1, dropped: 2, read: 77, pages: 0 };
+        let expected = TraceCpu {
+            cpu: 1,
+            left: 3,
+            overrun: 4,
+            commit_overrun: 1,
+            dropped: 2,
+            read: 77,
+            ..TraceCpu::default()
+        };
         assert_eq!(parse_stats(1, text), expected);
     }
 }

@@ -13,6 +13,8 @@ pub mod kprobe;
 pub mod provoke;
 pub mod reader;
 pub mod recorder;
+mod ring;
+pub mod snapshots;
 pub mod symbols;
 pub mod tasks;
 pub mod tracefs;

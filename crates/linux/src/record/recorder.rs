@@ -6,6 +6,8 @@
 //! nothing of the other. Where a program is watched, a third, `watched`, holds what only its tasks do, on any CPU.
 
 use super::buffer::{Buffer, Drained, Order};
+use super::ring::Pages;
+use super::snapshots::{SnapshotOrder, Snapshots, timed};
 use super::{symbols, tracefs};
 use crate::error::Error;
 use crate::session::Session;
@@ -13,6 +15,7 @@ use crate::sys::clock;
 use ftrace::{BufferInput, Endian, Formats, TraceInput};
 use model::events::{EventCatalogue, EventSpec, Side};
 use model::run::{SenderRecord, TraceRecord};
+use model::snapshots::{SnapshotSample, SnapshotsRecord};
 use model::{Cpus, store};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,6 +35,8 @@ pub struct Recorder {
     sender: Option<Buffer>,
     /// None where no program is watched.
     watched: Option<Buffer>,
+    /// None where everything is recorded.
+    snapshots: Option<Snapshots>,
     scratch: PathBuf,
     formats: Formats,
 }
@@ -50,6 +55,8 @@ pub struct Place<'a> {
     pub kprobes: bool,
     /// Threads of a watched program, whose own events are recorded in a third instance; empty where there is none.
     pub tids: &'a [i32],
+    /// Where only what is around large samples is kept: which.
+    pub snapshots: Option<SnapshotOrder>,
 }
 
 impl Recorder {
@@ -91,17 +98,32 @@ impl Recorder {
                 Some(Buffer::create(session, &tracefs, catalogue, &order, &place.scratch.join("watched"))?);
         }
         let formats = formats(&tracefs, &all_events([Some(&victim), sender.as_ref(), watched.as_ref()]))?;
-        let page_bytes = formats.page().page_size();
-        victim.start_reader(page_bytes)?;
-        let mut beside = sender.iter_mut().chain(&mut watched);
-        beside.try_for_each(|buffer| buffer.start_reader(page_bytes))?;
+        let mut snapshots = None;
+        if let Some(order) = place.snapshots {
+            let pages = Pages { layout: *formats.page(), endian: native_endian() };
+            let buffers: Vec<&Buffer> = std::iter::once(&victim).chain(&sender).chain(&watched).collect();
+            snapshots = Some(Snapshots::new(order, pages, &buffers)?);
+        } else {
+            let page_bytes = formats.page().page_size();
+            victim.start_reader(page_bytes)?;
+            let mut beside = sender.iter_mut().chain(&mut watched);
+            beside.try_for_each(|buffer| buffer.start_reader(page_bytes))?;
+        }
         clock::sleep_until(clock::now_ns() + SETTLE_NS);
-        Ok(Self { tracefs, victim, sender, watched, scratch: place.scratch.to_owned(), formats })
+        Ok(Self { tracefs, victim, sender, watched, snapshots, scratch: place.scratch.to_owned(), formats })
     }
 
-    /// Starts or stops recording: the only change inside a window. Senders are recorded for as long as victims and a little longer, so
-    /// that causes at the edges are there.
-    pub fn record(&self, on: bool) -> Result<(), Error> {
+    /// Starts or stops recording: the only change inside a window.
+    pub fn record(&mut self, on: bool) -> Result<(), Error> {
+        let [before_ns, after_ns] = timed(|| self.switch(on))?;
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.switched(on, if on { after_ns } else { before_ns });
+        }
+        Ok(())
+    }
+
+    /// Senders are recorded for as long as victims and a little longer, so that causes at the edges are there.
+    fn switch(&self, on: bool) -> Result<(), Error> {
         if on {
             self.beside().try_for_each(|buffer| buffer.record(true))?;
         }
@@ -112,6 +134,32 @@ impl Recorder {
         Ok(())
     }
 
+    /// Value from which on it wants to be told of samples, ns.
+    pub fn over_ns(&self) -> Option<i64> {
+        self.snapshots.as_ref().map(Snapshots::over_ns)
+    }
+
+    /// Takes note of samples that have reached that value while recording was on, with a snapshot where they are worth one. What goes
+    /// wrong ends the run ([`Recorder::failed`]).
+    pub fn seen(&mut self, over: Vec<SnapshotSample>) {
+        let Some(mut snapshots) = self.snapshots.take() else { return };
+        let wanted = snapshots.wanted(over);
+        if !wanted.is_empty() && !snapshots.failed() {
+            self.snapshot(&mut snapshots, wanted).unwrap_or_else(|error| snapshots.broke(error));
+        }
+        self.snapshots = Some(snapshots);
+    }
+
+    fn snapshot(&self, snapshots: &mut Snapshots, wanted: Vec<SnapshotSample>) -> Result<(), Error> {
+        let [off_ns, _] = timed(|| self.switch(false))?;
+        snapshots.switched(false, off_ns);
+        snapshots.take(wanted, off_ns)?;
+        let [_, on_ns] = timed(|| self.switch(true))?;
+        snapshots.switched(true, on_ns);
+        snapshots.resumed(off_ns, on_ns);
+        Ok(())
+    }
+
     /// The instances beside the victim's.
     fn beside(&self) -> impl Iterator<Item = &Buffer> {
         self.sender.iter().chain(&self.watched)
@@ -119,15 +167,16 @@ impl Recorder {
 
     /// Whether a reader has died, so that going on is pointless.
     pub fn failed(&self) -> bool {
-        self.victim.failed() || self.beside().any(Buffer::failed)
+        self.snapshots.as_ref().is_some_and(Snapshots::failed)
+            || self.victim.failed()
+            || self.beside().any(Buffer::failed)
     }
 
     /// Drains the buffers, takes the kernel's accounts, writes `trace.dat` into the run and removes the instances.
     pub fn finish(mut self, session: &mut Session, run: &Path) -> Result<TraceRecord, Error> {
         self.record(false)?;
-        let victim = self.victim.drain()?;
-        let sender = self.sender.as_mut().map(Buffer::drain).transpose()?;
-        let watched = self.watched.as_mut().map(Buffer::drain).transpose()?;
+        let ([victim, sender, watched], snapshots) = self.drain()?;
+        let victim = victim.unwrap_or_default();
         let input = self.input(&victim, [sender.as_ref(), watched.as_ref()])?;
         ftrace::write_v6(&run.join(store::TRACE), &input)?;
         let names = |buffer: &Buffer| buffer.events.iter().map(|event| event.name.clone()).collect();
@@ -151,6 +200,7 @@ impl Recorder {
             cpus: victim.accounts,
             sender: beside(SENDER, &self.sender, sender),
             watched: beside(WATCHED, &self.watched, watched),
+            snapshots,
         };
         self.victim.remove(session)?;
         let mut beside = self.sender.into_iter().chain(self.watched);
@@ -158,6 +208,20 @@ impl Recorder {
         fs::remove_dir(&self.scratch)
             .map_err(|source| Error::os("remove", self.scratch.display(), source))?;
         Ok(record)
+    }
+
+    /// Takes out what is left: victim, sender, watched; and how that was cut down to snapshots, where it was.
+    fn drain(&mut self) -> Result<([Option<Drained>; 3], Option<SnapshotsRecord>), Error> {
+        if let Some(snapshots) = self.snapshots.take() {
+            let (drained, told) = snapshots.finish()?;
+            let mut drained = drained.into_iter();
+            let mut next = |there: bool| if there { drained.next() } else { None };
+            let all = [next(true), next(self.sender.is_some()), next(self.watched.is_some())];
+            return Ok((all, Some(told)));
+        }
+        let rest = |buffer: &mut Option<Buffer>| buffer.as_mut().map(Buffer::drain).transpose();
+        let all = [Some(self.victim.drain()?), rest(&mut self.sender)?, rest(&mut self.watched)?];
+        Ok((all, None))
     }
 
     fn input(&self, victim: &Drained, beside: [Option<&Drained>; 2]) -> Result<TraceInput, Error> {

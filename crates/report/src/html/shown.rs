@@ -17,6 +17,10 @@ pub(super) fn noise(document: &Document) -> bool {
     assessment(document) || has(document, ProbeKind::Noise)
 }
 
+pub(super) fn snapshots(document: &Document) -> bool {
+    document.analysis.snapshots.is_some()
+}
+
 pub(super) fn sources(document: &Document) -> bool {
     assessment(document) || !document.analysis.attribution.is_empty()
 }

@@ -213,7 +213,10 @@ fn the_checker_sees_what_is_not_balanced() {
 #[test]
 fn every_section_of_an_assessment_is_there_with_its_heading_and_a_link() {
     for page in &pages()[..5] {
-        for section in SECTIONS.iter().filter(|section| !fixture::MEASURED.contains(&section.id)) {
+        for section in SECTIONS
+            .iter()
+            .filter(|section| !fixture::MEASURED.contains(&section.id) && section.id != "snapshots")
+        {
             assert!(page.contains(&format!("<section id=\"{}\"", section.id)), "{}", section.id);
             assert!(
                 page.contains(&format!("<a href=\"#{}\">{}</a>", section.id, section.title)),
@@ -239,6 +242,23 @@ fn a_measurement_has_what_it_measured_and_nothing_of_an_assessment() {
         assert_eq!(fixture::MEASURED.iter().filter(|other| has(other)).count(), 1, "{verb}");
         assert!(page.contains("<svg") && !page.contains("Not measured"), "{verb}");
         assert!(page.contains(">Measured</p>") && page.contains(&crate::heading::title(&document.run)));
+    }
+}
+
+#[test]
+fn samples_that_the_trace_was_kept_around_are_explained_and_the_others_counted() {
+    let document = fixture::snapshots();
+    let (page, text) = (page(&document).unwrap(), crate::summary(&document, crate::TextOptions::default()));
+    assert!(page.contains("<section id=\"snapshots\""));
+    assert_balanced(&page);
+    for told in [&page, &text] {
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("2 samples of at least 10.00 ms: 1 in 1 snapshot kept"), "{told}");
+        assert!(told.contains("1 where nothing was recorded"));
+        assert!(told.contains("for 2.228 ms nothing was recorded, while one snapshot was written"));
+        assert!(told.contains("46.88 ms") && told.contains("do_sync_core 310 times"));
+        // 46,880,000 ns less what ran.
+        assert!(told.contains("41.93 ms"), "{told}");
     }
 }
 

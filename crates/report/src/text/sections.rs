@@ -4,6 +4,7 @@ mod clocks;
 mod ipi;
 mod overheads;
 mod periodic;
+mod snapshots;
 mod taskset;
 
 use super::layout::Page;
@@ -17,6 +18,7 @@ pub(super) fn all(page: &mut Page, document: &Document) {
     periodic::section(page, document);
     taskset::section(page, document);
     clocks::section(page, document);
+    snapshots::section(page, document);
 }
 
 /// A time, or a dash where there is none.

@@ -12,6 +12,7 @@ mod text;
 use super::Common;
 use super::carry_out::{Course, Outcome, follow, place};
 use super::table;
+use super::tracing::Tracing;
 use crate::failure;
 use crate::run::place::Place;
 use clap::Parser;
@@ -110,6 +111,7 @@ fn measure(call: &Call<'_>, mut place: Place, common: &Common, signals: &EndSign
         probes: probes(plan),
         align: plan.secaligned.then_some(plan.clock),
         keep: None,
+        tracing: Tracing::default(),
         endless: plan.duration_s == 0 && options.loops == 0,
         watch: &mut watch,
         after: &mut |_, _| Ok(None),

@@ -45,9 +45,9 @@ pub(super) fn window(
         return Ok(None);
     }
     let events = EventCatalogue::embedded()?;
-    match recording::prepare(session, output, &events, place, false, &[]) {
-        Ok(recorder) => {
-            let ended = record(order, output, session, &recorder, signals);
+    match recording::prepare(session, output, &events, place, false, &[], None) {
+        Ok(mut recorder) => {
+            let ended = record(order, output, session, &mut recorder, signals);
             recording::finish(recorder, session, output)?;
             ended
         }
@@ -65,7 +65,7 @@ fn record(
     order: &Traced,
     output: &mut RunOutput,
     session: &mut Session,
-    recorder: &Recorder,
+    recorder: &mut Recorder,
     signals: &EndSignals,
 ) -> anyhow::Result<Option<&'static str>> {
     let mut signal = None;

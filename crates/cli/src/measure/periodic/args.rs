@@ -3,6 +3,7 @@
 use crate::args::{bytes, duration};
 use crate::measure::Common;
 use crate::measure::schedule::{PolicyName, Schedule};
+use crate::measure::tracing::Tracing;
 use clap::{Args, ValueEnum};
 use linux::measure::job::Work;
 use linux::sys::perf::Event;
@@ -16,6 +17,9 @@ pub(crate) struct PeriodicArgs {
     /// What all measurements take.
     #[command(flatten)]
     pub(crate) common: Common,
+    /// Which events to record.
+    #[command(flatten)]
+    pub(crate) tracing: Tracing,
     /// How long to measure.
     #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Duration,

@@ -1,0 +1,128 @@
+//! One stretch of the trace while it streams by: what each measuring thread of it is told.
+//!
+//! Spans are seen from one thread on each CPU: what it causes itself is `self`, and everything else interferes with it. Where several
+//! threads measure on a CPU, the tasks of a task set for one, the stretch is seen once for each, in layers that know nothing of one
+//! another.
+
+use crate::analyse::Measured;
+use crate::attribute::paths::{PathSums, Paths};
+use crate::labels::CpuSets;
+use crate::snapshots::Around;
+use crate::spans::{KnownLabels, MeasuredCpu, Span, SpanBuilder};
+use crate::view::KernelEvent;
+use model::cpus::MAX_CPU;
+use model::run::Window;
+use model::sample::ProbeKind;
+
+/// What is counted in, for one stretch.
+pub(crate) struct Sums<'s, 'r> {
+    pub(crate) measured: &'s mut [Measured<'r>],
+    pub(crate) around: &'s mut Around,
+}
+
+/// A thread on each CPU.
+struct Layer {
+    builder: SpanBuilder,
+    paths: Paths,
+    /// Place in `measured` by CPU.
+    places: Vec<Option<usize>>,
+}
+
+/// All threads of a stretch.
+pub(crate) struct Layers(Vec<Layer>);
+
+impl Layers {
+    /// For the stretch from `t0_ns` to `t1_ns` of a window.
+    pub(crate) fn new(
+        [t0_ns, t1_ns]: [i64; 2],
+        window: &Window,
+        known: KnownLabels,
+        sums: &mut Sums<'_, '_>,
+    ) -> Self {
+        let mut layers: Vec<(Vec<MeasuredCpu>, Paths, Vec<Option<usize>>)> = Vec::new();
+        for (one, measured) in sums.measured.iter().enumerate() {
+            let inside = measured.window.is_some_and(|own| std::ptr::eq(own, window));
+            let (Some(tally), record) = (&measured.tally, measured.record) else { continue };
+            if !inside || record.cpu > MAX_CPU {
+                continue;
+            }
+            let cpu = record.cpu as usize;
+            let taken = |layer: &(_, _, Vec<Option<usize>>)| layer.2.get(cpu).is_some_and(Option::is_some);
+            let at = layers.iter().position(|layer| !taken(layer)).unwrap_or(layers.len());
+            if at == layers.len() {
+                layers.push(Default::default());
+            }
+            let (cpus, paths, places) = &mut layers[at];
+            cpus.push(MeasuredCpu { cpu: record.cpu, tid: record.tid });
+            places.resize(places.len().max(cpu + 1), None);
+            places[cpu] = Some(one);
+            if record.probe == ProbeKind::Wakeup {
+                let whole =
+                    |(t_ns, value_ns): &(i64, i64)| *t_ns >= t0_ns && t_ns.saturating_add(*value_ns) <= t1_ns;
+                paths.add(one, record.cpu, record.tid, tally.intervals.samples().filter(whole));
+            }
+        }
+        let layer = |(cpus, paths, places): (Vec<MeasuredCpu>, Paths, _)| Layer {
+            builder: SpanBuilder::new(t0_ns, t1_ns, &cpus, known),
+            paths,
+            places,
+        };
+        Self(layers.into_iter().map(layer).collect())
+    }
+
+    /// The next event of the merged stream.
+    pub(crate) fn event(&mut self, event: &KernelEvent, sets: &CpuSets, sums: &mut Sums<'_, '_>) {
+        for Layer { builder, paths, places } in &mut self.0 {
+            if let Some(one) = place(places, event.cpu)
+                && let Some(tally) = &mut sums.measured[one].tally
+            {
+                tally.event(event);
+            }
+            paths.event(event);
+            builder.event(event, sets, &mut sink(places, paths, sums));
+        }
+    }
+
+    /// Events of this CPU are missing here.
+    pub(crate) fn lost(&mut self, cpu: u32, sums: &mut Sums<'_, '_>) {
+        for Layer { builder, paths, places } in &mut self.0 {
+            paths.lost(cpu);
+            builder.lost(cpu, &mut sink(places, paths, sums));
+        }
+    }
+
+    /// Ends the stretch.
+    pub(crate) fn close(self, sums: &mut Sums<'_, '_>) {
+        for Layer { builder, mut paths, places } in self.0 {
+            for (cpu, breaks) in builder.breaks() {
+                let tally = place(&places, cpu).and_then(|one| sums.measured[one].tally.as_mut());
+                tally.into_iter().for_each(|tally| tally.breaks += breaks);
+            }
+            builder.finish(&mut sink(&places, &mut paths, sums));
+            for (one, found) in paths.finish() {
+                sums.measured[one].paths.get_or_insert_with(PathSums::default).append(found);
+            }
+        }
+    }
+}
+
+fn place(places: &[Option<usize>], cpu: u32) -> Option<usize> {
+    places.get(cpu as usize).copied().flatten()
+}
+
+/// Gives each span to the sums of its CPU.
+fn sink<'s>(
+    places: &'s [Option<usize>],
+    paths: &'s mut Paths,
+    sums: &'s mut Sums<'_, '_>,
+) -> impl FnMut(Span) {
+    move |span| {
+        paths.span(&span);
+        if let Some(one) = place(places, span.cpu)
+            && let Some(tally) = &mut sums.measured[one].tally
+        {
+            tally.span(&span);
+            sums.around.span(one, &span);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What of the kernel's events is recorded beside a measurement.
+//!
+//! The recorder is that of `assess`: the measured CPUs in one instance, what the others aim at them in another, set up before the window
+//! opens and asked for its accounts behind it.
+
+use crate::args::{TraceMode, duration};
+use crate::run::output::RunOutput;
+use crate::run::place::Place;
+use crate::run::recording;
+use clap::Args;
+use linux::measure::spec::ProbeSpec;
+use linux::record::recorder::Recorder;
+use linux::record::snapshots::SnapshotOrder;
+use linux::session::Session;
+use model::Error;
+use model::events::EventCatalogue;
+use std::time::Duration;
+
+/// What is kept before a sample at least, ns, and at most where nothing was said.
+const BEFORE_NS: i64 = 50_000_000;
+const MOST_BEFORE_NS: i64 = 10_000_000_000;
+
+/// Options of measurements that can be traced.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct Tracing {
+    /// Record the kernel's events meanwhile, and tell who took the time; --trace alone fails where that cannot be done [default: off].
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    pub(crate) trace: Option<TraceMode>,
+    /// With a trace, probe the kernel for senders of IPIs that it has no event for; this patches kernel text before the window.
+    #[arg(long)]
+    pub(crate) kprobes: bool,
+    /// Record into a ring, and keep only what is around samples that reach this value: for measurements of days on a constant amount of
+    /// disk.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) trace_over: Option<Duration>,
+    /// With --trace-over, the most samples to keep the trace around: the largest.
+    #[arg(long, default_value_t = 10, value_name = "N", requires = "trace_over", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) keep: u64,
+    /// With --trace-over, how much to keep before such a sample [default: two periods, at least 50ms].
+    #[arg(long, value_name = "TIME", requires = "trace_over", value_parser = duration)]
+    pub(crate) keep_before: Option<Duration>,
+}
+
+impl Tracing {
+    /// Where only snapshots are wanted: which, if that can be.
+    pub(super) fn snapshots(self, probes: &[ProbeSpec]) -> Result<Option<SnapshotOrder>, Error> {
+        let Some(over) = self.trace_over else { return Ok(None) };
+        if self.trace == Some(TraceMode::Off) {
+            return Err(Error::invalid("--trace-over", "a limit for a trace that is off", "no --trace=off"));
+        }
+        if over.is_zero() {
+            return Err(Error::invalid("--trace-over", "0s", "at least 1ns"));
+        }
+        let longest_ns = probes.iter().filter_map(ProbeSpec::period_ns).max().unwrap_or(0);
+        let before_ns = match self.keep_before {
+            Some(before) if before > Duration::from_secs(60) => {
+                return Err(Error::invalid("--keep-before", format!("{before:?}"), "at most 60s"));
+            }
+            Some(before) => before.as_nanos() as i64,
+            None => longest_ns.saturating_mul(2).clamp(BEFORE_NS, MOST_BEFORE_NS),
+        };
+        Ok(Some(SnapshotOrder { over_ns: over.as_nanos() as i64, before_ns, keep: self.keep }))
+    }
+
+    /// The recorder, ready; none where none is wanted, or where none is to be had and that is no error.
+    pub(super) fn prepare(
+        self,
+        place: &Place,
+        snapshots: Option<SnapshotOrder>,
+        output: &mut RunOutput,
+        session: &mut Session,
+    ) -> anyhow::Result<Option<Recorder>> {
+        let mode = self.trace.unwrap_or(if snapshots.is_some() { TraceMode::On } else { TraceMode::Off });
+        if mode == TraceMode::Off {
+            return Ok(None);
+        }
+        let events = EventCatalogue::embedded()?;
+        match recording::prepare(session, output, &events, place, self.kprobes, &[], snapshots) {
+            Ok(recorder) => Ok(Some(recorder)),
+            Err(error) if mode == TraceMode::Auto => {
+                let why = format!("no events were recorded ({error}): who took the time is not known");
+                output.run.limits.push(why);
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Ends recording. A measurement that has failed anyway keeps what it can of its trace, and says what it cannot.
+pub(super) fn finish(
+    recorder: Option<Recorder>,
+    output: &mut RunOutput,
+    session: &mut Session,
+    failed: bool,
+) -> anyhow::Result<()> {
+    let Some(recorder) = recorder else { return Ok(()) };
+    match recording::finish(recorder, session, output) {
+        Err(error) if failed => output.run.limits.push(format!("the trace is lost: {error}")),
+        result => result?,
+    }
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! Samples that the trace was kept around, in the words that text and page share: the account of all of them, and what ran during each.
+
+use crate::{Document, format};
+use analysis::attribute::Confidence;
+use analysis::shape::AttributedRow;
+use analysis::snapshots::{ExplainedSample, SnapshotSection};
+use model::EventClass;
+use model::snapshots::SnapshotsRecord;
+
+/// What the run says of its snapshots, and what they show.
+pub(crate) fn snapshots(document: &Document) -> Option<(&SnapshotsRecord, &SnapshotSection)> {
+    document.run.trace.as_ref()?.snapshots.as_ref().zip(document.analysis.snapshots.as_ref())
+}
+
+/// The kept samples, largest first.
+pub(crate) fn largest(section: &SnapshotSection) -> Vec<&ExplainedSample> {
+    let mut samples: Vec<_> = section.samples.iter().collect();
+    samples.sort_by_key(|one| (std::cmp::Reverse(one.sample.value_ns), one.sample.t_ns));
+    samples
+}
+
+/// What became of every sample that reached the limit, and of every moment of the window.
+pub(crate) fn account(told: &SnapshotsRecord, section: &SnapshotSection) -> Vec<String> {
+    let limit = format::ns(told.over_ns);
+    let kept: u64 = told.kept.iter().map(|kept| kept.samples_over).sum();
+    let mut lines = vec![format!(
+        "{} of at least {limit}: {kept} in {} kept, {} smaller than the kept ones, {} in snapshots given up for larger ones, {} where \
+         nothing was recorded",
+        format::plural(told.over, "sample"),
+        format::plural(told.kept.len() as u64, "snapshot"),
+        told.smaller,
+        told.given_up,
+        told.unrecorded
+    )];
+    if section.over != told.over {
+        lines.push(format!(
+            "the samples files hold {} of at least {limit}: the others came when recording had ended",
+            format::plural(section.over, "sample")
+        ));
+    }
+    lines.push(format!(
+        "the trace holds {} of {} recorded; for {} nothing was recorded, while {} written",
+        format::span(section.kept_ns),
+        format::span(told.recorded_ns),
+        format::ns(told.paused_ns as i64),
+        match told.taken {
+            1 => "one snapshot was".to_owned(),
+            n => format!("{n} snapshots were"),
+        }
+    ));
+    lines
+}
+
+/// What ran, and who caused it.
+pub(crate) fn row(row: &AttributedRow) -> String {
+    let by = match (&row.source, row.confidence) {
+        (Some(source), Some(confidence)) => {
+            let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
+            let site = source.site.as_ref().map(|site| format!(" by {site}")).unwrap_or_default();
+            let how = if confidence == Confidence::Exact { "exact" } else { "by order" };
+            format!(", caused by {}{pid} on CPU {}{site} ({how})", source.who, source.cpu)
+        }
+        _ if row.class == EventClass::TimerTick => ", the CPU's own".to_owned(),
+        _ => ", source unknown".to_owned(),
+    };
+    let times = if row.count > 1 { format!(" {} times", row.count) } else { String::new() };
+    format!("{} {}{times}{by}", row.class.name(), row.label)
+}
+
+/// Time of the sample in no row: the probe's own, or without an event.
+pub(crate) fn rest_ns(one: &ExplainedSample) -> u64 {
+    (one.sample.value_ns.max(0) as u64).saturating_sub(one.known_ns)
+}
