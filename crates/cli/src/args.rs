@@ -197,6 +197,12 @@ pub(crate) struct TraceExportArgs {
     /// The trace as it was recorded: for KernelShark and trace-cmd.
     #[arg(long, value_name = "FILE", group = "formats")]
     pub(crate) dat: Option<PathBuf>,
+    /// With --dat, the version of the file [default: that of the trace]; trace-cmd 3 and later write version 7.
+    #[arg(long, value_name = "6|7", requires = "dat", value_parser = clap::value_parser!(u32).range(6..=7))]
+    pub(crate) version: Option<u32>,
+    /// With --version 7, how it is compressed.
+    #[arg(long, value_name = "HOW", requires = "version")]
+    pub(crate) compression: Option<CompressionName>,
     /// A table, one row an event: for pandas, Polars, DuckDB or R.
     #[arg(long, value_name = "FILE", group = "formats")]
     pub(crate) parquet: Option<PathBuf>,
@@ -206,6 +212,15 @@ pub(crate) struct TraceExportArgs {
     /// Print one JSON object instead of words.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How a trace.dat of version 7 is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompressionName {
+    /// Not at all.
+    None,
+    /// zstd, in pure Rust: quick, and larger than what trace-cmd makes.
+    Zstd,
 }
 
 /// Arguments of `trace counts`.

@@ -206,3 +206,28 @@ fn a_file_that_is_no_trace_leaves_nothing_behind() {
     assert_refused(&output, &["run.json"]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn the_trace_in_the_newer_version_holds_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let counts = |file: &Path| {
+        let output = stillcore(&["trace", "counts", "--json", "--buffer", "all"]).arg(file).output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let wanted = counts(&fixture().join("trace.dat"));
+    assert!(wanted["total"].as_u64().unwrap() > 0);
+    for compression in ["none", "zstd"] {
+        let file = folder.path().join(compression);
+        let order = ["--version", "7", "--compression", compression, "--dat"].map(Path::new);
+        exported(&fixture(), &[&order[..], &[&file]].concat());
+        assert_eq!(TraceFile::open(&file).unwrap().version(), 7);
+        assert_eq!(counts(&file), wanted, "{compression}");
+    }
+    let back = folder.path().join("back");
+    let mut command = stillcore(&["trace", "export", "--version", "6", "--dat"]);
+    let output = command.arg(&back).arg(folder.path().join("none")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("from a trace.dat of version 6") && !back.exists()
+    );
+}

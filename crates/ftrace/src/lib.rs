@@ -22,6 +22,7 @@
 
 mod compress;
 mod constants;
+mod convert;
 mod counts;
 mod cursor;
 mod endian;
@@ -43,6 +44,7 @@ mod v7;
 mod write;
 
 pub use constants::Constants;
+pub use convert::{Compression, convert_to_v7};
 pub use counts::{Counts, LostCounts, event_name};
 pub use endian::Endian;
 pub use error::Error;

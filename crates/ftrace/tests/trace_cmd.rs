@@ -9,7 +9,7 @@ use std::process::Command;
 
 use common::v7::Codec;
 use common::{fixture, input};
-use ftrace::{BufferInput, Counts, TraceFile, write_v6};
+use ftrace::{BufferInput, Compression, Counts, TraceFile, convert_to_v7, write_v6};
 
 type PerCpu = BTreeMap<u32, BTreeMap<String, u64>>;
 
@@ -103,6 +103,37 @@ fn our_v6_file_with_a_second_buffer() {
         }
     }
     assert_eq!(report(&path).0, expected);
+}
+
+#[test]
+fn our_v7_files_hold_what_our_v6_files_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, to) = (dir.path().join("v6.dat"), dir.path().join("v7.dat"));
+    let mut two = input("whole");
+    two.buffers = vec![BufferInput { name: "sender".into(), cpus: input("lost").cpus, stats: Vec::new() }];
+    write_v6(&from, &two).unwrap();
+    for compression in [Compression::None, Compression::Zstd] {
+        convert_to_v7(&from, std::fs::File::create(&to).unwrap(), &to, compression).unwrap();
+        let (v6, v7) = (TraceFile::open(&from).unwrap(), TraceFile::open(&to).unwrap());
+        assert_eq!(v7.version(), 7);
+        for buffer in ["", "sender"] {
+            assert_eq!(ours(&to, buffer), ours(&from, buffer), "{compression:?}, buffer {buffer:?}");
+            assert_eq!(v7.stats(buffer), v6.stats(buffer));
+            assert_eq!(v7.buffer(buffer).unwrap().clock, v6.buffer(buffer).unwrap().clock);
+        }
+        assert_eq!((v7.uname(), v7.writer(), v7.clock()), (v6.uname(), v6.writer(), v6.clock()));
+        assert_eq!(v7.printk_formats().unwrap(), v6.printk_formats().unwrap());
+        let mut comms =
+            [&v6, &v7].map(|file| file.comms().map(|(pid, comm)| (pid, comm.to_owned())).collect::<Vec<_>>());
+        comms.iter_mut().for_each(|names| names.sort());
+        assert_eq!(comms[0], comms[1]);
+        if have_trace_cmd() {
+            assert_eq!(report(&to).0, report(&from).0, "{compression:?}");
+        }
+    }
+    let again =
+        convert_to_v7(&to, std::fs::File::create(dir.path().join("x")).unwrap(), &to, Compression::None);
+    assert!(again.unwrap_err().to_string().contains("expected 6"));
 }
 
 #[test]

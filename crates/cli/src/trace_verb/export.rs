@@ -3,11 +3,11 @@
 //! A trace is read once, whatever the number of files. A file appears under its name when it is whole, or not at all.
 
 use super::destination::Destination;
-use crate::args::TraceExportArgs;
+use crate::args::{CompressionName, TraceExportArgs};
 use analysis::attribute::windows::{MeasuredWindow, Passed, attributed_in, extent, windows_of};
 use analysis::spans::MeasuredCpu;
 use anyhow::Context;
-use ftrace::TraceFile;
+use ftrace::{Compression, TraceFile};
 use model::{Cpus, Run, samples_file, store};
 use report::export::{Chrome, Exporter, InOrder, Origin, Perfetto, Rows, Taken};
 use report::format;
@@ -56,7 +56,7 @@ pub(super) fn run(args: &TraceExportArgs) -> anyhow::Result<u8> {
         let out = output.create()?;
         match exporter(format, out, &origin).with_context(|| output.path().display().to_string())? {
             Begun::Exporter(exporter) => exporters.push((output.path().to_owned(), exporter)),
-            Begun::Copy(out) => copy(&subject.trace, out, output.path())?,
+            Begun::Copy(out) => dat(args, &file, out, output.path())?,
         }
     }
     let told = if exporters.is_empty() { None } else { Some(export(&file, &subject, args, &mut exporters)?) };
@@ -107,6 +107,24 @@ fn exporter(format: &str, file: File, origin: &Origin) -> Result<Begun, report::
         "parquet" => Box::new(Rows::new(out, origin)?),
         _ => return Ok(Begun::Copy(out.into_inner().map_err(std::io::IntoInnerError::into_error)?)),
     }))
+}
+
+/// The trace in the version that is asked for.
+fn dat(args: &TraceExportArgs, file: &TraceFile, out: File, path: &Path) -> anyhow::Result<()> {
+    let (found, wanted) = (file.version(), args.version.unwrap_or(file.version()));
+    let zstd = args.compression == Some(CompressionName::Zstd);
+    match (found, wanted) {
+        (6, 7) => {
+            let how = if zstd { Compression::Zstd } else { Compression::None };
+            Ok(ftrace::convert_to_v7(file.path(), out, path, how)?)
+        }
+        _ if found != wanted || args.compression.is_some() => {
+            let what =
+                format!("version {wanted} of a trace.dat of version {found}, or another compression of it");
+            Err(model::Error::invalid("--version", what, "7, from a trace.dat of version 6").into())
+        }
+        _ => Ok(copy(file.path(), out, path)?),
+    }
 }
 
 fn copy(trace: &Path, mut out: File, path: &Path) -> Result<(), model::Error> {
