@@ -56,3 +56,14 @@ kill -9 $victim
 wait $victim
 await nothing_left
 leftovers >left-after-kill
+
+# Only what is around the largest samples is kept; another measurement takes the CPU meanwhile.
+$stillcore measure wakeup --cpus 2 --duration 5s --period 10ms --priority 50 --trace-over 60ms --out kept --json --quiet \
+    >kept.json 2>kept.log &
+victim=$!
+await ls kept/samples/wakeup-cpu2-0.parquet
+sleep 1
+$stillcore measure spin --cpus 2 --priority 90 --stretch 400ms --pause 100ms --duration 400ms --out hog --quiet >/dev/null 2>hog.log
+wait $victim
+echo $? >kept.code
+leftovers >left-after-kept
