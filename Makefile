@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-studies deps tidy bench bench-measure bench-trace fuzz check-release dist fmt clean
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-studies deps tidy bench bench-measure bench-trace bench-watch fuzz check-release dist fmt clean
 
 STRICT = 1
 ARGS =
@@ -13,9 +13,11 @@ help:
 	@echo 'make test           format, tidy, clippy, tests, report in a browser, kernels in the lab (STRICT=0: none needed)'
 	@echo 'make test-lab       isolation applied, killed and undone on six kernels, four boots each (half an hour)'
 	@echo 'make test-studies   ways of isolating compared in guests (an hour)'
+	@echo 'make stories        remedies confirmed in guests: seen, proposed, applied, gone (make story-NAME: one)'
 	@echo 'make bench          wake-ups beside cyclictest, in turns (a minute)'
 	@echo 'make bench-measure  wake-ups, noise, hogs and load beside cyclictest and oslat (five minutes)'
 	@echo 'make bench-trace    a trace of 350 MB read by trace-cmd and by us, in turns'
+	@echo 'make bench-watch    trace watch beside cyclictest, here and in a guest, in turns'
 	@echo 'make fuzz           damaged traces by the ten million (half an hour; ARGS="--executions N --campaign N")'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
 	@echo 'make dist           static binaries for x86-64 and arm64 in dist/'
@@ -111,6 +113,18 @@ test-studies:
 	{ $(HEAD_LINES); \
 	  $(CARGO) bench --locked --quiet --package stillcore --bench isolation -- --program "$(STATIC)" $(ARGS); } | tee "$$log"; \
 	grep -q '| stillcore |' "$$log"
+
+# The program of the lab tests is the one that guests run. `make story-NAME` tells one.
+GUEST_BENCH = $(CARGO) bench --locked --quiet --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --profile ci \
+	--package stillcore --bench
+
+stories: story-timer-migration story-throttling
+
+story-timer-migration story-throttling:
+	@sh xtask/deps.sh test
+	@mkdir -p docs/results; log="docs/results/$@-$$(date -u +%F).txt"; story="$@"; \
+	{ $(HEAD_LINES); $(GUEST_BENCH) remedies -- --story "$${story#story-}" $(ARGS); } | tee "$$log"; \
+	grep -q ': gone$$' "$$log"
 
 check-release:
 	@sh xtask/deps.sh release

@@ -114,8 +114,10 @@ pub enum What {
         csd: u64,
         /// Who shall call it.
         target: u32,
-        /// Where in the kernel that was asked for.
+        /// Where in the kernel that was asked for; of irq_work the function.
         site: LabelId,
+        /// Whether it is irq_work, of whose arrival the kernel has no event.
+        irq_work: bool,
     },
     /// An IPI was sent.
     Sent {

@@ -62,7 +62,8 @@ fn class_page(class: EventClass, catalogue: &Catalogue) -> anyhow::Result<String
             let _ = writeln!(page, "{why}");
         }
         for (label, ids) in &remedy.by_label {
-            let ids = if ids.is_empty() { "nothing known".to_owned() } else { ids.join(", ") };
+            let why = || remedy.why_not.get(label).cloned().unwrap_or_default();
+            let ids = if ids.is_empty() { format!("nothing known, {}", why()) } else { ids.join(", ") };
             let _ = writeln!(page, "where {label} ran: {ids}");
         }
     }

@@ -131,6 +131,9 @@ fn siblings_and_firmware_are_read_and_not_assumed() {
     assert_eq!(found["workqueue-cpumask"].want, "77", "CPU 7 is CPU 3's sibling and keeps no house");
     assert!(found["nohz_full"].remedy.as_deref().unwrap().contains("nohz_full=3,7"));
     assert_eq!(found["pcie_aspm"].effective.as_deref(), Some("on at 0000_00_1c.0"));
+    let other_side = |machine| of(machine)["timer_migration"].otherwise.clone();
+    assert_eq!(other_side("smt-i7-6.1"), None, "it is 0 there");
+    assert_eq!(other_side("isolated-6.1").as_deref(), Some("echo 0 > /proc/sys/kernel/timer_migration"));
     let remedy = found["pcrypt-pdecrypt"].remedy.as_deref().unwrap();
     assert_eq!(
         remedy, "echo 77 > /sys/kernel/pcrypt/pdecrypt/parallel_cpumask",

@@ -79,6 +79,11 @@ fn masks_are_spelled_as_their_files_want_them_and_risks_are_left() {
     let asked =
         planned("vm-6.18", &Request { with: vec!["sched_rt_runtime".to_owned()], ..cpus("3") }).unwrap();
     assert!(asked.steps.iter().any(|step| step.mechanism == "sched_rt_runtime" && step.new == "-1"));
+    // 1 and 0 are both argued for: only who names it has it changed.
+    let contested = |plan: &Plan| plan.steps.iter().any(|s| s.mechanism == "timer_migration" && s.new == "0");
+    assert!(!contested(&plan));
+    let named = Request { with: vec!["timer_migration".to_owned()], ..cpus("3") };
+    assert!(contested(&planned("vm-6.18", &named).unwrap()));
     let without = Request { without: vec!["workqueue-cpumask".to_owned()], ..cpus("3") };
     assert!(!planned("vm-6.18", &without).unwrap().steps.iter().any(|s| s.mechanism == "workqueue-cpumask"));
 }

@@ -104,15 +104,29 @@ pub struct Remedy {
     /// one with `*` at its end.
     #[serde(default)]
     pub by_label: BTreeMap<String, Vec<String>>,
+    /// Why no mechanism is known, by the same keys: a sentence for each empty list, and for nothing else.
+    #[serde(default)]
+    pub why_not: BTreeMap<String, String>,
 }
 
 impl Remedy {
     /// What removes the events of a label that has an entry: its own first, else that of the longest start.
     pub fn for_label(&self, label: &str) -> Option<&[String]> {
-        let starts = self.by_label.iter().filter_map(|(key, ids)| Some((key.strip_suffix('*')?, ids)));
-        let longest =
-            starts.filter(|(start, _)| label.starts_with(start)).max_by_key(|(start, _)| start.len());
-        self.by_label.get(label).or(longest.map(|(_, ids)| ids)).map(Vec::as_slice)
+        self.by_label.get(self.key_of(label)?).map(Vec::as_slice)
+    }
+
+    /// Why nothing is known to remove the events of a label, where that is so.
+    pub fn why_not(&self, label: &str) -> Option<&str> {
+        self.why_not.get(self.key_of(label)?).map(String::as_str)
+    }
+
+    fn key_of<'a>(&'a self, label: &str) -> Option<&'a str> {
+        let whole = self.by_label.get_key_value(label).map(|(key, _)| key.as_str());
+        let starts = self
+            .by_label
+            .keys()
+            .filter(|key| key.strip_suffix('*').is_some_and(|start| label.starts_with(start)));
+        whole.or_else(|| starts.max_by_key(|key| key.len()).map(String::as_str))
     }
 }
 
@@ -126,6 +140,9 @@ pub struct EventCatalogue {
     /// Remedies by class.
     #[serde(rename = "class")]
     pub classes: BTreeMap<EventClass, Remedy>,
+    /// Remedies by step of a wake-up's way, where the step waited for another CPU than the task's.
+    #[serde(default, rename = "step")]
+    pub steps: BTreeMap<String, Vec<String>>,
 }
 
 impl EventCatalogue {
@@ -203,6 +220,16 @@ impl EventCatalogue {
                     "a label, or its start with one * at the end",
                 ));
             }
+            let bare = |key: &str| remedy.by_label.get(key).is_some_and(Vec::is_empty);
+            let told = |key: &str| remedy.why_not.get(key).is_some_and(|why| !why.trim().is_empty());
+            let keys = remedy.by_label.keys().chain(remedy.why_not.keys());
+            if let Some(key) = keys.into_iter().find(|key| bare(key) != told(key)) {
+                return Err(Error::invalid(
+                    format!("{place}: class {class}"),
+                    format!("label {key:?}"),
+                    "mechanisms in by_label, or an empty list there and a reason in why_not",
+                ));
+            }
         }
         Ok(())
     }
@@ -244,13 +271,41 @@ mod tests {
 
     #[test]
     fn a_label_has_the_remedies_of_its_own_entry_or_of_the_longest_start() {
-        let text = "event = []\n[class.switch]\nremedies = [\"z\"]\n[class.switch.by_label]\n\"k*\" = [\"a\"]\n\"kworker/*\" = [\"b\"]\nkworker = []\n";
+        let text = "event = []\n[class.switch]\nremedies = [\"z\"]\n[class.switch.by_label]\n\"k*\" = [\"a\"]\n\"kworker/*\" = [\"b\"]\nkworker = []\n[class.switch.why_not]\nkworker = \"w\"\n";
         let catalogue = EventCatalogue::parse("x.toml", text).unwrap();
         let of = |label| catalogue.classes[&EventClass::Switch].for_label(label).map(<[String]>::concat);
         for (label, ids) in [("kworker/3:1", "b"), ("ksmd", "a"), ("kworker", "")] {
             assert_eq!(of(label).as_deref(), Some(ids), "{label}");
         }
         assert_eq!(of("bash"), None);
+    }
+
+    #[test]
+    fn every_label_of_the_shipped_catalogue_has_a_mechanism_or_a_reason() {
+        let catalogue = EventCatalogue::embedded().unwrap();
+        let labels = catalogue
+            .classes
+            .values()
+            .flat_map(|remedy| remedy.by_label.keys().map(move |key| (remedy, key)));
+        for (remedy, key) in labels {
+            let label = key.replace('*', "x");
+            let ids = remedy.for_label(&label).unwrap();
+            assert_eq!(ids.is_empty(), remedy.why_not(&label).is_some(), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_label_without_mechanism_and_reason_is_refused() {
+        let class = |rest: &str| format!("event = []\n[class.irq.by_label]\n{rest}");
+        for (text, fits) in [
+            ("a = []\n", false),
+            ("a = []\n[class.irq.why_not]\na = \" \"\n", false),
+            ("a = [\"x\"]\n[class.irq.why_not]\na = \"w\"\n", false),
+            ("[class.irq.why_not]\na = \"w\"\n", false),
+            ("a = []\n[class.irq.why_not]\na = \"w\"\n", true),
+        ] {
+            assert_eq!(EventCatalogue::parse("x.toml", &class(text)).is_ok(), fits, "{text}");
+        }
     }
 
     #[test]

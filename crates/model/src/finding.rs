@@ -59,6 +59,9 @@ pub struct Finding {
     /// What to type or set, where the state is `fixable` or `boot`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// What to type to have it the other way, where the field does not agree on which is right and the state is `ok` either way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<String>,
     /// What the remedy does not do, where it does less than the mechanism at its best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caveat: Option<String>,

@@ -8,6 +8,7 @@
 mod interference;
 mod losses;
 mod next;
+mod proposals;
 mod remedies;
 
 use analysis::Analysis;
@@ -20,6 +21,7 @@ use crate::guarantee::{Guarantee, GuaranteeVerdict};
 use crate::outcome::is_settable;
 
 pub use next::{NextStep, after_measurement, next_step};
+pub use proposals::{Proposal, Seen, proposals};
 pub use remedies::{Against, against};
 
 /// What advice is drawn from.

@@ -23,7 +23,7 @@ pub struct Source {
     pub cpu: u32,
     /// Who.
     pub who: Who,
-    /// The function of the kernel that asked, where the event tells.
+    /// The function of the kernel that asked, where the event tells; of irq_work the function that it runs.
     pub site: Option<LabelId>,
 }
 

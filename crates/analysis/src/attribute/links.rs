@@ -44,6 +44,8 @@ pub(crate) struct Links {
     wakings: FastMap<i32, Waking>,
     raised: FastMap<(u32, u64), Source>,
     shootdown: Option<Source>,
+    /// Who has just queued irq_work, and for whom: the IPI for it comes next.
+    announced: Option<(u32, u32)>,
     /// By CPU number.
     pending: Vec<Vec<Pending>>,
     /// Remote wake-ups for a CPU since its last reschedule IPI, by CPU number.
@@ -70,13 +72,20 @@ impl Links {
                 let source = self.source(event, None);
                 keep(&mut self.works, work, source);
             }
-            What::CallQueued { csd, site, .. } => {
+            What::CallQueued { csd, target, site, irq_work } => {
                 let source = self.source(event, Some(site));
-                keep(&mut self.calls, csd, source);
+                if irq_work {
+                    self.send(target, EventClass::IpiCall, source);
+                    self.announced = Some((event.cpu, target));
+                } else {
+                    keep(&mut self.calls, csd, source);
+                }
             }
             What::Sent { target, class, site } => {
                 let source = self.source(event, Some(site));
                 match target {
+                    // The IPI of irq_work that was named by what it runs.
+                    Target::One(cpu) if self.announced.take() == Some((event.cpu, cpu)) => {}
                     Target::One(cpu) => self.send(cpu, class, source),
                     Target::Set(set) => {
                         let there = (0..self.pending.len() as u32).filter(|cpu| sets.has(set, *cpu));
@@ -205,6 +214,7 @@ impl Links {
         self.wakings.clear();
         self.raised.retain(|(of, _), _| *of != cpu);
         self.shootdown = None;
+        self.announced = None;
         self.pending.iter_mut().for_each(Vec::clear);
         self.remote.fill(None);
     }

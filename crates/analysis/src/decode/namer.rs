@@ -71,6 +71,12 @@ impl Namer<'_> {
         id
     }
 
+    /// The same, where the address is where a function begins.
+    fn whole(&mut self, field: &Field) -> Option<LabelId> {
+        let begins = matches!(self.symbols.resolve(self.number(field)), Some((_, 0)));
+        begins.then(|| self.function(field))
+    }
+
     fn name(&mut self, naming: &Naming) -> LabelId {
         match naming {
             Naming::Always(id) => *id,
@@ -142,7 +148,9 @@ impl Namer<'_> {
                 } else {
                     EventClass::IpiCall
                 };
-                (class, self.site(site))
+                // Who queues irq_work is always the same function; what it runs says why.
+                let work = if class == EventClass::IpiIrqwork { self.whole(callback) } else { None };
+                (class, work.unwrap_or_else(|| self.site(site)))
             }
             SentKind::Reason(kinds) => {
                 let reason = self.function(site);
@@ -175,11 +183,17 @@ impl Namer<'_> {
             Pick::Armed { timer } => What::Armed { timer: self.number(timer) },
             Pick::Raised { vector } => What::Raised { vector: self.number(vector) },
             Pick::Queued { work } => What::Queued { work: self.number(work) },
-            Pick::CallQueued { csd, target, site } => What::CallQueued {
-                csd: self.number(csd),
-                target: self.number(target) as u32,
-                site: self.site(site),
-            },
+            Pick::CallQueued { csd, target, site, function, queue_on } => {
+                let site = self.site(site);
+                let irq_work = site == *queue_on;
+                let work = function.as_ref().filter(|_| irq_work).and_then(|function| self.whole(function));
+                What::CallQueued {
+                    csd: self.number(csd),
+                    target: self.number(target) as u32,
+                    site: work.unwrap_or(site),
+                    irq_work,
+                }
+            }
             Pick::Sent { target, many, site, kind } => self.sent(target, *many, site, kind),
             Pick::Shootdown { reason, class, label } => match self.number(reason) {
                 TLB_REMOTE_SHOOTDOWN => What::Instant { class: *class, label: *label, length_ns: 0 },

@@ -60,6 +60,9 @@ pub(super) enum Pick {
         csd: Field,
         target: Field,
         site: Field,
+        function: Option<Field>,
+        /// The name of the function that queues irq_work.
+        queue_on: LabelId,
     },
     Sent {
         target: Field,
@@ -205,9 +208,13 @@ impl Decoder {
             "timer:timer_start" => Pick::Armed { timer: field("timer")? },
             "irq:softirq_raise" => Pick::Raised { vector: field("vec")? },
             "workqueue:workqueue_queue_work" => Pick::Queued { work: field("work")? },
-            "csd:csd_queue_cpu" => {
-                Pick::CallQueued { csd: field("csd")?, target: field("cpu")?, site: field("callsite")? }
-            }
+            "csd:csd_queue_cpu" => Pick::CallQueued {
+                csd: field("csd")?,
+                target: field("cpu")?,
+                site: field("callsite")?,
+                function: format.field("func").cloned(),
+                queue_on: self.labels.id("irq_work_queue_on"),
+            },
             "csd:csd_function_entry" => {
                 Pick::Called { function: field("func")?, csd: format.field("csd").cloned() }
             }

@@ -65,8 +65,8 @@ fn task(cpu: u32, pid: i32, site: Option<LabelId>) -> Source {
 #[test]
 fn a_call_is_joined_by_its_request_also_where_one_ipi_serves_two() {
     let trace = Trace::default()
-        .on(0, 5, 10, 61, What::CallQueued { csd: 0xa, target: 2, site: SITE })
-        .on(1, 6, 11, 61, What::CallQueued { csd: 0xb, target: 2, site: SITE })
+        .on(0, 5, 10, 61, What::CallQueued { csd: 0xa, target: 2, site: SITE, irq_work: false })
+        .on(1, 6, 11, 61, What::CallQueued { csd: 0xb, target: 2, site: SITE, irq_work: false })
         .sent(0, 5, 12, Target::One(2), EventClass::IpiCall)
         .enter(2, 20, CALL, EventClass::IpiCall, 0)
         .on(2, PROBE, 21, 62, What::Called { label: 7, csd: 0xa })
@@ -74,6 +74,23 @@ fn a_call_is_joined_by_its_request_also_where_one_ipi_serves_two() {
         .exit(2, 30, CALL, 0);
     let both = vec![Cause::exact(task(0, 5, Some(SITE))), Cause::exact(task(1, 6, Some(SITE)))];
     assert_eq!(trace.causes(EventClass::IpiCall), [both]);
+}
+
+#[test]
+fn irq_work_is_named_by_what_it_runs_and_its_ipi_not_twice() {
+    let kick = 42;
+    let queued = What::CallQueued { csd: 0xc, target: 2, site: kick, irq_work: true };
+    let trace = Trace::default()
+        .on(0, 5, 10, 61, queued)
+        .sent(0, 5, 11, Target::One(2), EventClass::IpiCall)
+        .enter(2, 20, CALL, EventClass::IpiCall, 0)
+        .exit(2, 30, CALL, 0)
+        // What follows from the same CPU is somebody else's.
+        .sent(0, 6, 40, Target::One(2), EventClass::IpiCall)
+        .enter(2, 50, CALL, EventClass::IpiCall, 0)
+        .exit(2, 60, CALL, 0);
+    let one = |pid, site| vec![Cause::order(task(0, pid, Some(site)))];
+    assert_eq!(trace.causes(EventClass::IpiCall), [one(5, kick), one(6, SITE)]);
 }
 
 #[test]
@@ -175,7 +192,7 @@ fn a_tlb_flush_has_the_sender_of_the_ipi_that_brought_it() {
     let flush = What::Instant { class: EventClass::Tlb, label: 8, length_ns: 0 };
     let trace = Trace::default()
         .on(0, 5, 10, 66, What::Shootdown)
-        .on(1, 6, 11, 61, What::CallQueued { csd: 0xa, target: 2, site: SITE })
+        .on(1, 6, 11, 61, What::CallQueued { csd: 0xa, target: 2, site: SITE, irq_work: false })
         .enter(2, 20, CALL, EventClass::IpiCall, 0)
         .on(2, PROBE, 21, 62, What::Called { label: 7, csd: 0xa })
         .on(2, PROBE, 22, 67, flush)

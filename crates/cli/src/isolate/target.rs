@@ -21,7 +21,7 @@ pub(crate) struct Target {
     /// Isolate some threads of a core and leave its others to everything else.
     #[arg(long)]
     pub(crate) allow_split: bool,
-    /// Also change these mechanisms, which are choices or risks and not changed by default.
+    /// Also change these mechanisms, which are choices, risks or contested, and not changed by default.
     #[arg(long = "with", value_delimiter = ',', value_name = "IDS")]
     pub(crate) with: Vec<String>,
     /// Leave these mechanisms as they are.

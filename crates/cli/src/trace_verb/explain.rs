@@ -8,13 +8,19 @@ use analysis::attribute::path::Step;
 use analysis::shape::{
     AttributedRow, Attribution, BlockingCoverage, Coverage, PathBox, PathSection, SamplePath, SourceText,
 };
-use model::EventClass;
+use model::events::EventCatalogue;
+use model::{EventClass, Finding, store};
+use report::advice::{Proposal, proposals};
 use report::format;
 use serde_json::json;
 use std::fmt::Write;
 
 /// Rows of sources and boxes that are printed of each window.
 const ROWS: usize = 12;
+/// Things that are printed of what a mechanism is against.
+const AGAINST: usize = 3;
+/// The longest present value that is printed.
+const LONGEST_VALUE: usize = 40;
 
 /// Explains a run.
 pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
@@ -22,6 +28,10 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
         return super::kernel_results::run(args);
     }
     let analysis = analysis::analyse(&args.run)?;
+    // A run that was not audited has nothing to propose.
+    let findings = args.run.join(store::FINDINGS);
+    let findings: Vec<Finding> = if findings.exists() { store::read_json(&findings)? } else { Vec::new() };
+    let proposals = proposals(&analysis, &findings, &EventCatalogue::embedded()?);
     if let Some(wanted) = args.sample {
         anyhow::ensure!(
             analysis.paths.iter().flat_map(|path| &path.worst).any(|sample| sample.t_ns == wanted),
@@ -38,10 +48,11 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
             "blocking": analysis.blocking,
             "attribution": analysis.attribution,
             "paths": chosen(&analysis, args),
+            "proposals": proposals,
         });
         println!("{answer}");
     } else {
-        print!("{}", text(&analysis, args));
+        print!("{}", text(&analysis, &proposals, args));
     }
     Ok(0)
 }
@@ -57,7 +68,7 @@ fn chosen(analysis: &Analysis, args: &TraceExplainArgs) -> Vec<PathSection> {
     analysis.paths.iter().map(|path| PathSection { worst: worst(path), ..path.clone() }).collect()
 }
 
-fn text(analysis: &Analysis, args: &TraceExplainArgs) -> String {
+fn text(analysis: &Analysis, proposals: &[Proposal], args: &TraceExplainArgs) -> String {
     let mut text = String::new();
     if args.sample.is_none() {
         if analysis.attribution.is_empty() {
@@ -73,6 +84,9 @@ fn text(analysis: &Analysis, args: &TraceExplainArgs) -> String {
             text.push_str(&boxes(&path));
         }
         path.worst.iter().for_each(|sample| text.push_str(&story(sample, path.cpu)));
+    }
+    if args.sample.is_none() {
+        text.push_str(&proposed(proposals));
     }
     for statement in &analysis.losses.statements {
         let _ = writeln!(text, "note: {statement}");
@@ -179,6 +193,36 @@ fn boxes(path: &PathSection) -> String {
             one.count,
             format::ns(one.max_ns as i64)
         );
+    }
+    text.push('\n');
+    text
+}
+
+/// What could be changed, each with what it is against.
+fn proposed(proposals: &[Proposal]) -> String {
+    if proposals.is_empty() {
+        return String::new();
+    }
+    let mut text = "What could be changed against it, by the catalogue and this run's audit:\n".to_owned();
+    for one in proposals {
+        let now = one.now.as_deref().filter(|now| !now.is_empty() && now.len() <= LONGEST_VALUE);
+        let now =
+            now.map_or_else(|| "is not set as isolation wants".to_owned(), |now| format!("is {now} here"));
+        let kind = match (one.risky, one.choice) {
+            (true, _) => ", a risk",
+            (false, true) => ", a choice",
+            (false, false) => "",
+        };
+        let _ = writeln!(text, "  {} {now}{kind}", one.mechanism);
+        for seen in one.against.iter().take(AGAINST) {
+            let _ = writeln!(text, "      against: {}", seen.what);
+        }
+        let typed = one.remedy.iter().map(|remedy| format!("do: {remedy}"));
+        let applied = one.apply.iter().map(|apply| format!("or: {apply}"));
+        let costs = one.cost.iter().map(|cost| format!("costs: {cost}"));
+        for line in typed.chain(applied).chain(costs) {
+            let _ = writeln!(text, "      {line}");
+        }
     }
     text.push('\n');
     text

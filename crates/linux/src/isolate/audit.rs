@@ -147,12 +147,19 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Judgement {
         reason: outcome.reason,
         removes: mechanism.removes.clone(),
         remedy: outcome.remedy,
+        otherwise: otherwise(scene, mechanism),
         caveat: outcome.caveat,
         cost: Some(mechanism.cost.clone()),
         risky: mechanism.risky,
         optional: mechanism.optional,
     };
     Judgement { finding, steps: outcome.steps, parameter: outcome.parameter, stays: outcome.stays }
+}
+
+/// What leads to the other side of a contested setting, where this machine is not there already.
+fn otherwise(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
+    let outcome = probe::judge(scene, &mechanism.decided()?);
+    outcome.remedy.filter(|_| outcome.state == FindingState::Fixable)
 }
 
 fn is_moot(scene: &Scene, moot: &Moot) -> bool {

@@ -1,6 +1,7 @@
 //! The plan: what the audit finds wrong and a running machine can change, as ordered steps; the rest for the next boot, or left.
 //!
-//! Nothing is written. Choices ([`Mechanism::optional`]) and what can take a machine away (`risky`) come in only when named.
+//! Nothing is written. Choices ([`Mechanism::optional`]), what can take a machine away (`risky`) and settings on which the field does not
+//! agree ([`Mechanism::decided`]) come in only when named.
 
 use super::audit::{Judgement, judge};
 use super::catalogue::{Catalogue, Mechanism};
@@ -87,11 +88,13 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
         if placement::IDS.contains(&mechanism.id.as_str()) {
             continue;
         }
-        let mut judgement = judge(&scene, mechanism);
+        let named = request.with.contains(&mechanism.id);
+        let decided = mechanism.decided().filter(|_| named);
+        let mut judgement = judge(&scene, decided.as_ref().unwrap_or(mechanism));
         if !spare(root, &request.placed, &mut judgement.steps) {
             continue;
         }
-        let asked = !mechanism.risky || request.with.contains(&mechanism.id);
+        let asked = !mechanism.risky || named;
         let first = plan.steps.len();
         add(&mut plan, judgement, asked);
         if plan.steps.len() > first {

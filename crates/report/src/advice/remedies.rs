@@ -25,7 +25,10 @@ pub(super) fn remedies(facts: &Facts, class: EventClass, seen: &Pooled) -> (Vec<
     if !steps.is_empty() {
         return (steps, None);
     }
-    if let Some(why) = entry.and_then(|remedy| remedy.why_none.clone()) {
+    // What most of the time went to, where that is known to have no remedy.
+    let dearest = seen.labels.first().filter(|_| listed.is_empty());
+    let of_label = dearest.and_then(|label| entry?.why_not(&label.label).map(str::to_owned));
+    if let Some(why) = of_label.or_else(|| entry?.why_none.clone()) {
         return (steps, Some(why));
     }
     let told: Vec<String> = listed
@@ -60,7 +63,8 @@ pub fn against(catalogue: &EventCatalogue, findings: &[Finding], class: EventCla
     let Some(entry) = catalogue.classes.get(&class) else { return Against::default() };
     let ids = entry.for_label(label).unwrap_or(&entry.remedies);
     let found = ids.iter().filter_map(|id| findings.iter().find(|finding| finding.id == *id));
-    let mut against = Against { why_none: entry.why_none.clone(), ..Against::default() };
+    let why_none = entry.why_not(label).map(str::to_owned).or_else(|| entry.why_none.clone());
+    let mut against = Against { why_none, ..Against::default() };
     for finding in found {
         if is_settable(finding) {
             against.settable.push((finding.id.clone(), finding.state));
@@ -69,6 +73,12 @@ pub fn against(catalogue: &EventCatalogue, findings: &[Finding], class: EventCla
         }
     }
     against
+}
+
+/// Mechanism ids against one thing that ran: by its label, else by the function that asked for it, else by its class.
+pub(super) fn label_of<'a>(entry: &'a Remedy, label: &str, site: Option<&str>) -> &'a [String] {
+    let by_site = || site.and_then(|site| entry.for_label(site));
+    entry.for_label(label).or_else(by_site).unwrap_or(&entry.remedies)
 }
 
 /// Mechanism ids that fit what ran, each once, those against the costliest first.
@@ -173,7 +183,11 @@ mod tests {
 
     #[test]
     fn what_is_known_to_have_no_remedy_says_so() {
-        let none = Remedy { by_label: [("perf*".to_owned(), Vec::new())].into(), ..Remedy::default() };
+        let none = Remedy {
+            by_label: [("perf*".to_owned(), Vec::new())].into(),
+            why_not: [("perf*".to_owned(), "somebody counts".to_owned())].into(),
+            ..Remedy::default()
+        };
         let mut seen =
             crate::pooled::pooled(&fixture::document().analysis, "disturbed", None, EventClass::Softirq);
         seen.labels = vec![LabelCount { label: "perf_mux".into(), count: seen.count, net_ns: seen.net_ns }];

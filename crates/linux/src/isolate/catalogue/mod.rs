@@ -144,6 +144,17 @@ impl Mechanism {
             Layer::Irq => 60,
         })
     }
+
+    /// A contested mechanism as somebody wants it who has seen a reason: as its change leaves it.
+    pub fn decided(&self) -> Option<Self> {
+        let written = |change: &Change| match change {
+            Change::Write { path: None, value, .. } => Some(value.clone()),
+            _ => None,
+        };
+        let contested = matches!(self.want, Want::Contested { .. });
+        let value = self.change.iter().find_map(written).filter(|_| contested)?;
+        Some(Self { want: Want::Literal { value }, ..self.clone() })
+    }
 }
 
 /// All mechanisms, by id.
