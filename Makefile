@@ -114,6 +114,12 @@ test-studies:
 	  $(CARGO) bench --locked --quiet --package stillcore --bench isolation -- --program "$(STATIC)" $(ARGS); } | tee "$$log"; \
 	grep -q '| stillcore |' "$$log"
 
+bench-watch:
+	@sh xtask/deps.sh test
+	@mkdir -p docs/results; log="docs/results/bench-watch-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); $(GUEST_BENCH) watch -- $(ARGS); } | tee "$$log"; \
+	grep -q '^guest.*median difference' "$$log"
+
 # The program of the lab tests is the one that guests run. `make story-NAME` tells one.
 GUEST_BENCH = $(CARGO) bench --locked --quiet --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --profile ci \
 	--package stillcore --bench
