@@ -76,7 +76,7 @@ fn tell(story: &Story, program: &str, seconds: u64) -> Result<bool, Failed> {
     show(&root, "proposed.txt", "proposed", |_| true)?;
     show(&root, "applied.txt", "applied", |line| line.contains(" -> ") || line.contains("changes made"))?;
     after.print("after");
-    show(&root, "undone.txt", "undone", |line| line.contains(" -> ") || line.contains("taken back"))?;
+    show(&root, "undone.txt", "undone", |line| line.contains(" -> ") || line.contains("given back"))?;
     let gone = before.count > 0 && after.count == 0 && after.of > 0;
     println!("{}: {}\n", story.name, if gone { "gone" } else { "not confirmed" });
     Ok(gone)

@@ -10,7 +10,6 @@ mod common;
 use common::{Failed, median, option, run};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 fn main() {
