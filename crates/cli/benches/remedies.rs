@@ -143,8 +143,8 @@ fn seen(root: &Path, name: &str, subject: &Subject) -> Result<Seen, Failed> {
         return Err(Failed(format!("{name}: events were lost, or the run is partial")));
     }
     // Nor does it where nothing was recorded at all: the probe's own sleep always is.
-    let own = list(&explained, "attribution").flat_map(|window| list(window, "rows"));
-    if !own.into_iter().any(|row| row["class"] == "self") {
+    let mut own = list(&explained, "attribution").flat_map(|window| list(window, "rows"));
+    if !own.any(|row| row["class"] == "self") {
         return Err(Failed(format!("{name}: the trace does not even hold the probe's own events")));
     }
     let mut seen = match subject {

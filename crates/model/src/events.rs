@@ -222,8 +222,8 @@ impl EventCatalogue {
             }
             let bare = |key: &str| remedy.by_label.get(key).is_some_and(Vec::is_empty);
             let told = |key: &str| remedy.why_not.get(key).is_some_and(|why| !why.trim().is_empty());
-            let keys = remedy.by_label.keys().chain(remedy.why_not.keys());
-            if let Some(key) = keys.into_iter().find(|key| bare(key) != told(key)) {
+            let mut keys = remedy.by_label.keys().chain(remedy.why_not.keys());
+            if let Some(key) = keys.find(|key| bare(key) != told(key)) {
                 return Err(Error::invalid(
                     format!("{place}: class {class}"),
                     format!("label {key:?}"),

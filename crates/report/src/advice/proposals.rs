@@ -71,11 +71,11 @@ pub fn proposals(analysis: &Analysis, findings: &[Finding], catalogue: &EventCat
     let mut found: Vec<Proposal> = Vec::new();
     for cost in costs {
         for id in &cost.ids {
-            let Some(finding) = findings.iter().find(|finding| finding.id == *id) else { continue };
-            let Some(remedy) = open(finding, cost.foreign) else { continue };
+            let named = findings.iter().find(|finding| finding.id == *id);
+            let Some(finding) = named.filter(|finding| is_open(finding, cost.foreign)) else { continue };
             match found.iter_mut().find(|proposal| proposal.mechanism == *id) {
                 Some(known) => known.against.push(cost.seen.clone()),
-                None => found.push(proposal(finding, remedy, cost.seen.clone())),
+                None => found.push(proposal(finding, cost.seen.clone())),
             }
         }
     }
@@ -87,16 +87,16 @@ pub fn proposals(analysis: &Analysis, findings: &[Finding], catalogue: &EventCat
     found
 }
 
-/// What to type where a mechanism is not as this run needs it.
-fn open(finding: &Finding, foreign: bool) -> Option<Option<String>> {
+/// Whether a mechanism could be otherwise than it is, and this run speaks for that.
+fn is_open(finding: &Finding, foreign: bool) -> bool {
     match finding.state {
-        FindingState::Fixable | FindingState::Boot => Some(finding.remedy.clone()),
-        FindingState::Ok if foreign => finding.otherwise.clone().map(Some),
-        _ => None,
+        FindingState::Fixable | FindingState::Boot => true,
+        FindingState::Ok => foreign && finding.otherwise.is_some(),
+        _ => false,
     }
 }
 
-fn proposal(finding: &Finding, remedy: Option<String>, seen: Seen) -> Proposal {
+fn proposal(finding: &Finding, seen: Seen) -> Proposal {
     let contested = finding.state == FindingState::Ok;
     let with = if finding.optional || finding.risky || contested {
         format!(" --with {}", finding.id)
@@ -108,7 +108,7 @@ fn proposal(finding: &Finding, remedy: Option<String>, seen: Seen) -> Proposal {
         mechanism: finding.id.clone(),
         state: finding.state,
         now: finding.effective.clone().or_else(|| finding.have.clone()),
-        remedy,
+        remedy: finding.remedy.clone().or_else(|| finding.otherwise.clone()),
         apply: now.then(|| format!("stillcore isolate apply --cpus {}{with}", finding.cpus)),
         cost: finding.cost.clone(),
         choice: finding.optional || contested,
