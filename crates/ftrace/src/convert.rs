@@ -72,6 +72,9 @@ struct Parts {
     options: Vec<(u16, Vec<u8>)>,
 }
 
+/// Reads over one part.
+type Pass = fn(&mut Cursor<'_>) -> Result<(), Error>;
+
 impl Parts {
     fn of(input: &Input) -> Result<Self, Error> {
         let mut cursor = Cursor::new(input, Endian::Little, 0, u64::MAX);
@@ -81,7 +84,7 @@ impl Parts {
         let long_size = cursor.u8("size of a long")?;
         let page_size = cursor.u32("page size")?;
         let mut sections = Vec::new();
-        let passes: [fn(&mut Cursor<'_>) -> Result<(), Error>; 6] =
+        let passes: [Pass; 6] =
             [|cursor| read_header_page(cursor).map(|_| ()), formats, systems, text, text, names];
         for (id, pass) in (16..).zip(passes) {
             let from = cursor.position();

@@ -210,6 +210,7 @@ mod tests {
             step,
             cpu,
             class: None,
+            blocking: None,
             label: None,
             source: None,
             confidence: None,
@@ -225,7 +226,8 @@ mod tests {
         analysis.attribution.clear();
         let total_ns = boxes.iter().map(|one| one.ns).sum();
         let phase = "disturbed".to_owned();
-        analysis.paths = vec![PathSection { phase, cpu: 2, samples: 1, total_ns, boxes, worst: Vec::new() }];
+        analysis.paths =
+            vec![PathSection { phase, cpu: 2, thread: 0, samples: 1, total_ns, boxes, worst: Vec::new() }];
         analysis
     }
 
