@@ -1,5 +1,6 @@
 //! The examples of `docs/trace.md` are what the program prints: each command is run on the fixtures, and the lines below it must come in
 //! their order, one after another but where `...` stands.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::Path;
 use std::process::Command;
