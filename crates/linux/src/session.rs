@@ -86,9 +86,17 @@ impl Session {
     /// Writes down the value of a file that something is about to change, to be given back whatever happens. A file that cannot be read
     /// is none of this kernel's.
     pub fn keep(&mut self, path: &str) -> Result<(), Error> {
-        let Ok(old) = fs::read_to_string(path) else { return Ok(()) };
+        if undo::standing(Transient::Value, path).is_none() {
+            return Ok(());
+        }
+        self.foresee(Transient::Value, path)
+    }
+
+    /// Writes down what another process of this call is about to change, with what stands now, to be taken back whatever happens.
+    pub fn foresee(&mut self, kind: Transient, target: &str) -> Result<(), Error> {
+        let old = undo::standing(kind, target);
         let journal = self.journal_mut()?;
-        let seq = journal.intent(Transient::Value.id(), path, Some(old.trim()), None)?;
+        let seq = journal.intent(kind.id(), target, old.as_deref(), None)?;
         journal.done(seq)
     }
 

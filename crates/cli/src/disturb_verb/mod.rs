@@ -179,13 +179,18 @@ fn by_name(args: &DisturbArgs) -> anyhow::Result<Suite> {
     };
     Ok(Suite {
         id: "by name".to_owned(),
-        title: args.stressors.join(", "),
+        title: title(&args.stressors),
         source: "the command line".to_owned(),
         place: Placing::All,
         colocated: false,
         expect: suite::Expect::Any,
         stressors: args.stressors.iter().map(member).collect::<anyhow::Result<_>>()?,
     })
+}
+
+/// What fits into a line.
+fn title(names: &[String]) -> String {
+    if names.len() <= 4 { names.join(", ") } else { format!("{} stressors", names.len()) }
 }
 
 fn cpus(args: &DisturbArgs, suite: &Suite, place: &Place) -> anyhow::Result<Cpus> {
@@ -226,6 +231,7 @@ fn disturb(
         if interrupted.is_some() {
             break;
         }
+        step.tell(begun.elapsed(), || text::live(&disturbed.status(), begun.elapsed()));
         std::thread::sleep(LOOK);
     }
     step.done();

@@ -1,13 +1,14 @@
 //! What `disturb` prints: what each stressor did and who says so; the lists.
 
 use crate::measure::table::table;
-use linux::disturb::StressorSpec;
 use linux::disturb::suite::Suite;
+use linux::disturb::{Status, StressorSpec};
 use model::Cpus;
 use model::stressor::{StressorRecord, StressorState};
 use report::format;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::time::Duration;
 
 /// What there is to tell.
 pub(super) struct Answer<'a> {
@@ -36,6 +37,22 @@ fn word(state: StressorState) -> &'static str {
         StressorState::Stuck => "stuck",
         StressorState::Absent => "absent",
     }
+}
+
+/// The line that is seen while it runs: who has done how much so far, a second, and who has not begun.
+pub(super) fn live(all: &[Status], elapsed: Duration) -> String {
+    const SHOWN: usize = 3;
+    let seconds = elapsed.as_secs_f64().max(0.1);
+    let one = |child: &Status| match (child.ready, child.ended) {
+        (_, true) => format!("{} ended", child.name),
+        (false, _) => format!("{} begins", child.name),
+        _ => format!("{} {:.0}/s", child.name, child.ops_ok as f64 / seconds),
+    };
+    let mut words: Vec<String> = all.iter().take(SHOWN).map(one).collect();
+    if all.len() > SHOWN {
+        words.push(format!("{} more", all.len() - SHOWN));
+    }
+    words.join(", ")
 }
 
 impl Answer<'_> {
@@ -90,6 +107,14 @@ impl Answer<'_> {
                     record.name,
                     record.cpus,
                     word(record.state)
+                );
+            }
+            if record.stalls > 0 {
+                let (stalls, of) = (record.stalls, record.rates.len());
+                let _ = writeln!(
+                    page,
+                    "{} on CPU {}: stalled: no operation in {stalls} of {of} seconds",
+                    record.name, record.cpus
                 );
             }
             if failed(record) > 0 {

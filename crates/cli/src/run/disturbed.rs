@@ -4,13 +4,14 @@
 //! the first idle control and removes them after the last.
 
 use super::interrupted::Interrupted;
-use linux::disturb::{self, Disturbance, Order, catalogue, confine};
+use linux::disturb::leaving::{self, Leaving};
+use linux::disturb::{self, Disturbance, Order, Status, catalogue, confine};
 use linux::isolate::undo::Transient;
 use linux::session::Session;
 use linux::sys::signals::EndSignals;
 use model::Cpus;
 use model::stressor::StressorRecord;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long stressors get to begin, and to end before they are killed.
@@ -64,6 +65,8 @@ pub(crate) struct Disturbed {
     children: Vec<String>,
     /// Files whose values are given back.
     kept: Vec<&'static str>,
+    /// What the stressors themselves may leave.
+    leaves: Vec<Leaving>,
 }
 
 impl Disturbed {
@@ -77,10 +80,12 @@ impl Disturbed {
         session: &mut Session,
         signals: &EndSignals,
     ) -> anyhow::Result<Self> {
+        let leaves = foresee(orders, session)?;
         let options = disturb::Options {
             duration: longest,
             measured: measured.clone(),
             groups: groups.made.groups.clone(),
+            tracefs: tracefs(orders, session)?,
             ..disturb::Options::default()
         };
         let mut kept: Vec<&str> = Vec::new();
@@ -106,7 +111,7 @@ impl Disturbed {
                 return Err(Interrupted(name).into());
             }
         }
-        Ok(Self { disturbance, children, kept })
+        Ok(Self { disturbance, children, kept, leaves })
     }
 
     /// Whether all have ended by themselves.
@@ -114,12 +119,38 @@ impl Disturbed {
         self.disturbance.status().iter().all(|child| child.ended)
     }
 
+    /// The stressors as of now.
+    pub(crate) fn status(&self) -> Vec<Status> {
+        self.disturbance.status()
+    }
+
     /// Ends them and waits until the machine has settled.
     pub(crate) fn stop(self, session: &mut Session) -> anyhow::Result<Vec<StressorRecord>> {
         let records = self.disturbance.stop(PATIENCE);
+        for Leaving { kind, target } in self.leaves.iter().rev() {
+            session.take_back(*kind, target)?;
+        }
         self.kept.iter().rev().try_for_each(|path| session.take_back(Transient::Value, path))?;
         self.children.iter().try_for_each(|target| session.forget(Transient::Process, target))?;
         std::thread::sleep(SETTLE);
         Ok(records)
     }
+}
+
+/// Where tracefs is, mounted for the call if need be; nothing where no stressor wants it or this kernel lacks it.
+fn tracefs(orders: &[Order], session: &mut Session) -> anyhow::Result<Option<PathBuf>> {
+    let wanted = |order: &Order| catalogue::find(&order.name).map(|spec| spec.tracing);
+    let wanted = orders.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
+    Ok(wanted.contains(&true).then(|| session.tracefs().ok()).flatten())
+}
+
+/// Writes down what the stressors may leave, before there is any of it.
+fn foresee(orders: &[Order], session: &mut Session) -> anyhow::Result<Vec<Leaving>> {
+    let tracefs = tracefs(orders, session)?;
+    let mut leaves = Vec::new();
+    for (number, order) in orders.iter().enumerate() {
+        leaves.extend(leaving::of(order, number, tracefs.as_deref())?);
+    }
+    leaves.iter().try_for_each(|leaving| session.foresee(leaving.kind, &leaving.target))?;
+    Ok(leaves)
 }

@@ -54,6 +54,13 @@ impl Step {
         bar.set_message(figures(progress));
     }
 
+    /// Shows how far it is, in words of the caller's own.
+    pub(crate) fn tell(&self, elapsed: Duration, words: impl FnOnce() -> String) {
+        let Some(bar) = &self.bar else { return };
+        bar.set_position(elapsed.as_millis() as u64);
+        bar.set_message(words());
+    }
+
     /// Ends it.
     pub(crate) fn done(self) {
         if let Some(bar) = self.bar {

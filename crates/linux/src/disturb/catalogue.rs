@@ -3,6 +3,7 @@
 use super::Error;
 use super::child::Account;
 use super::job::Job;
+use super::leaving::{Leaving, Mark};
 use super::stressors;
 
 /// One stressor's entry.
@@ -38,6 +39,10 @@ pub struct StressorSpec {
     pub modules: &'static [&'static str],
     /// Files of the kernel that it writes; their values are kept before it begins and given back at the end.
     pub writes: &'static [&'static str],
+    /// What else it makes or changes that would outlive it: taken back at the end, whatever happens to it.
+    pub leaves: fn(&Mark<'_>) -> Vec<Leaving>,
+    /// Whether it switches tracing, and so has to be told where tracefs is.
+    pub tracing: bool,
     /// Whether it has to have a thread on each measured CPU: then it is a neighbour there, too.
     pub colocated: bool,
     /// Whether it may harm the machine beyond its own end, and is run only where its name and `--dangerous` were given.
@@ -65,6 +70,8 @@ impl StressorSpec {
         processes: 40,
         modules: &[],
         writes: &[],
+        leaves: |_| Vec::new(),
+        tracing: false,
         colocated: false,
         dangerous: false,
         peer: None,

@@ -5,6 +5,7 @@
 //! kernel's own alarm 5 s after its duration whatever the loop does.
 
 use super::job::Job;
+use super::rates::Meter;
 use super::settle::settle;
 use super::tally::Tally;
 use super::{Error, StressorSpec, catalogue};
@@ -41,6 +42,12 @@ pub struct StressArgs {
     /// Control groups to enter, with what each confines.
     #[serde(default)]
     pub groups: Vec<Group>,
+    /// What the supervisor takes back, as told by the entry's `leaves`.
+    #[serde(default)]
+    pub leaves: Vec<String>,
+    /// Whether the supervisor shares a page for counting operations.
+    #[serde(default)]
+    pub metered: bool,
     /// Nice value, 0 to 19; never below the one inherited.
     #[serde(default)]
     pub nice: i32,
@@ -132,6 +139,9 @@ pub fn run(name: &str, args: &StressArgs, out: &mut dyn Write) -> Result<Stresso
         bytes: args.bytes,
         workers: args.workers,
         measured: args.measured.clone(),
+        leaves: args.leaves.clone(),
+        supervisor: args.supervisor,
+        meter: if args.metered { Meter::shared()? } else { Meter::default() },
         duration_ns: args.duration_ns,
         end_ns: now_ns(),
         confined_by,
@@ -155,6 +165,8 @@ fn record(spec: &StressorSpec, job: &Job<'_>, account: Account) -> StressorRecor
         state: if reason.is_some() { StressorState::Void } else { StressorState::Ok },
         reason,
         confined_by: job.confined_by.clone(),
+        rates: Vec::new(),
+        stalls: 0,
     }
 }
 
@@ -237,7 +249,7 @@ mod tests {
             let groups = vec![Group { dir: "/sys/fs/cgroup/a b".into(), controllers: vec!["pids".into()] }];
             let args = StressArgs {
                 cpus: Cpus(cpus), duration_ns, rate, bytes: rate.map(|rate| rate as u64), workers: Some(3), measured: Cpus::one(9), supervisor: 7,
-                groups, nice,
+                groups, nice, leaves: vec!["/a b".into()], metered: true,
             };
             let text = serde_json::to_string(&args).unwrap();
             prop_assert_eq!(serde_json::from_str::<StressArgs>(&text).unwrap(), args);

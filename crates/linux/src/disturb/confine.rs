@@ -101,6 +101,12 @@ pub fn plan(root: &Path, pid: u32, cpus: &Cpus, room: Room) -> Plan {
     plan
 }
 
+/// The directories in which the caller may make groups of its own, one a hierarchy that has a controller that confines, or is of version 2.
+pub fn parents(root: &Path) -> Vec<PathBuf> {
+    let planned = plan(root, 0, &Cpus::default(), Room { memory_bytes: 0, processes: 0 });
+    planned.groups.iter().filter_map(|group| group.dir.parent().map(Path::to_owned)).collect()
+}
+
 /// One mounted hierarchy.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
@@ -233,8 +239,8 @@ pub fn create_one(planned: &Planned) -> Result<Group, Error> {
     set.map(|()| Group { dir: planned.dir.clone(), controllers: planned.controllers.clone() })
 }
 
-/// Kills what a group still holds and removes it. A group that is gone is a success; a directory with any other name than
-/// `stillcore-PID` is never touched.
+/// Kills what a group still holds and removes it with the groups below it. A group that is gone is a success; a directory with any other
+/// name than `stillcore-PID` or `stillcore-PID-NUMBER` is never touched.
 pub fn remove(dir: &Path) -> Result<(), Error> {
     let not_ours = || Error::NotOurs { path: dir.to_owned() };
     if !is_our_name(dir) {
@@ -249,6 +255,7 @@ pub fn remove(dir: &Path) -> Result<(), Error> {
     let deadline = Instant::now() + DEATH;
     loop {
         kill_members(dir);
+        remove_below(dir);
         match fs::remove_dir(dir) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -268,9 +275,20 @@ pub fn remove(dir: &Path) -> Result<(), Error> {
     }
 }
 
+/// Whatever is below a group of ours is ours. What cannot be removed shows when the group itself is.
+fn remove_below(dir: &Path) {
+    let below = fs::read_dir(dir).into_iter().flatten().flatten();
+    for entry in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        kill_members(&entry.path());
+        remove_below(&entry.path());
+        let _ = fs::remove_dir(entry.path());
+    }
+}
+
 fn is_our_name(dir: &Path) -> bool {
     let name = dir.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(PREFIX));
-    name.is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
+    let number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    name.is_some_and(|numbers| numbers.split('-').all(number))
 }
 
 fn members(dir: &Path) -> Vec<i32> {
@@ -359,14 +377,14 @@ mod tests {
     #[test]
     fn only_our_names_are_removed_and_removing_twice_is_fine() {
         let root = tempfile::tempdir().unwrap();
-        for name in ["system.slice", "stillcore-", "stillcore-4x", "stillcore", ".."] {
+        for name in ["system.slice", "stillcore-", "stillcore-4x", "stillcore-4-", "stillcore", ".."] {
             let dir = root.path().join(name);
             let _ = fs::create_dir(&dir);
             assert!(matches!(remove(&dir), Err(Error::NotOurs { .. })), "{name}");
             assert!(dir.exists());
         }
-        let ours = root.path().join("stillcore-42");
-        fs::create_dir(&ours).unwrap();
+        let ours = root.path().join("stillcore-42-3");
+        fs::create_dir_all(ours.join("a/b")).unwrap();
         remove(&ours).unwrap();
         assert!(!ours.exists());
         remove(&ours).unwrap();

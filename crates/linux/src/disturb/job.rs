@@ -5,6 +5,7 @@
 
 use super::Error;
 use super::child::{Account, Line, floor};
+use super::rates::Meter;
 use super::settle::arm_alarm;
 use super::tally::Tally;
 use crate::sys::clock::{SECOND_NS, now_ns, sleep_until};
@@ -37,6 +38,12 @@ pub(super) struct Job<'a> {
     pub(super) duration_ns: i64,
     /// CLOCK_MONOTONIC, ns: when to end if nobody says so earlier. Known once operations begin.
     pub(super) end_ns: i64,
+    /// What its supervisor takes back: the targets of its entry's `leaves`.
+    pub(super) leaves: Vec<String>,
+    /// The process that started it; 0 where that is not known.
+    pub(super) supervisor: i32,
+    /// Counts successful operations where the supervisor sees them.
+    pub(super) meter: Meter,
     /// How the process is confined so far; a stressor adds what it does itself.
     pub(super) confined_by: Vec<String>,
     pub(super) end: EndSignals,
@@ -58,7 +65,9 @@ impl Job<'_> {
         let mut tally = Tally::default();
         let t0_ns = now_ns();
         while pace.proceed(1) {
-            if !tally.count(operation()) {
+            if tally.count(operation()) {
+                self.meter.add(1);
+            } else {
                 recover();
             }
         }

@@ -5,8 +5,9 @@
 //! child that has not confined itself yet ever touches a measured CPU. A child leads a process group; its tree ends with it.
 
 use super::child::{Group, Line, StressArgs, proc_dir};
+use super::rates::Rates;
 use super::watch::Sightings;
-use super::{Error, catalogue};
+use super::{Error, catalogue, leaving};
 use crate::sys::clock::now_ns;
 use crate::sys::{sched, spawn};
 use model::Cpus;
@@ -40,6 +41,8 @@ pub struct Options {
     pub measured: Cpus,
     /// Control groups to enter, from [`Confinement::groups`](super::confine::Confinement::groups).
     pub groups: Vec<Group>,
+    /// Where tracefs is, for stressors that switch tracing; where it is mounted, if `None`.
+    pub tracefs: Option<PathBuf>,
     /// Nice value of the stressors: at 10 they get a tenth of what the tool's own housekeeping gets on a shared CPU.
     pub nice: i32,
 }
@@ -74,6 +77,7 @@ impl Default for Options {
             duration: Duration::from_secs(20),
             measured: Cpus::default(),
             groups: Vec::new(),
+            tracefs: None,
             nice: 10,
         }
     }
@@ -98,6 +102,8 @@ pub struct Status {
     pub ready: bool,
     /// Whether it has ended.
     pub ended: bool,
+    /// Operations that have succeeded so far, as far as it tells before its end.
+    pub ops_ok: u64,
 }
 
 impl Disturbance {
@@ -208,8 +214,8 @@ fn start_all(plan: &Plan) -> Result<Vec<Stressor>, Error> {
     // The caller may be a real-time thread, whose policy this one has inherited. Where that cannot be shed it is ordinary already.
     let _ = sched::set_policy(&Policy::other());
     let mut children = Vec::new();
-    for order in &plan.orders {
-        match Stressor::start(order, plan) {
+    for (number, order) in plan.orders.iter().enumerate() {
+        match Stressor::start(order, number, plan) {
             Ok(child) => children.push(child),
             Err(error) => {
                 end_all(&mut children, Duration::ZERO);
@@ -252,6 +258,7 @@ fn publish(children: &[Stressor], status: &Mutex<Vec<Status>>) {
         pid: child.pid.as_raw_nonzero().get(),
         ready: child.ready,
         ended: child.ended,
+        ops_ok: child.rates.total(),
     });
     *status.lock().unwrap_or_else(PoisonError::into_inner) = now.collect();
 }
@@ -299,13 +306,16 @@ struct Stressor {
     told_to_end: bool,
     stuck: bool,
     sightings: Sightings,
+    rates: Rates,
 }
 
 impl Stressor {
-    fn start(order: &Order, plan: &Plan) -> Result<Self, Error> {
+    fn start(order: &Order, number: usize, plan: &Plan) -> Result<Self, Error> {
         let options = &plan.options;
-        let colocated = catalogue::find(&order.name)?.colocated;
-        let measured = if colocated { options.measured.clone() } else { Cpus::default() };
+        let spec = catalogue::find(&order.name)?;
+        let leaves = leaving::of(order, number, options.tracefs.as_deref())?;
+        let rates = Rates::new(order.rate.or(spec.default_rate))?;
+        let measured = if spec.colocated { options.measured.clone() } else { Cpus::default() };
         let args = StressArgs {
             cpus: order.cpus.clone(),
             duration_ns: i64::try_from(options.duration.as_nanos()).unwrap_or(i64::MAX),
@@ -315,6 +325,8 @@ impl Stressor {
             measured: measured.clone(),
             supervisor: rustix::process::getpid().as_raw_nonzero().get(),
             groups: options.groups.clone(),
+            leaves: leaves.into_iter().map(|leaving| leaving.target).collect(),
+            metered: true,
             nice: options.nice,
         };
         let json = serde_json::to_string(&args)
@@ -324,6 +336,7 @@ impl Stressor {
         // What a child has to say about a failure comes as a line; nothing of it may reach a terminal.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         spawn::die_with_parent(&mut command);
+        spawn::share(&mut command, rates.file());
         let failed = |source| Error::Spawn { exe: plan.exe.clone(), source };
         let mut child = command.spawn().map_err(failed)?;
         let pid = Pid::from_child(&child);
@@ -344,6 +357,7 @@ impl Stressor {
             told_to_end: false,
             stuck: false,
             sightings: Sightings::default(),
+            rates,
         };
         let flags = fcntl_getfl(&stressor.pipe)
             .and_then(|flags| fcntl_setfl(&stressor.pipe, flags | OFlags::NONBLOCK));
@@ -391,6 +405,9 @@ impl Stressor {
         if !self.ended {
             self.sightings.look(proc_dir(), self.pid.as_raw_nonzero().get(), &self.allowed);
         }
+        if self.ready && !self.ended {
+            self.rates.look(now_ns());
+        }
     }
 
     /// The record of a child that has ended, or that was left behind.
@@ -410,6 +427,7 @@ impl Stressor {
             record.state = if record.state == StressorState::Ok { StressorState::Void } else { record.state };
             record.reason = Some(record.reason.map_or(leak.clone(), |reason| format!("{reason}; {leak}")));
         }
+        (record.rates, record.stalls) = self.rates.finish(record.t1_ns);
         record
     }
 
@@ -437,6 +455,8 @@ impl Stressor {
             state,
             reason: Some(reason),
             confined_by: self.confined_by.clone(),
+            rates: Vec::new(),
+            stalls: 0,
         }
     }
 }

@@ -33,7 +33,15 @@ impl<F: Fn() -> Result<u64, Error>> Counter<F> {
 }
 
 /// What `/proc/interrupts` calls cross-CPU calls, on x86 and arm64 alike.
-const FUNCTION_CALL: &str = "Function call interrupts";
+pub(super) const FUNCTION_CALL: &str = "Function call interrupts";
+
+/// What so many patches of kernel text grow the function call interrupts by at least: one each on x86, where there is somebody to tell.
+/// Other architectures broadcast in hardware.
+pub(super) fn told_to_all(patches: u64) -> u64 {
+    let alone = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1)
+        && !Path::new("/sys/devices/system/cpu/cpu1").exists();
+    if cfg!(target_arch = "x86_64") && !alone { patches } else { 0 }
+}
 
 /// A function that reads a counter.
 pub(super) type Read = fn() -> Result<u64, Error>;
@@ -80,6 +88,11 @@ pub(super) fn timer_interrupts(proc_dir: &Path) -> Result<(&'static str, u64), E
 /// Interrupts since boot of the rows with this description, on these CPUs or on all.
 pub(super) fn interrupts(description: &str, cpus: Option<&Cpus>) -> Result<u64, Error> {
     counter(&proc_dir().join("interrupts"), |text| described_rows(text, description, cpus))
+}
+
+/// Events that the kernel has told user space of: what comes, goes, or changes its state (`Documentation/ABI/testing/sysfs-uevent`).
+pub(super) fn uevents() -> Result<u64, Error> {
+    counter(Path::new("/sys/kernel/uevent_seqnum"), |text| text.trim().parse().ok())
 }
 
 /// CPU time of the children that have been waited for, us.

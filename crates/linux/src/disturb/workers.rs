@@ -60,7 +60,9 @@ fn repeat(
     let mut tally = Tally::default();
     let t0_ns = now_ns();
     while pace.proceed(1) {
-        if !tally.count(operation()) {
+        if tally.count(operation()) {
+            job.meter.add(1);
+        } else {
             recover();
         }
     }

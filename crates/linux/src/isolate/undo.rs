@@ -6,6 +6,7 @@ use super::journal::{self, Entry, Phase};
 use crate::error::Error;
 use crate::record::{instance, kprobe};
 use crate::sys::clock;
+use crate::sys::modules;
 use crate::sys::process::Owner;
 use rustix::mount::{UnmountFlags, unmount};
 use std::fs;
@@ -29,10 +30,12 @@ pub enum Transient {
     Process,
     /// The value of a file that a disturbance writes; target: its path.
     Value,
+    /// A kernel module that a disturbance loads and unloads; target: [`modules::target`].
+    Module,
 }
 
 impl Transient {
-    const ALL: [(Self, &'static str); 7] = [
+    const ALL: [(Self, &'static str); 8] = [
         (Self::Directory, "directory"),
         (Self::TracefsMount, "tracefs-mount"),
         (Self::TraceInstance, "trace-instance"),
@@ -40,6 +43,7 @@ impl Transient {
         (Self::Cgroup, "cgroup"),
         (Self::Process, "process"),
         (Self::Value, "value"),
+        (Self::Module, "module"),
     ];
 
     /// The id that the journal uses.
@@ -75,6 +79,16 @@ pub fn undo(id: &str, target: &str, old: Option<&str>) -> Result<(), Error> {
         Transient::TracefsMount => patiently(|| unmount_at(path)),
         Transient::Directory => remove_directory(path),
         Transient::Value => old.map_or(Ok(()), |old| give_back(path, old)),
+        Transient::Module => old.map_or(Ok(()), |old| patiently(|| modules::give_back(target, old))),
+    }
+}
+
+/// What stands before a change whose undo has to know it: nothing for what is made anew, or for what this kernel lacks.
+pub fn standing(kind: Transient, target: &str) -> Option<String> {
+    match kind {
+        Transient::Value => fs::read_to_string(target).ok().map(|value| value.trim().to_owned()),
+        Transient::Module => modules::standing(target),
+        _ => None,
     }
 }
 

@@ -6,14 +6,24 @@
 use super::tracefs;
 use crate::error::Error;
 use model::events::EventSpec;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What stands between the file and the event in the target of a change.
 const SEPARATOR: char = '#';
 
 /// The change that [`define`] makes: `PATH#group/event`.
 pub fn target(tracefs: &Path, spec: &EventSpec) -> String {
-    format!("{}{SEPARATOR}{}", tracefs.join("kprobe_events").display(), spec.name.replace(':', "/"))
+    target_of(&tracefs.join("kprobe_events"), &spec.name.replace(':', "/"))
+}
+
+/// The change of an event `group/name`, defined in a file `kprobe_events`.
+pub fn target_of(events: &Path, event: &str) -> String {
+    format!("{}{SEPARATOR}{event}", events.display())
+}
+
+/// File and event of a target.
+pub fn of_target(target: &str) -> Option<(&Path, &str)> {
+    target.rsplit_once(SEPARATOR).map(|(path, event)| (Path::new(path), event))
 }
 
 /// Defines the event. `highest`: the last CPU that a mask may hold.
@@ -29,11 +39,10 @@ pub fn define(tracefs: &Path, spec: &EventSpec, highest: u32) -> Result<(), Erro
 
 /// Takes [`define`] back; an event that is gone already is fine.
 pub fn remove(target: &str) -> Result<(), Error> {
-    let Some((path, event)) = target.rsplit_once(SEPARATOR) else { return Ok(()) };
-    let path = PathBuf::from(path);
-    let defined = tracefs::read(&path).unwrap_or_default();
+    let Some((path, event)) = of_target(target) else { return Ok(()) };
+    let defined = tracefs::read(path).unwrap_or_default();
     if !defined.lines().any(|line| line.contains(&format!(":{event} "))) {
         return Ok(());
     }
-    tracefs::write(&path, &format!("-:{event}\n"))
+    tracefs::write(path, &format!("-:{event}\n"))
 }

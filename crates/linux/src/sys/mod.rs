@@ -6,6 +6,7 @@ pub mod clock;
 pub mod counter;
 pub mod held;
 pub mod memory;
+pub mod modules;
 pub mod perf;
 pub mod process;
 pub mod sched;

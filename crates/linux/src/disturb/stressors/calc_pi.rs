@@ -43,7 +43,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let mut machin = Machin::default();
     let (t0_ns, cpu0_ns) = (now_ns(), thread_cpu_ns());
     while pace.proceed(1) {
-        tally.count(if is_pi(machin.compute()) { Ok(()) } else { Err(Errno::BADMSG) });
+        let right = tally.count(if is_pi(machin.compute()) { Ok(()) } else { Err(Errno::BADMSG) });
+        job.meter.add(u64::from(right));
     }
     let (t1_ns, cpu1_ns) = (now_ns(), thread_cpu_ns());
     let (expected, seen) = (tally.ok * LEAST_COST_NS / 1000, (cpu1_ns - cpu0_ns).max(0) as u64 / 1000);

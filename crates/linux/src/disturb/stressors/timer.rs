@@ -124,11 +124,13 @@ fn collect(job: &Job<'_>, poll: &OwnedFd, timers: &[(OwnedFd, i64)], base_ns: i6
         if !events.is_empty() && moment != last_moment {
             (moments, last_moment) = (moments + 1, moment);
         }
+        let before = tally.ok;
         for event in events.drain(..) {
             if let Some((timer, _)) = timers.get(event.data.u64() as usize) {
                 read_expirations(timer, tally);
             }
         }
+        job.meter.add(tally.ok - before);
     }
     for (timer, _) in timers {
         read_expirations(timer, tally);

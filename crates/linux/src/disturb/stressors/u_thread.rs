@@ -50,9 +50,11 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let mut tally = Tally::default();
     let t0_ns = now_ns();
     while pace.proceed(BATCH) {
+        let before = tally.ok;
         if !batch(&mut tally) {
             recover();
         }
+        job.meter.add(tally.ok - before);
     }
     let t1_ns = now_ns();
     let witness = before.grown(tally.ok)?;
