@@ -84,8 +84,11 @@ pub fn catalogue() -> &'static [StressorSpec] {
     stressors::ALL
 }
 
-/// The entry of one name.
+/// The entry of one name: in the [catalogue], or `stress-ng:` and a name there.
 pub fn find(name: &str) -> Result<&'static StressorSpec, Error> {
+    if let Some(external) = stressors::stress_ng::find(name) {
+        return Ok(external);
+    }
     let known = || catalogue().iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
     let found = catalogue().iter().find(|spec| spec.name == name);
     found.ok_or_else(|| Error::UnknownStressor { name: name.to_owned(), known: known() })

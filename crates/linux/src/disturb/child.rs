@@ -8,7 +8,7 @@ use super::job::Job;
 use super::rates::Meter;
 use super::settle::settle;
 use super::tally::Tally;
-use super::{Error, StressorSpec, catalogue};
+use super::{Error, catalogue};
 use crate::sys::clock::{SECOND_NS, now_ns};
 use model::Cpus;
 use model::stressor::{StressorRecord, StressorState, Witness};
@@ -134,6 +134,7 @@ pub fn run(name: &str, args: &StressArgs, out: &mut dyn Write) -> Result<Stresso
     let (end, confined_by) = settle(spec, args)?;
     let rate = args.rate.map_or(spec.default_rate, |rate| (rate > 0.0).then_some(rate));
     let mut job = Job {
+        name: name.to_owned(),
         cpus: args.cpus.clone(),
         rate,
         bytes: args.bytes,
@@ -149,13 +150,13 @@ pub fn run(name: &str, args: &StressArgs, out: &mut dyn Write) -> Result<Stresso
         out,
     };
     let account = (spec.work)(&mut job)?;
-    Ok(record(spec, &job, account))
+    Ok(record(&job, account))
 }
 
-fn record(spec: &StressorSpec, job: &Job<'_>, account: Account) -> StressorRecord {
+fn record(job: &Job<'_>, account: Account) -> StressorRecord {
     let reason = judge(&account);
     StressorRecord {
-        name: spec.name.to_owned(),
+        name: job.name.clone(),
         cpus: job.cpus.clone(),
         ops_ok: account.tally.ok,
         ops_failed: account.tally.failed,

@@ -24,6 +24,8 @@ const BURST_S: f64 = 0.02;
 
 /// One stressor's run.
 pub(super) struct Job<'a> {
+    /// What it was ordered as.
+    pub(super) name: String,
     /// Where it may run.
     pub(super) cpus: Cpus,
     /// Operations per second; `None` is as fast as it goes.

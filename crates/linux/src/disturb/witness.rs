@@ -95,6 +95,37 @@ pub(super) fn uevents() -> Result<u64, Error> {
     counter(Path::new("/sys/kernel/uevent_seqnum"), |text| text.trim().parse().ok())
 }
 
+/// How often the calling thread has given up its CPU to wait for something.
+pub(super) fn own_waits() -> std::io::Result<u64> {
+    // SAFETY: an all-zero rusage is a valid one, and getrusage fills it.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        match libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) {
+            0 => Ok(usage.ru_nvcsw as u64),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Switches of the kernel's stopper threads (`migration/N`), which run whenever CPUs are stopped, and to move tasks.
+pub(super) fn stopper_runs() -> Result<u64, Error> {
+    let processes = fs::read_dir(proc_dir()).map_err(|error| Error::io("read", proc_dir(), error))?;
+    let runs = |dir: &Path| {
+        let name = fs::read_to_string(dir.join("comm")).ok()?;
+        let status =
+            name.starts_with("migration/").then(|| fs::read_to_string(dir.join("status")).ok())??;
+        Some(switches(&status))
+    };
+    let all: Vec<u64> = processes.flatten().filter_map(|entry| runs(&entry.path())).collect();
+    if all.is_empty() { Err(Error::absent("no stopper thread is to be seen")) } else { Ok(all.iter().sum()) }
+}
+
+/// Switches of either kind, from `/proc/PID/status`.
+fn switches(status: &str) -> u64 {
+    let lines = status.lines().filter_map(|line| line.split_once("_ctxt_switches:"));
+    lines.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum()
+}
+
 /// CPU time of the children that have been waited for, us.
 pub(super) fn children_cpu_us() -> Result<u64, Error> {
     // SAFETY: an all-zero rusage is a valid one, and getrusage fills it.
@@ -167,6 +198,15 @@ mod tests {
         assert_eq!(snmp_field(snmp, "Tcp", "PassiveOpens"), Some(21));
         assert_eq!(snmp_field(snmp, "Tcp", "NoSuch"), None);
         assert_eq!(snmp_field("Tcp: A\n", "Tcp", "A"), None);
+    }
+
+    #[test]
+    fn switches_of_either_kind_are_summed() {
+        assert_eq!(
+            switches("Threads: 1\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n"),
+            42
+        );
+        assert!(own_waits().is_ok() && uevents().is_ok());
     }
 
     #[test]

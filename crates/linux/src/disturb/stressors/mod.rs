@@ -4,10 +4,14 @@ mod bpf_filter;
 mod bpf_prog;
 mod calc_pi;
 mod cgroup_mkdir;
+mod clocksource;
+mod cpu_hotplug;
+mod cpuset_partition;
 mod fault;
 mod first_use;
 mod kprobe_toggle;
 mod llc_thrash;
+mod mem_offline;
 mod module_load;
 mod perf_hk;
 mod perf_stat;
@@ -16,11 +20,13 @@ mod perf_task;
 mod schedstats;
 mod so_timestamp;
 mod sock;
+pub(super) mod stress_ng;
 mod timer;
 mod tlb_span;
 mod trace_event;
 mod u_fork;
 mod u_thread;
+mod watchdog_thresh;
 
 use super::StressorSpec;
 
@@ -47,4 +53,9 @@ pub(super) const ALL: &[StressorSpec] = &[
     perf_sys::SPEC,
     llc_thrash::SPEC,
     calc_pi::SPEC,
+    cpuset_partition::SPEC,
+    watchdog_thresh::SPEC,
+    cpu_hotplug::SPEC,
+    mem_offline::SPEC,
+    clocksource::SPEC,
 ];
