@@ -9,6 +9,9 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+/// How often what could not be taken back is tried again; each try of something that is held on to takes a second.
+const ATTEMPTS: u32 = 20;
+
 /// A guardian that watches this process.
 #[derive(Debug)]
 pub struct Guardian {
@@ -44,8 +47,11 @@ pub fn watch(journal: &Path) -> Result<(), Error> {
     while matches!(std::io::stdin().read(&mut end), Err(error) if error.kind() == std::io::ErrorKind::Interrupted)
     {
     }
-    if journal.exists() {
-        undo::undo_journal(journal)?;
+    // On a crowded machine a killed process may hold on to what it had for long; nobody waits for a guardian.
+    for _ in 0..ATTEMPTS {
+        if !journal.exists() || undo::undo_journal(journal)?.failed.is_empty() {
+            break;
+        }
     }
     Ok(())
 }

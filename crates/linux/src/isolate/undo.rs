@@ -70,6 +70,7 @@ pub fn undo(id: &str, target: &str, old: Option<&str>) -> Result<(), Error> {
         Transient::Process => {
             if let Ok(owner) = target.parse::<Owner>() {
                 owner.kill();
+                await_end(owner);
             }
             Ok(())
         }
@@ -98,6 +99,14 @@ fn give_back(path: &Path, old: &str) -> Result<(), Error> {
         Ok(now) if now.trim() == old => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         _ => fs::write(path, old).map_err(|source| Error::os("write", path.display(), source)),
+    }
+}
+
+/// Waits a second at most for a killed process to let go of what it holds. One in an uninterruptible sleep is not waited for.
+fn await_end(owner: Owner) {
+    let give_up = clock::now_ns() + clock::SECOND_NS;
+    while owner.alive() && clock::now_ns() < give_up {
+        clock::sleep_until(clock::now_ns() + 5_000_000);
     }
 }
 
