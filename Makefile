@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-studies deps tidy bench bench-measure bench-trace bench-watch fuzz check-release dist fmt clean
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-studies deps tidy bench bench-measure bench-trace bench-watch fuzz check-release dist fmt clean bench-disturb
 
 STRICT = 1
 ARGS =
@@ -16,6 +16,7 @@ help:
 	@echo 'make stories        remedies confirmed in guests: seen, proposed, applied, gone (make story-NAME: one)'
 	@echo 'make bench          wake-ups beside cyclictest, in turns (a minute)'
 	@echo 'make bench-measure  wake-ups, noise, hogs and load beside cyclictest and oslat (five minutes)'
+	@echo 'make bench-disturb  our stressors beside those of stress-ng, in turns (a minute)'
 	@echo 'make bench-trace    a trace of 350 MB read by trace-cmd and by us, in turns'
 	@echo 'make bench-watch    trace watch beside cyclictest, here and in a guest, in turns'
 	@echo 'make fuzz           damaged traces by the ten million (half an hour; ARGS="--executions N --campaign N")'
@@ -88,6 +89,13 @@ bench-measure:
 	@mkdir -p docs/results; log="docs/results/bench-measure-$$(date -u +%F).txt"; \
 	{ $(HEAD_LINES); $(BENCH_MEASURE) $(ARGS) --program "$(STATIC)"; } | tee "$$log"; \
 	grep -q '^memory of the process that stores' "$$log"
+
+bench-disturb:
+	@sh xtask/deps.sh test
+	@$(BUILD_STATIC)
+	@mkdir -p docs/results; log="docs/results/bench-disturb-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore --bench disturb -- --program "$(STATIC)" $(ARGS); } | tee "$$log"; \
+	grep -q '^u_fork .*stress-ng:fork' "$$log"
 
 test-lab: test-lab-isolation test-lab-every test-lab-attribution
 

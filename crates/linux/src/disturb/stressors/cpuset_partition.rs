@@ -57,6 +57,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let Some(cpu) = job.cpus.iter().skip(1).last() else {
         return Err(Error::absent("it has no CPU to give away"));
     };
+    let rest = job.cpus.minus(&Cpus::one(cpu));
+    let _narrowed = Narrowed::by(&dir.with_file_name(format!("stillcore-{}", job.supervisor)), &rest)?;
     let group = Partition::create(dir, cpu)?;
     if let Err(error) = group.set("root").and_then(|()| group.set("member")) {
         return Err(Error::absent(format!("no partition can be made here: {error}")));
@@ -70,6 +72,26 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     });
     let witness = Witness { name: "CPU gone from the group above".to_owned(), expected: done.tally.ok, seen };
     Ok(done.account(job, witness))
+}
+
+/// The group of the stressors, without the CPU meanwhile: a partition's CPU must be in no group beside it.
+struct Narrowed(Option<(PathBuf, String)>);
+
+impl Narrowed {
+    fn by(group: &Path, rest: &Cpus) -> Result<Self, Error> {
+        let file = group.join("cpuset.cpus");
+        // Without cpuset there is nothing to be in the way.
+        let Ok(before) = fs::read_to_string(&file) else { return Ok(Self(None)) };
+        fs::write(&file, rest.to_string()).map_err(|error| Error::io("write", &file, error))?;
+        Ok(Self(Some((file, before))))
+    }
+}
+
+impl Drop for Narrowed {
+    fn drop(&mut self) {
+        // The group is the supervisor's own, and removed by it.
+        let _ = self.0.take().map(|(file, before)| fs::write(file, before.trim()));
+    }
 }
 
 /// A group that goes with its owner.

@@ -82,8 +82,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         .rewind()
         .and_then(|()| figures.read_to_string(&mut text))
         .map_err(Error::refused("read the figures of stress-ng"))?;
-    let mut tally = Tally::default();
-    tally.ok = bogo_operations(&text);
+    let tally = Tally { ok: bogo_operations(&text), ..Tally::default() };
     let witness = before.grown(1000)?;
     let mut account = Done { tally, t0_ns, t1_ns }.account(job, witness);
     account.wrong = ended;

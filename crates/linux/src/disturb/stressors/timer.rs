@@ -45,6 +45,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     danger: "interrupt load; bounded by 4,000 moments a second on which anything expires",
     // A rate below that of all timers arms fewer of them.
     default_rate: None,
+    peer: Some("--timerfd"),
     work,
     ..StressorSpec::PLAIN
 };

@@ -34,6 +34,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     cleanup: "none: every process ends with its supervisor",
     danger: "process ids run out; bounded by one process at a time a worker, and pids.max",
     default_rate: Some(1000.0),
+    peer: Some("--fork"),
     work,
     ..StressorSpec::PLAIN
 };

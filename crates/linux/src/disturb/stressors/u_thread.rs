@@ -38,6 +38,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     cleanup: "none: threads end with their process",
     danger: "memory for stacks; bounded by 16 threads at a time, RLIMIT_DATA and memory.max",
     default_rate: Some(2000.0),
+    peer: Some("--pthread"),
     work,
     memory_bytes: 128 << 20,
     ..StressorSpec::PLAIN
