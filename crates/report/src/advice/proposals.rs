@@ -108,7 +108,7 @@ fn proposal(finding: &Finding, seen: Seen) -> Proposal {
         mechanism: finding.id.clone(),
         state: finding.state,
         now: finding.effective.clone().or_else(|| finding.have.clone()),
-        remedy: finding.remedy.clone().or_else(|| finding.otherwise.clone()),
+        remedy: if contested { finding.otherwise.clone() } else { finding.remedy.clone() },
         apply: now.then(|| format!("stillcore isolate apply --cpus {}{with}", finding.cpus)),
         cost: finding.cost.clone(),
         choice: finding.optional || contested,
