@@ -58,6 +58,23 @@ fn check(kernel: &str) {
     the_probe_is_counted_apart(&analysis);
     the_stressors_worked(&record);
     what_is_kept_explains_the_large_samples(&root);
+    a_refused_barrier_is_no_operation(&root);
+}
+
+/// A kernel that runs nohz_full CPUs refuses a global memory barrier as fast as it is asked: absent in words, and never operations.
+fn a_refused_barrier_is_no_operation(root: &Path) {
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    let answer = read_json(&root.join("barrier.json"));
+    let record = &answer["stressors"][0];
+    assert_eq!(record["name"], "membarrier_global", "{}", read("barrier.log"));
+    if matches!(read("nohz_full").trim(), "" | "(null)") {
+        assert_ne!(record["state"], "absent", "{record}");
+    } else {
+        assert_eq!((&record["state"], &record["ops_ok"]), (&"absent".into(), &0.into()), "{record}");
+        assert!(record["reason"].as_str().unwrap().contains("nohz_full"), "{record}");
+        assert_eq!(read("barrier.code").trim(), "2", "nothing at all was disturbed");
+    }
+    assert_eq!(read("left-after-barrier"), "");
 }
 
 /// Snapshots: the accounts balance on this kernel, and what took the CPU is named. Emulated CPUs stop for long by themselves, so that

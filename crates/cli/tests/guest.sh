@@ -67,3 +67,9 @@ $stillcore measure spin --cpus 2 --priority 90 --stretch 400ms --pause 100ms --d
 wait $victim
 echo $? >kept.code
 leftovers >left-after-kept
+
+# Kernels that run nohz_full CPUs refuse a global memory barrier: a loop that only fails.
+cat /sys/devices/system/cpu/nohz_full >nohz_full
+$stillcore disturb membarrier_global --measured 2 --duration 1s --json >barrier.json 2>barrier.log
+echo $? >barrier.code
+leftovers >left-after-barrier

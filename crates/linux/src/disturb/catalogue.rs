@@ -45,6 +45,8 @@ pub struct StressorSpec {
     pub tracing: bool,
     /// Whether it has to have a thread on each measured CPU: then it is a neighbour there, too.
     pub colocated: bool,
+    /// Whether it is aimed at the measured CPUs from its own, and has to know which they are.
+    pub aimed: bool,
     /// Whether it may harm the machine beyond its own end, and is run only where its name and `--dangerous` were given.
     pub dangerous: bool,
     /// The stressor of stress-ng that does about the same, for comparing rates: its options.
@@ -73,6 +75,7 @@ impl StressorSpec {
         leaves: |_| Vec::new(),
         tracing: false,
         colocated: false,
+        aimed: false,
         dangerous: false,
         peer: None,
         work: |_| Err(Error::NoCpu { what: String::new() }),
@@ -123,7 +126,7 @@ mod tests {
     fn exactly_the_controls_claim_no_kernel_path() {
         let quiet: Vec<_> =
             catalogue().iter().filter(|spec| spec.kernel_paths.is_empty()).map(|spec| spec.name).collect();
-        assert_eq!(quiet, ["calc_pi"]);
+        assert_eq!(quiet, ["calc_pi", "cpu_methods"]);
     }
 
     #[test]

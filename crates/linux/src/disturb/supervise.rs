@@ -315,14 +315,15 @@ impl Stressor {
         let spec = catalogue::find(&order.name)?;
         let leaves = leaving::of(order, number, options.tracefs.as_deref())?;
         let rates = Rates::new(order.rate.or(spec.default_rate))?;
-        let measured = if spec.colocated { options.measured.clone() } else { Cpus::default() };
+        let measured = if spec.colocated || spec.aimed { options.measured.clone() } else { Cpus::default() };
+        let shared = if spec.colocated { measured.clone() } else { Cpus::default() };
         let args = StressArgs {
             cpus: order.cpus.clone(),
             duration_ns: i64::try_from(options.duration.as_nanos()).unwrap_or(i64::MAX),
             rate: order.rate,
             bytes: order.bytes,
             workers: order.workers,
-            measured: measured.clone(),
+            measured,
             supervisor: rustix::process::getpid().as_raw_nonzero().get(),
             groups: options.groups.clone(),
             leaves: leaves.into_iter().map(|leaving| leaving.target).collect(),
@@ -343,7 +344,7 @@ impl Stressor {
         let pipe = child.stdout.take().ok_or_else(|| failed(std::io::Error::other("it has no output")))?;
         let stressor = Self {
             order: order.clone(),
-            allowed: order.cpus.iter().chain(measured.iter()).collect(),
+            allowed: order.cpus.iter().chain(shared.iter()).collect(),
             child,
             pid,
             pipe,

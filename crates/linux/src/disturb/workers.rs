@@ -72,7 +72,7 @@ fn repeat(
 
 /// Waits for the workers' ends. A signal to the group that came between the start of one worker and the next is pending here and
 /// not there, so it is passed on.
-fn wait_for(job: &Job<'_>, workers: &[Pid]) -> Result<(), Error> {
+pub(super) fn wait_for(job: &Job<'_>, workers: &[Pid]) -> Result<(), Error> {
     let mut left = workers.to_vec();
     while !left.is_empty() {
         if job.end.arrived().is_some() {

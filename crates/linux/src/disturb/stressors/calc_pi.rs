@@ -56,7 +56,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
 
 /// Whether fixed-point limbs hold π, by decimals anyone can look up: the first 36, the six nines from the 762nd (the "Feynman
 /// point"), and the ten that end the first thousand.
-fn is_pi(limbs: &[u64; LIMBS]) -> bool {
+pub(super) fn is_pi(limbs: &[u64; LIMBS]) -> bool {
     let block = |index: usize| limbs[1 + index];
     // Decimals 9n+1 … 9n+9 are block n: 757–765 and 766–774 hold the nines of 762–767.
     let first =
@@ -67,9 +67,16 @@ fn is_pi(limbs: &[u64; LIMBS]) -> bool {
     limbs[0] == 3 && first && nines && last
 }
 
+/// The decimals as text, without the 3 and the point.
+pub(super) fn decimals(limbs: &[u64; LIMBS]) -> String {
+    let mut text = limbs[1..].iter().map(|limb| format!("{limb:09}")).collect::<Vec<_>>().concat();
+    text.truncate(DECIMALS);
+    text
+}
+
 /// The three numbers that the series needs; limb 0 is the integer part, each further limb nine decimals.
 #[derive(Debug)]
-struct Machin {
+pub(super) struct Machin {
     sum: [u64; LIMBS],
     power: [u64; LIMBS],
     term: [u64; LIMBS],
@@ -83,7 +90,7 @@ impl Default for Machin {
 
 impl Machin {
     /// π, truncated, with an error in the last two limbs.
-    fn compute(&mut self) -> &[u64; LIMBS] {
+    pub(super) fn compute(&mut self) -> &[u64; LIMBS] {
         self.sum.fill(0);
         self.add_arctan(16, 5, true);
         self.add_arctan(4, 239, false);
@@ -188,9 +195,8 @@ mod tests {
     fn two_algorithms_agree_on_a_thousand_decimals() {
         let mut machin = Machin::default();
         let limbs = machin.compute();
-        let text = limbs[1..].iter().map(|limb| format!("{limb:09}")).collect::<Vec<_>>().concat();
         // The spigot's own last digits are not settled; a few more than needed are computed.
-        assert_eq!(format!("{}{}", limbs[0], &text[..DECIMALS]), spigot(DECIMALS + 10)[..=DECIMALS]);
+        assert_eq!(format!("{}{}", limbs[0], decimals(limbs)), spigot(DECIMALS + 10)[..=DECIMALS]);
     }
 
     #[test]

@@ -1,31 +1,58 @@
 //! The stressors, one file each: what it does, how often, and how one can tell from outside that it did.
 
+mod affinity_flip;
 mod bpf_filter;
 mod bpf_prog;
 mod calc_pi;
+mod calc_pi_out;
 mod cgroup_mkdir;
 mod clocksource;
+mod compact;
 mod cpu_hotplug;
+mod cpu_methods;
+mod cpuinfo_read;
 mod cpuset_partition;
+mod drop_caches;
+mod fadvise;
 mod fault;
 mod first_use;
+mod fork_exec;
+mod futex;
+mod hackbench;
+mod hugepages;
 mod kprobe_toggle;
+mod ksm;
 mod llc_thrash;
+mod mem_bandwidth;
 mod mem_offline;
+mod membarrier_expedited;
+mod membarrier_global;
+mod membarrier_private;
+mod mlock;
 mod module_load;
+mod move_pages;
 mod perf_hk;
 mod perf_stat;
 mod perf_sys;
 mod perf_task;
+mod rcu_expedited;
+mod rdmsr;
 mod schedstats;
+mod slab_shrink;
 mod so_timestamp;
 mod sock;
+mod stat_refresh;
 pub(super) mod stress_ng;
+mod thr_exit;
 mod timer;
+mod tlb_own;
 mod tlb_span;
 mod trace_event;
 mod u_fork;
 mod u_thread;
+mod vm_fill;
+mod vm_map;
+mod vmap_churn;
 mod watchdog_thresh;
 
 use super::StressorSpec;
@@ -35,8 +62,25 @@ pub(super) const ALL: &[StressorSpec] = &[
     u_fork::SPEC,
     u_thread::SPEC,
     timer::SPEC,
+    fork_exec::SPEC,
+    thr_exit::SPEC,
+    futex::SPEC,
+    affinity_flip::SPEC,
+    hackbench::SPEC,
     fault::SPEC,
+    vm_map::SPEC,
+    vm_fill::SPEC,
+    vmap_churn::SPEC,
     tlb_span::SPEC,
+    tlb_own::SPEC,
+    mlock::SPEC,
+    move_pages::SPEC,
+    fadvise::SPEC,
+    hugepages::SPEC,
+    drop_caches::SPEC,
+    compact::SPEC,
+    ksm::SPEC,
+    slab_shrink::SPEC,
     sock::SPEC,
     so_timestamp::SPEC,
     bpf_filter::SPEC,
@@ -51,8 +95,18 @@ pub(super) const ALL: &[StressorSpec] = &[
     cgroup_mkdir::SPEC,
     schedstats::SPEC,
     perf_sys::SPEC,
+    membarrier_global::SPEC,
+    membarrier_expedited::SPEC,
+    membarrier_private::SPEC,
+    stat_refresh::SPEC,
+    rdmsr::SPEC,
+    cpuinfo_read::SPEC,
+    rcu_expedited::SPEC,
     llc_thrash::SPEC,
+    mem_bandwidth::SPEC,
     calc_pi::SPEC,
+    calc_pi_out::SPEC,
+    cpu_methods::SPEC,
     cpuset_partition::SPEC,
     watchdog_thresh::SPEC,
     cpu_hotplug::SPEC,

@@ -73,10 +73,10 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
 }
 
 /// A page whose protection is taken away while it is in use.
-struct Page(*mut std::ffi::c_void);
+pub(super) struct Page(*mut std::ffi::c_void);
 
 impl Page {
-    fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         // SAFETY: a new private mapping overlaps nothing.
         let page = unsafe {
             mmap_anonymous(std::ptr::null_mut(), PAGE, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
@@ -85,7 +85,7 @@ impl Page {
     }
 
     /// Writes to the page and forbids writing: the translation that is in use has to go everywhere.
-    fn flush(&self) -> io::Result<()> {
+    pub(super) fn flush(&self) -> io::Result<()> {
         let protect = |flags| {
             // SAFETY: the page is this struct's own, and nobody holds a reference into it.
             unsafe { mprotect(self.0, PAGE, flags) }

@@ -1,0 +1,48 @@
+//! `affinity_flip`: a thread changes its own affinity, from one of its CPUs to the next.
+//!
+//! A running thread cannot move itself: the stopper thread of its CPU does it (kernel/sched/core.c: `__set_cpus_allowed_ptr`,
+//! `migration_cpu_stop`), at the highest priority there is. Only CPUs that the disturbance has anyway are used.
+
+use crate::disturb::Error;
+use crate::disturb::catalogue::StressorSpec;
+use crate::disturb::child::Account;
+use crate::disturb::job::Job;
+use crate::disturb::kernel_counts::switches;
+use crate::sys::sched;
+use model::Cpus;
+use rustix::io::Errno;
+
+pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
+    name: "affinity_flip",
+    title: "migrations: a thread that moves itself from one of its CPUs to the next",
+    class: "sched",
+    operation: "the affinity set to another CPU, and the thread found there",
+    needs: "two CPUs of its own",
+    kernel_paths: &["sched_setaffinity", "affine_move_task", "migration_cpu_stop", "stopper threads"],
+    witness: "context switches of the thread (getrusage): one a move at the least",
+    danger: "stopper threads of its CPUs; bounded by one thread and the rate",
+    default_rate: Some(500.0),
+    peer: Some("--affinity"),
+    work,
+    ..StressorSpec::PLAIN
+};
+
+fn work(job: &mut Job<'_>) -> Result<Account, Error> {
+    let cpus: Vec<u32> = job.cpus.iter().collect();
+    if cpus.len() < 2 {
+        return Err(Error::absent("it has one CPU, and nowhere to move"));
+    }
+    // Already on the last one, so that the first operation moves it too.
+    sched::pin(&Cpus::one(cpus[cpus.len() - 1])).map_err(Error::refused("run on one CPU"))?;
+    let before = switches()?;
+    job.begin()?;
+    let mut next = cpus.iter().cycle();
+    let done = job.repeat(|| {
+        let cpu = next.next().copied().unwrap_or_default();
+        sched::pin(&Cpus::one(cpu))?;
+        if sched::current_cpu() == cpu { Ok(()) } else { Err(Errno::AGAIN.into()) }
+    });
+    let witness = before.grown(done.tally.ok)?;
+    let _ = sched::pin(&job.cpus);
+    Ok(done.account(job, witness))
+}
