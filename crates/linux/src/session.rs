@@ -62,6 +62,11 @@ impl Session {
         &self.program
     }
 
+    /// Where its journal is.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
     /// Makes a change with its intent on disk first. The change must have no effect when it returns an error.
     pub fn change<T>(
         &mut self,

@@ -50,6 +50,9 @@ pub(crate) struct DisturbArgs {
     /// Loops of each stressor that has several [default: each one's own].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) workers: Option<u32>,
+    /// Directory on a disk for stressors that make files; they have no names [default: that of the journal].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
     /// Which CPUs each stressor gets [default: the suite's way, else all].
     #[arg(long, value_name = "HOW")]
     pub(crate) place: Option<PlaceName>,
@@ -118,7 +121,8 @@ pub(crate) fn run(args: &DisturbArgs, signals: &EndSignals) -> anyhow::Result<u8
     })?;
     let cpus = cpus(args, &suite, &place)?;
     let placing = args.place.map_or(suite.place, Placing::from);
-    let orders = suite::place(&suite.stressors, &cpus, placing)?;
+    let mut orders = suite::place(&suite.stressors, &cpus, placing)?;
+    orders.iter_mut().for_each(|order| order.dir.clone_from(&args.dir));
     sched::pin(&place.housekeeping)?;
     let mut session = Session::open(&place.program, &place.state)?;
     let mut limits = place.limits.clone();
@@ -184,6 +188,7 @@ fn by_name(args: &DisturbArgs) -> anyhow::Result<Suite> {
         place: Placing::All,
         colocated: false,
         expect: suite::Expect::Any,
+        every: None,
         stressors: args.stressors.iter().map(member).collect::<anyhow::Result<_>>()?,
     })
 }

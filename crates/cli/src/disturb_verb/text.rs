@@ -7,6 +7,7 @@ use model::Cpus;
 use model::stressor::{StressorRecord, StressorState};
 use report::format;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -28,6 +29,10 @@ fn per_s(record: &StressorRecord) -> f64 {
 
 fn failed(record: &StressorRecord) -> u64 {
     record.ops_failed.values().sum()
+}
+
+fn counts(named: &BTreeMap<String, u64>) -> String {
+    named.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }
 
 fn word(state: StressorState) -> &'static str {
@@ -117,11 +122,13 @@ impl Answer<'_> {
                     record.name, record.cpus
                 );
             }
+            if !record.parts.is_empty() {
+                let parts = counts(&record.parts);
+                let _ = writeln!(page, "{} on CPU {}: {parts}", record.name, record.cpus);
+            }
             if failed(record) > 0 {
-                let kinds: Vec<_> =
-                    record.ops_failed.iter().map(|(name, count)| format!("{name} {count}")).collect();
-                let _ =
-                    writeln!(page, "{} on CPU {}: failed: {}", record.name, record.cpus, kinds.join(", "));
+                let kinds = counts(&record.ops_failed);
+                let _ = writeln!(page, "{} on CPU {}: failed: {kinds}", record.name, record.cpus);
             }
         }
         for limit in self.limits {

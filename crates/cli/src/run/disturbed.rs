@@ -86,6 +86,7 @@ impl Disturbed {
             measured: measured.clone(),
             groups: groups.made.groups.clone(),
             tracefs: tracefs(orders, session)?,
+            dir: Some(session.state().to_owned()),
             ..disturb::Options::default()
         };
         let mut kept: Vec<&str> = Vec::new();

@@ -33,6 +33,9 @@ pub struct StressArgs {
     /// Loops, or whatever the stressor has several of; absent is its own choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
+    /// Where to make files; absent is the stressor's own choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dir: Option<PathBuf>,
     /// CPUs that are measured, for stressors that need a thread there.
     #[serde(default)]
     pub measured: Cpus,
@@ -72,7 +75,7 @@ pub enum Line {
         confined_by: Vec<String>,
     },
     /// The end of a run.
-    Record(StressorRecord),
+    Record(Box<StressorRecord>),
     /// This kernel or machine lacks what the stressor needs.
     Absent {
         /// What.
@@ -113,7 +116,7 @@ pub fn serve(name: &str, args: &str, out: &mut impl Write) -> Result<(), Error> 
     let parsed =
         serde_json::from_str(args).map_err(|source| Error::Arguments { text: args.to_owned(), source });
     match parsed.and_then(|args| run(name, &args, out)) {
-        Ok(record) => Line::Record(record).write(out),
+        Ok(record) => Line::Record(Box::new(record)).write(out),
         Err(error) => {
             let reason = error.to_string();
             let line = if matches!(error, Error::Absent { .. }) {
@@ -139,6 +142,7 @@ pub fn run(name: &str, args: &StressArgs, out: &mut dyn Write) -> Result<Stresso
         rate,
         bytes: args.bytes,
         workers: args.workers,
+        dir: args.dir.clone(),
         measured: args.measured.clone(),
         leaves: args.leaves.clone(),
         supervisor: args.supervisor,
@@ -160,6 +164,7 @@ fn record(job: &Job<'_>, account: Account) -> StressorRecord {
         cpus: job.cpus.clone(),
         ops_ok: account.tally.ok,
         ops_failed: account.tally.failed,
+        parts: account.tally.parts,
         t0_ns: account.t0_ns,
         t1_ns: account.t1_ns,
         witness: account.witness,
@@ -207,7 +212,7 @@ mod tests {
 
     fn account(ok: u64, floor: u64, expected: u64, seen: u64) -> Account {
         let witness = Witness { name: "counter".into(), expected, seen };
-        let tally = Tally { ok, failed: [("EAGAIN".to_owned(), 7)].into() };
+        let tally = Tally { ok, failed: [("EAGAIN".to_owned(), 7)].into(), ..Tally::default() };
         Account { tally, t0_ns: 0, t1_ns: 1, witness, floor, wrong: None }
     }
 
@@ -249,7 +254,7 @@ mod tests {
         ) {
             let groups = vec![Group { dir: "/sys/fs/cgroup/a b".into(), controllers: vec!["pids".into()] }];
             let args = StressArgs {
-                cpus: Cpus(cpus), duration_ns, rate, bytes: rate.map(|rate| rate as u64), workers: Some(3), measured: Cpus::one(9), supervisor: 7,
+                cpus: Cpus(cpus), duration_ns, rate, bytes: rate.map(|rate| rate as u64), workers: Some(3), dir: Some("/var/a b".into()), measured: Cpus::one(9), supervisor: 7,
                 groups, nice, leaves: vec!["/a b".into()], metered: true,
             };
             let text = serde_json::to_string(&args).unwrap();

@@ -14,6 +14,7 @@ use model::Cpus;
 use model::stressor::Witness;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 /// How often a loop that never waits looks for a signal; in between it only reads the clock, which costs no system call.
 const LOOK_NS: i64 = 5_000_000;
@@ -34,6 +35,8 @@ pub(super) struct Job<'a> {
     pub(super) bytes: Option<u64>,
     /// Loops or parts, whatever the stressor has several of; `None` is its own choice.
     pub(super) workers: Option<u32>,
+    /// Where to make files; `None` is the stressor's own choice.
+    pub(super) dir: Option<PathBuf>,
     /// CPUs that are measured, for stressors that have to have a thread there.
     pub(super) measured: Cpus,
     /// How long to run, ns.

@@ -1,6 +1,6 @@
 //! Suites: named sets of disturbances, from `catalogue/suites.toml`, and how they are placed on CPUs.
 
-use super::{Error, Order, catalogue};
+use super::{Error, Order, StressorSpec, catalogue};
 use model::Cpus;
 use serde::{Deserialize, Serialize};
 
@@ -25,12 +25,33 @@ pub struct Suite {
     /// What a run with it must see on the measured CPU to count.
     #[serde(default)]
     pub expect: Expect,
+    /// What its stressors have in common, where it has all that have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Every>,
     /// Its stressors.
+    #[serde(default)]
     pub stressors: Vec<Member>,
 }
 
+/// Stressors that a suite need not name, so that it has those to come, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Every {
+    /// Those that do no harm beyond their own end, and stay on their own CPUs.
+    Safe,
+    /// Of these, those that an ordinary user can run.
+    Unprivileged,
+}
+
+impl Every {
+    fn has(self, spec: &StressorSpec) -> bool {
+        let safe = !spec.dangerous && !spec.colocated;
+        safe && (self == Self::Safe || spec.privilege.starts_with("none"))
+    }
+}
+
 /// One stressor of a suite.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
     /// Name in the catalogue.
@@ -80,9 +101,14 @@ struct File {
 /// All suites, in the order of the catalogue.
 pub fn suites() -> Result<Vec<Suite>, Error> {
     let invalid = |reason: String| Error::Suites { reason };
-    let file: File = toml::from_str(TEXT).map_err(|error| invalid(error.to_string()))?;
+    let mut file: File = toml::from_str(TEXT).map_err(|error| invalid(error.to_string()))?;
     if file.schema != SCHEMA {
         return Err(invalid(format!("schema {}, expected {SCHEMA}", file.schema)));
+    }
+    for suite in &mut file.suites {
+        let alike = |spec: &&StressorSpec| suite.every.is_some_and(|every| every.has(spec));
+        let plain = |spec: &StressorSpec| Member { name: spec.name.to_owned(), ..Member::default() };
+        suite.stressors.extend(catalogue().iter().filter(alike).map(plain));
     }
     Ok(file.suites)
 }
@@ -108,6 +134,7 @@ pub fn place(members: &[Member], cpus: &Cpus, placing: Placing) -> Result<Vec<Or
             rate: member.rate,
             bytes: member.bytes,
             workers: member.workers,
+            dir: None,
         };
         match placing {
             Placing::OnePerCpu if !catalogue::find(&member.name)?.colocated => {
@@ -139,6 +166,19 @@ mod tests {
         }
         assert!(find("ordinary").is_ok());
         assert!(find("no").unwrap_err().to_string().contains("positive-control"));
+    }
+
+    #[test]
+    fn what_is_not_named_is_what_is_alike() {
+        let names = |id: &str| -> BTreeSet<String> {
+            find(id).unwrap().stressors.into_iter().map(|member| member.name).collect()
+        };
+        let (safe, ordinary) = (names("all-safe"), names("unprivileged"));
+        assert!(ordinary.is_subset(&safe) && ordinary.contains("u_fork"));
+        assert!(safe.contains("wq_loop") && !ordinary.contains("wq_loop"));
+        assert!(!safe.contains("tlb_span"));
+        let left_out: Vec<_> = catalogue().iter().filter(|spec| !safe.contains(spec.name)).collect();
+        assert!(left_out.iter().all(|spec| spec.dangerous || spec.colocated));
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub struct Options {
     pub groups: Vec<Group>,
     /// Where tracefs is, for stressors that switch tracing; where it is mounted, if `None`.
     pub tracefs: Option<PathBuf>,
+    /// Where stressors make files whose order does not say where; their own choice where that is `None`, too.
+    pub dir: Option<PathBuf>,
     /// Nice value of the stressors: at 10 they get a tenth of what the tool's own housekeeping gets on a shared CPU.
     pub nice: i32,
 }
@@ -60,12 +62,14 @@ pub struct Order {
     pub bytes: Option<u64>,
     /// Loops, or whatever it has several of; `None` is its own choice.
     pub workers: Option<u32>,
+    /// Where it makes files, if it makes any; `None` is where [`Options`] say.
+    pub dir: Option<PathBuf>,
 }
 
 impl Order {
     /// A stressor with nothing asked of it but where to run.
     pub fn plain(name: &str, cpus: &Cpus) -> Self {
-        Self { name: name.to_owned(), cpus: cpus.clone(), rate: None, bytes: None, workers: None }
+        Self { name: name.to_owned(), cpus: cpus.clone(), rate: None, bytes: None, workers: None, dir: None }
     }
 }
 
@@ -78,6 +82,7 @@ impl Default for Options {
             measured: Cpus::default(),
             groups: Vec::new(),
             tracefs: None,
+            dir: None,
             nice: 10,
         }
     }
@@ -324,6 +329,7 @@ impl Stressor {
             bytes: order.bytes,
             workers: order.workers,
             measured,
+            dir: order.dir.clone().or_else(|| options.dir.clone()),
             supervisor: rustix::process::getpid().as_raw_nonzero().get(),
             groups: options.groups.clone(),
             leaves: leaves.into_iter().map(|leaving| leaving.target).collect(),
@@ -416,7 +422,7 @@ impl Stressor {
         let why = self.why_no_record();
         let absent = matches!(self.outcome, Some(Line::Absent { .. }));
         let mut record = match self.outcome.take() {
-            Some(Line::Record(record)) => record,
+            Some(Line::Record(record)) => *record,
             _ => self.empty_record(why, if absent { StressorState::Absent } else { StressorState::Void }),
         };
         if self.stuck {
@@ -450,6 +456,7 @@ impl Stressor {
             cpus: self.order.cpus.clone(),
             ops_ok: 0,
             ops_failed: [].into(),
+            parts: [].into(),
             t0_ns: self.started_ns,
             t1_ns: now_ns(),
             witness: Witness { name: witness.to_owned(), expected: 0, seen: 0 },

@@ -11,6 +11,9 @@ use std::io;
 pub(super) struct Tally {
     pub(super) ok: u64,
     pub(super) failed: BTreeMap<String, u64>,
+    /// Of those that succeeded, how many were of which part; empty where a stressor has no parts.
+    #[serde(default)]
+    pub(super) parts: BTreeMap<String, u64>,
 }
 
 impl Tally {
@@ -35,7 +38,11 @@ impl Tally {
     /// The operations of both.
     pub(super) fn add(&mut self, other: &Self) {
         self.ok += other.ok;
-        other.failed.iter().for_each(|(name, count)| *self.failed.entry(name.clone()).or_default() += count);
+        let add = |to: &mut BTreeMap<String, u64>, from: &BTreeMap<String, u64>| {
+            from.iter().for_each(|(name, count)| *to.entry(name.clone()).or_default() += count);
+        };
+        add(&mut self.failed, &other.failed);
+        add(&mut self.parts, &other.parts);
     }
 }
 
@@ -103,12 +110,14 @@ mod tests {
             let make = |[ok, again, nomem]: [u16; 3]| {
                 let named = [("EAGAIN", again), ("ENOMEM", nomem)];
                 let failed = named.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.into(), u64::from(n)));
-                Tally { ok: u64::from(ok), failed: failed.collect() }
+                let parts = [("read".to_owned(), u64::from(ok))].into();
+                Tally { ok: u64::from(ok), failed: failed.collect(), parts }
             };
             let mut sum = make(left);
             sum.add(&make(right));
             let all = |tally: &Tally| tally.ok + tally.failed.values().sum::<u64>();
             prop_assert_eq!(all(&sum), all(&make(left)) + all(&make(right)));
+            prop_assert_eq!(sum.parts["read"], sum.ok);
         }
     }
 }

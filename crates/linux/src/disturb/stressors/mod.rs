@@ -1,6 +1,7 @@
 //! The stressors, one file each: what it does, how often, and how one can tell from outside that it did.
 
 mod affinity_flip;
+mod aio_setup;
 mod bpf_filter;
 mod bpf_prog;
 mod calc_pi;
@@ -12,6 +13,8 @@ mod cpu_hotplug;
 mod cpu_methods;
 mod cpuinfo_read;
 mod cpuset_partition;
+mod direct_io;
+mod download;
 mod drop_caches;
 mod fadvise;
 mod fault;
@@ -20,6 +23,10 @@ mod fork_exec;
 mod futex;
 mod hackbench;
 mod hugepages;
+mod io_uring_setup;
+mod iomix;
+mod k_workqueue;
+mod kmsg;
 mod kprobe_toggle;
 mod ksm;
 mod llc_thrash;
@@ -30,11 +37,18 @@ mod membarrier_global;
 mod membarrier_private;
 mod mlock;
 mod module_load;
+mod mount_tmpfs;
 mod move_pages;
+mod net_clients;
+mod netns;
+mod nic_dummy;
+mod nic_veth;
+mod packet_sock;
 mod perf_hk;
 mod perf_stat;
 mod perf_sys;
 mod perf_task;
+mod proc_read;
 mod rcu_expedited;
 mod rdmsr;
 mod schedstats;
@@ -50,10 +64,14 @@ mod tlb_span;
 mod trace_event;
 mod u_fork;
 mod u_thread;
+mod userns;
 mod vm_fill;
 mod vm_map;
 mod vmap_churn;
 mod watchdog_thresh;
+mod wq_loop;
+mod wq_mount_ext4;
+mod wq_mount_xfs;
 
 use super::StressorSpec;
 
@@ -82,6 +100,18 @@ pub(super) const ALL: &[StressorSpec] = &[
     ksm::SPEC,
     slab_shrink::SPEC,
     sock::SPEC,
+    net_clients::SPEC,
+    download::SPEC,
+    nic_dummy::SPEC,
+    nic_veth::SPEC,
+    netns::SPEC,
+    userns::SPEC,
+    packet_sock::SPEC,
+    k_workqueue::SPEC,
+    wq_loop::SPEC,
+    wq_mount_ext4::SPEC,
+    wq_mount_xfs::SPEC,
+    mount_tmpfs::SPEC,
     so_timestamp::SPEC,
     bpf_filter::SPEC,
     bpf_prog::SPEC,
@@ -102,6 +132,12 @@ pub(super) const ALL: &[StressorSpec] = &[
     rdmsr::SPEC,
     cpuinfo_read::SPEC,
     rcu_expedited::SPEC,
+    iomix::SPEC,
+    direct_io::SPEC,
+    io_uring_setup::SPEC,
+    aio_setup::SPEC,
+    kmsg::SPEC,
+    proc_read::SPEC,
     llc_thrash::SPEC,
     mem_bandwidth::SPEC,
     calc_pi::SPEC,

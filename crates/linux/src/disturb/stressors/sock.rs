@@ -9,10 +9,9 @@ use crate::disturb::catalogue::StressorSpec;
 use crate::disturb::child::{Account, proc_dir};
 use crate::disturb::job::Job;
 use crate::disturb::witness::Counter;
-use crate::disturb::{Error, witness};
+use crate::disturb::{Error, namespaces, witness};
 use rustix::net::Shutdown;
 use rustix::net::sockopt::set_socket_linger;
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -46,10 +45,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 };
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
-    let private = own_namespace()?;
-    job.confined_by.push(
-        if private { "network namespace" } else { "not network namespace: host's loopback" }.to_owned(),
-    );
+    let private = namespaces::own_or_host_network(job)?;
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Error::refused("listen on loopback"))?;
     let address = listener.local_addr().map_err(Error::refused("listen on loopback"))?;
@@ -100,31 +96,6 @@ fn answer(mut stream: TcpStream) -> io::Result<()> {
 fn be_patient(stream: &TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))
-}
-
-/// Enters a new network namespace with loopback up; false where that is not allowed or not built in.
-fn own_namespace() -> Result<bool, Error> {
-    // SAFETY: only the network namespace is unshared, in a process that has one thread and no socket.
-    if unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.is_err() {
-        return Ok(false);
-    }
-    // From here there is no way back to the host's loopback: a namespace whose own is down would turn every connection into an error.
-    raise_loopback().map_err(Error::refused("raise the loopback of a network namespace"))?;
-    Ok(true)
-}
-
-fn raise_loopback() -> io::Result<()> {
-    use rustix::fd::AsRawFd;
-    let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    // SAFETY: an all-zero ifreq is a valid one.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = *from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-    // SAFETY: SIOCSIFFLAGS reads one ifreq, which lives until the call returns. The request number's type differs between libcs.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

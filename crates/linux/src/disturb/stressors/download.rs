@@ -1,0 +1,150 @@
+//! `download`: a file of 600 MiB downloaded again and again, one loop a CPU, and thrown away.
+//!
+//! Part of Cerqueira and Brandenburg's I/O-bound load (OSPERT 2013, §3.3): wget from a server in the same network, to /dev/null, one
+//! loop for each core, as fast as a 1 Gb/s link carries it. Here each loop has its own server, a thread that sends over loopback, so
+//! there are the receive path, copies and wake-ups without a device's interrupts. The default rate is that link's, for all loops together.
+
+use crate::disturb::catalogue::StressorSpec;
+use crate::disturb::child::Account;
+use crate::disturb::job::Job;
+use crate::disturb::workers::repeat_in;
+use crate::disturb::{Error, ledger, namespaces};
+use crate::sys::sched;
+use model::Cpus;
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_linger;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+const MIB: usize = 1 << 20;
+const FILE_BYTES: u64 = 600 << 20;
+/// 1 Gb/s, as MiB a second.
+const LINK_MIB_PER_SECOND: f64 = 1e9 / 8.0 / MIB as f64;
+const CHUNK: usize = 65_536;
+/// A loopback peer that is silent for this long is gone.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
+    name: "download",
+    title: "downloads to nowhere: 600 MiB over loopback, a loop a CPU",
+    class: "net",
+    operation: "1 MiB received",
+    privilege: "none; CAP_SYS_ADMIN for a network namespace of its own",
+    needs: "CONFIG_INET; CONFIG_NET_NS for the namespace",
+    kernel_paths: &["tcp_sendmsg", "net_rx_action", "process_backlog", "tcp_recvmsg", "socket wake-up"],
+    witness: "growth of IpExt InOctets in /proc/net/netstat; a lower bound on the host's loopback",
+    cleanup: "none in its own namespace; on the host's loopback connections are reset, none stays in TIME_WAIT",
+    danger: "takes memory bandwidth; bounded by one connection a CPU",
+    default_rate: Some(LINK_MIB_PER_SECOND),
+    memory_bytes: 128 << 20,
+    processes: 256,
+    work,
+    ..StressorSpec::PLAIN
+};
+
+fn work(job: &mut Job<'_>) -> Result<Account, Error> {
+    let cpus: Vec<u32> = job.cpus.iter().collect();
+    let workers = job.workers.unwrap_or(cpus.len() as u32).clamp(1, SPEC.processes as u32 / 2 - 1);
+    let file = job.bytes.unwrap_or(FILE_BYTES).div_ceil(MIB as u64);
+    let private = namespaces::own_or_host_network(job)?;
+    let before = ledger::bytes_in()?;
+    job.begin()?;
+    let done = repeat_in(job, workers, |number| {
+        let cpu = cpus.get(number as usize % cpus.len().max(1)).copied().unwrap_or_default();
+        sched::pin(&Cpus::one(cpu)).map_err(Error::refused("run on one CPU"))?;
+        let mut download = Download::new(file, private).map_err(Error::refused("listen on loopback"))?;
+        Ok(move || download.next())
+    })?;
+    let witness = before.grown(done.tally.ok * MIB as u64)?;
+    Ok(done.account(job, witness))
+}
+
+/// A client with its server.
+struct Download {
+    server: SocketAddr,
+    /// Length of the file, MiB.
+    file: u64,
+    private: bool,
+    /// The download that is going on, and what is left of it, MiB.
+    going: Option<(TcpStream, u64)>,
+    buffer: Vec<u8>,
+}
+
+impl Download {
+    /// Starts the server, which ends with the process.
+    fn new(file: u64, private: bool) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let server = listener.local_addr()?;
+        std::thread::Builder::new().spawn(move || serve(&listener, file))?;
+        Ok(Self { server, file, private, going: None, buffer: vec![0; CHUNK] })
+    }
+
+    /// The next MiB. Each file has to end where it should.
+    fn next(&mut self) -> io::Result<()> {
+        let (mut stream, left) = match self.going.take() {
+            Some(going) => going,
+            None => (self.connect()?, self.file),
+        };
+        for _ in 0..MIB / CHUNK {
+            stream.read_exact(&mut self.buffer)?;
+            if self.buffer.first() != Some(&0x5a) || self.buffer.last() != Some(&0x5a) {
+                return Err(Errno::BADMSG.into());
+            }
+        }
+        match left {
+            0 | 1 if stream.read(&mut self.buffer)? == 0 => {}
+            0 | 1 => return Err(Errno::OVERFLOW.into()),
+            _ => self.going = Some((stream, left - 1)),
+        }
+        Ok(())
+    }
+
+    fn connect(&self) -> io::Result<TcpStream> {
+        let stream = TcpStream::connect_timeout(&self.server, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        if !self.private {
+            set_socket_linger(&stream, Some(Duration::ZERO))?;
+        }
+        Ok(stream)
+    }
+}
+
+/// The server: the whole file to whoever connects. What goes wrong shows at the client, which counts.
+fn serve(listener: &TcpListener, file: u64) {
+    while let Ok((stream, _)) = listener.accept() {
+        let _ = send(stream, file);
+    }
+}
+
+fn send(mut stream: TcpStream, file: u64) -> io::Result<()> {
+    let chunk = vec![0x5a; CHUNK];
+    for _ in 0..file * (MIB / CHUNK) as u64 {
+        stream.write_all(&chunk)?;
+    }
+    // The client closes first: it is the one that a reset or TIME_WAIT is meant for.
+    stream.shutdown(std::net::Shutdown::Write)?;
+    stream.read(&mut [0]).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_as_long_as_it_was_asked_to_be_and_then_comes_the_next() {
+        let mut download = Download::new(3, false).unwrap();
+        for _ in 0..2 {
+            for left in [2, 1] {
+                download.next().unwrap();
+                assert_eq!(download.going.as_ref().map(|(_, left)| *left), Some(left));
+            }
+            download.next().unwrap();
+            assert!(download.going.is_none());
+        }
+        // The client expects less than the server sends.
+        download.file = 2;
+        download.next().unwrap();
+        assert!(download.next().is_err());
+    }
+}
