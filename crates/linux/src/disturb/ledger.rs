@@ -3,16 +3,14 @@
 //! Formats: Linux `Documentation/filesystems/proc.rst` (`/proc/PID/io`, `/proc/net/netstat`), `Documentation/ABI/testing/sysfs-uevent`.
 
 use super::Error;
-use super::witness::{Counter, Read};
+use super::witness::{self, Counter, Read};
 use std::fs;
 use std::path::Path;
-
-const UEVENTS: &str = "/sys/kernel/uevent_seqnum";
 
 /// Events that the kernel has sent to user space about devices that came, went or changed: machine-wide, a lower bound. A loopback
 /// interface that comes with its network namespace is one, and so is a loop device that gets another file.
 pub(super) fn uevents() -> Result<Counter<Read>, Error> {
-    Counter::read(UEVENTS, || number(Path::new(UEVENTS), |text| text.trim().parse().ok()))
+    Counter::read("/sys/kernel/uevent_seqnum", witness::uevents)
 }
 
 /// A line of the calling process's own account of input and output, children that have been waited for included.

@@ -58,6 +58,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     while pace.proceed(1) {
         let part = bench.part();
         if tally.count(bench.go()) {
+            job.meter.add(1);
             *tally.parts.entry(part.name().to_owned()).or_default() += 1;
         } else {
             recover();

@@ -15,6 +15,7 @@ use rustix::net::Shutdown;
 use rustix::net::sockopt::set_socket_linger;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
@@ -62,9 +63,11 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Error::refused("listen on loopback"))?;
     let address = listener.local_addr().map_err(Error::refused("listen on loopback"))?;
     let before = ledger::bytes_in()?;
+    let answered = AtomicU64::new(0);
     let done = std::thread::scope(|scope| {
         let served = thread(scope, || serve(scope, &listener))?;
-        let asked = ask_in_turn(scope, job, clients, address, private);
+        let connected = connect_all(clients, address, private);
+        let asked = connected.and_then(|connected| ask_in_turn(scope, job, connected, &answered));
         // Wakes the server out of `accept` for good; it then only waits for clients, which have all gone.
         let _ = rustix::net::shutdown(&listener, Shutdown::Both);
         let _ = served.join();
@@ -74,20 +77,17 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(done.account(job, witness))
 }
 
-/// Connects the clients, begins, and lets one after the other ask, at the job's pace.
+/// Begins, and lets one after the other ask, at the job's pace.
 fn ask_in_turn<'scope>(
     scope: &'scope Scope<'scope, '_>,
     job: &mut Job<'_>,
-    clients: u32,
-    address: SocketAddr,
-    private: bool,
+    connected: Vec<TcpStream>,
+    answered: &'scope AtomicU64,
 ) -> Result<Done, Error> {
-    let connected = (0..clients).map(|_| connect(address, private)).collect::<io::Result<Vec<_>>>();
     let start = |stream: TcpStream| -> Result<(SyncSender<()>, ScopedJoinHandle<'scope, Tally>), Error> {
         let (go, told) = sync_channel(1);
-        Ok((go, thread(scope, move || ask(stream, &told))?))
+        Ok((go, thread(scope, move || ask(stream, &told, answered))?))
     };
-    let connected = connected.map_err(Error::refused("connect a client over loopback"))?;
     let (go, threads): (Vec<_>, Vec<_>) =
         connected.into_iter().map(start).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     job.begin()?;
@@ -98,6 +98,7 @@ fn ask_in_turn<'scope>(
         if !pace.proceed(1) || client.send(()).is_err() {
             break;
         }
+        job.meter.add(answered.swap(0, Ordering::Relaxed));
     }
     drop(go);
     let mut tally = Tally::default();
@@ -112,6 +113,11 @@ fn thread<'scope, T: Send + 'scope>(
     Builder::new().stack_size(STACK).spawn_scoped(scope, body).map_err(Error::refused("start a thread"))
 }
 
+fn connect_all(clients: u32, address: SocketAddr, private: bool) -> Result<Vec<TcpStream>, Error> {
+    let connected = (0..clients).map(|_| connect(address, private)).collect::<io::Result<Vec<_>>>();
+    connected.map_err(Error::refused("connect a client over loopback"))
+}
+
 fn connect(address: SocketAddr, private: bool) -> io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -124,7 +130,7 @@ fn connect(address: SocketAddr, private: bool) -> io::Result<TcpStream> {
 }
 
 /// A client: asks each time it is told to. The first byte of a request says what the answer is to be made of.
-fn ask(mut stream: TcpStream, told: &Receiver<()>) -> Tally {
+fn ask(mut stream: TcpStream, told: &Receiver<()>, answered: &AtomicU64) -> Tally {
     let mut tally = Tally::default();
     let mut answer = vec![0; ANSWER];
     let mut letter = 0u8;
@@ -138,6 +144,7 @@ fn ask(mut stream: TcpStream, told: &Receiver<()>) -> Tally {
             // What arrives after a failure belongs to nobody any more.
             break;
         }
+        answered.fetch_add(1, Ordering::Relaxed);
     }
     tally
 }
@@ -178,7 +185,7 @@ mod tests {
                 while stream.read_exact(&mut letter).is_ok() && stream.write_all(&answer(letter[0])).is_ok() {
                 }
             });
-            ask(stream, &told)
+            ask(stream, &told, &AtomicU64::new(0))
         })
     }
 
