@@ -17,6 +17,7 @@ pub mod distribution;
 pub mod drift;
 pub mod error;
 pub mod events;
+pub mod exposure;
 pub mod functions;
 mod hash;
 pub mod ipi;

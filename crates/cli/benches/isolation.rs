@@ -42,6 +42,7 @@ fn compare(plan: &Plan, repetitions: u32) -> Result<(), Failed> {
     let study = Study {
         schema: study::STUDY_SCHEMA.to_owned(),
         name: format!("isolation-{}-{}s", plan.kernel, plan.seconds),
+        runner: String::new(),
         seed: 1,
         factors: BTreeMap::from([
             ("method".to_owned(), METHODS.iter().map(|method| json!(method)).collect()),

@@ -52,6 +52,12 @@ pub(crate) enum Verb {
     /// Look into a recorded trace.
     #[command(subcommand)]
     Trace(TraceVerb),
+    /// Run a declared matrix of measurements, cell by cell.
+    Study {
+        /// What to do.
+        #[command(subcommand)]
+        verb: crate::study_verb::StudyVerb,
+    },
     /// Run stillcore on other kernels, in QEMU.
     #[command(subcommand)]
     Lab(LabVerb),
@@ -76,6 +82,7 @@ impl Verb {
             Self::Trace(TraceVerb::Export(args)) => args.json,
             Self::Trace(TraceVerb::Functions(args)) => args.json,
             Self::Trace(TraceVerb::Watch(args)) => args.json,
+            Self::Study { verb } => verb.json(),
             Self::Lab(LabVerb::Run(args)) => args.json,
         }
     }

@@ -21,6 +21,7 @@ mod resources_verb;
 mod run;
 mod sched_verb;
 mod snapshot_verb;
+mod study_verb;
 mod trace_verb;
 
 use args::{Cli, LabVerb, Verb};
@@ -87,6 +88,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Isolate { verb } => verb.run(&signals),
         Verb::Measure { verb } => verb.run(&signals),
         Verb::Trace(verb) => trace_verb::run(&verb, &signals),
+        Verb::Study { verb } => verb.run(&signals),
         Verb::Lab(LabVerb::Run(args)) => lab_verb::run(*args, &stop_on(signals)),
     }
 }

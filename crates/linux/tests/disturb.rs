@@ -6,6 +6,7 @@
 use libtest_mimic::{Arguments, Failed, Trial};
 use linux::disturb::confine::{self, Confinement, Room};
 use linux::disturb::{Disturbance, Options, Order, StressorSpec, catalogue, child};
+use linux::sys::clock::now_ns;
 use linux::sys::sched::{affinity, set_policy};
 use model::Cpus;
 use model::stressor::{StressorRecord, StressorState};
@@ -41,9 +42,10 @@ fn trials() -> Vec<Trial> {
         .iter()
         .filter(|spec| !spec.dangerous)
         .map(|spec| Trial::test(format!("disturbs::{}", spec.name), || disturbs(spec)));
-    let others: [Test; 13] = [
+    let others: [Test; 14] = [
         ("all_at_once_in_control_groups", all_at_once_in_control_groups),
         ("what_is_asked_is_what_is_done", what_is_asked_is_what_is_done),
+        ("a_held_stressor_begins_at_the_word_and_lingers", a_held_stressor_begins_at_the_word_and_lingers),
         ("stopping_while_starting_leaves_nothing", stopping_while_starting_leaves_nothing),
         ("stopping_at_any_moment_leaves_nothing", stopping_at_any_moment_leaves_nothing),
         ("dropping_leaves_nothing", dropping_leaves_nothing),
@@ -144,6 +146,36 @@ fn all_at_once_in_control_groups() -> Outcome {
     let left = made.0.remove();
     ensure(left.is_empty(), &format!("removed, but for {left:?}"))?;
     ensure(made.0.groups.iter().all(|group| !group.dir.exists()), "no directory is left")
+}
+
+/// Whoever measures is ready before the first operation, and sees what the last one has set off.
+fn a_held_stressor_begins_at_the_word_and_lingers() -> Outcome {
+    let (duration, linger) = (Duration::from_millis(200), Duration::from_millis(300));
+    let options = Options { duration, linger, held: true, ..Options::default() };
+    for (name, word) in [("fault", true), ("u_fork", true), ("fault", false)] {
+        let disturbance = start(&[name], &some_cpus(), &options);
+        ensure(disturbance.wait_ready(Duration::from_secs(10)), "it is prepared")?;
+        std::thread::sleep(duration + linger);
+        ensure(disturbance.running() == [name], "it has neither begun nor ended")?;
+        let t0_ns = now_ns();
+        if word {
+            disturbance.go();
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while !disturbance.running().is_empty() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        let record = disturbance.stop(Duration::from_secs(5)).remove(0);
+        if word {
+            is_sound(&record, name, &some_cpus())?;
+            ensure(record.t0_ns >= t0_ns, "no operation before the word")?;
+            let length_ns = i128::from(record.t1_ns - record.t0_ns);
+            ensure(length_ns >= (duration + linger).as_nanos() as i128, &format!("{record:?}"))?;
+        } else {
+            ensure(record.ops_ok == 0 && record.state == StressorState::Void, &format!("{record:?}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// A rate is an upper bound that an idle machine reaches; a duration ends a stressor without being told.

@@ -7,6 +7,7 @@ mod clocks;
 mod comparison;
 mod conditions;
 mod events;
+mod exposure;
 mod filters;
 mod ipi;
 mod noise;
@@ -28,6 +29,8 @@ use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
 use crate::{Document, Error, heading};
+
+pub use exposure::exposure_page;
 
 /// One section of the page.
 struct Section {
@@ -143,6 +146,7 @@ fn environment() -> Result<Environment<'static>, Error> {
     filters::add(&mut environment);
     let pages = [
         ("page", include_str!("../templates/page.html")),
+        ("exposure", include_str!("../templates/exposure.html")),
         ("macros", include_str!("../templates/macros.html")),
         ("style", include_str!("../templates/style.css")),
         ("script", include_str!("../templates/script.js")),

@@ -18,6 +18,7 @@
 //! | `json` | the one object of `--json` |
 //! | `html/`, `templates/` | one offline page: a file and a partial a section |
 //! | `svg/` | static charts |
+//! | `exposure/` | a study of exposure: a table, JSON, and a page of its own |
 //! | `export/` | events one by one, for other tools: Perfetto, Chrome trace events, Parquet |
 #![forbid(unsafe_code)]
 
@@ -29,6 +30,7 @@ pub mod document;
 mod error;
 mod explained;
 pub mod export;
+mod exposure;
 #[cfg(test)]
 mod fixture;
 pub mod format;
@@ -51,8 +53,9 @@ extern crate self as report;
 pub use advice::{Advice, NextStep};
 pub use document::{Conclusions, Document};
 pub use error::Error;
+pub use exposure::{ExposureStudy, exposure_line, exposure_text};
 pub use guarantee::Guarantee;
-pub use html::page;
+pub use html::{exposure_page, page};
 pub use json::{assess_json, assess_value};
 pub use outcome::{Outcome, Status};
 pub use text::{TextOptions, measured, summary};

@@ -3,7 +3,7 @@
 //! Plain ASCII, so that a serial console shows it; colour only where the caller says that somebody can see it. Everything is also in
 //! the page and in `--json`; where a list is cut, the line says how much is left out.
 
-mod layout;
+pub(crate) mod layout;
 mod prose;
 mod sections;
 mod tables;

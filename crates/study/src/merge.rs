@@ -70,7 +70,14 @@ mod tests {
 
     fn study() -> Study {
         let factors = BTreeMap::from([("x".to_owned(), (0..5).map(Value::from).collect())]);
-        Study { schema: STUDY_SCHEMA.to_owned(), name: "s".to_owned(), seed: 3, factors, repetitions: 3 }
+        Study {
+            schema: STUDY_SCHEMA.to_owned(),
+            name: "s".to_owned(),
+            runner: String::new(),
+            seed: 3,
+            factors,
+            repetitions: 3,
+        }
     }
 
     #[test]

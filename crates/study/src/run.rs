@@ -75,7 +75,14 @@ mod tests {
 
     fn study(seed: u64) -> Study {
         let factors = BTreeMap::from([("x".to_owned(), vec![json!(1), json!(2), json!("a")])]);
-        Study { schema: STUDY_SCHEMA.to_owned(), name: "s".to_owned(), seed, factors, repetitions: 2 }
+        Study {
+            schema: STUDY_SCHEMA.to_owned(),
+            name: "s".to_owned(),
+            runner: String::new(),
+            seed,
+            factors,
+            repetitions: 2,
+        }
     }
 
     fn value(cell: &Cell) -> Value {

@@ -23,6 +23,9 @@ pub struct Study {
     pub schema: String,
     /// Name of the study; part of the identity of its cells.
     pub name: String,
+    /// What runs its cells, by a name that the caller knows; empty where it knows one only.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub runner: String,
     /// From which the order and the seed of every cell follow.
     pub seed: u64,
     /// Values of each factor, at least one, none twice.

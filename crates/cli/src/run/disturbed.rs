@@ -80,14 +80,25 @@ impl Disturbed {
         session: &mut Session,
         signals: &EndSignals,
     ) -> anyhow::Result<Self> {
+        let options =
+            disturb::Options { duration: longest, measured: measured.clone(), ..disturb::Options::default() };
+        Self::with(orders, options, groups, session, signals)
+    }
+
+    /// The same with further options; groups and tracefs are filled in. Held ones wait for [`go`](Self::go).
+    pub(crate) fn with(
+        orders: &[Order],
+        options: disturb::Options,
+        groups: &Groups,
+        session: &mut Session,
+        signals: &EndSignals,
+    ) -> anyhow::Result<Self> {
         let leaves = foresee(orders, session)?;
         let options = disturb::Options {
-            duration: longest,
-            measured: measured.clone(),
             groups: groups.made.groups.clone(),
             tracefs: tracefs(orders, session)?,
             dir: Some(session.state().to_owned()),
-            ..disturb::Options::default()
+            ..options
         };
         let mut kept: Vec<&str> = Vec::new();
         for order in orders {
@@ -113,6 +124,11 @@ impl Disturbed {
             }
         }
         Ok(Self { disturbance, children, kept, leaves })
+    }
+
+    /// Lets held ones begin.
+    pub(crate) fn go(&self) {
+        self.disturbance.go();
     }
 
     /// Whether all have ended by themselves.

@@ -54,6 +54,12 @@ pub struct StressArgs {
     /// Nice value, 0 to 19; never below the one inherited.
     #[serde(default)]
     pub nice: i32,
+    /// Whether operations begin only when a byte comes on standard input.
+    #[serde(default)]
+    pub held: bool,
+    /// How long it does nothing after its last operation, before it takes anything down, ns.
+    #[serde(default)]
+    pub linger_ns: i64,
 }
 
 /// A control group that a stressor enters.
@@ -69,7 +75,7 @@ pub struct Group {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Line {
-    /// All is prepared; operations begin.
+    /// All is prepared; operations begin, or wait for the word.
     Ready {
         /// How the child is confined.
         confined_by: Vec<String>,
@@ -149,6 +155,8 @@ pub fn run(name: &str, args: &StressArgs, out: &mut dyn Write) -> Result<Stresso
         meter: if args.metered { Meter::shared()? } else { Meter::default() },
         duration_ns: args.duration_ns,
         end_ns: now_ns(),
+        held: args.held,
+        linger_ns: args.linger_ns,
         confined_by,
         end,
         out,
@@ -255,7 +263,7 @@ mod tests {
             let groups = vec![Group { dir: "/sys/fs/cgroup/a b".into(), controllers: vec!["pids".into()] }];
             let args = StressArgs {
                 cpus: Cpus(cpus), duration_ns, rate, bytes: rate.map(|rate| rate as u64), workers: Some(3), dir: Some("/var/a b".into()), measured: Cpus::one(9), supervisor: 7,
-                groups, nice, leaves: vec!["/a b".into()], metered: true,
+                groups, nice, leaves: vec!["/a b".into()], metered: true, held: nice > 9, linger_ns: duration_ns,
             };
             let text = serde_json::to_string(&args).unwrap();
             prop_assert_eq!(serde_json::from_str::<StressArgs>(&text).unwrap(), args);

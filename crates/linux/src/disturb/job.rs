@@ -12,14 +12,21 @@ use crate::sys::clock::{SECOND_NS, now_ns, sleep_until};
 use crate::sys::signals::EndSignals;
 use model::Cpus;
 use model::stressor::Witness;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// How often a loop that never waits looks for a signal; in between it only reads the clock, which costs no system call.
 const LOOK_NS: i64 = 5_000_000;
 /// The longest sleep between two looks.
 const NAP_NS: i64 = 20_000_000;
+/// The longest wait for the word to begin.
+const HELD_NS: i64 = 60 * SECOND_NS;
+/// How much later the alarm of a stressor that was held comes: its operations are to end whole, and whoever measures waits for that.
+const OVER_NS: i64 = 20 * SECOND_NS;
 /// What the bucket holds, as a part of a second.
 const BURST_S: f64 = 0.02;
 
@@ -49,6 +56,10 @@ pub(super) struct Job<'a> {
     pub(super) supervisor: i32,
     /// Counts successful operations where the supervisor sees them.
     pub(super) meter: Meter,
+    /// Whether operations begin only when the supervisor says so, on standard input.
+    pub(super) held: bool,
+    /// How long to do nothing after the last operation, ns: what it has set off comes to its end before anything is taken down.
+    pub(super) linger_ns: i64,
     /// How the process is confined so far; a stressor adds what it does itself.
     pub(super) confined_by: Vec<String>,
     pub(super) end: EndSignals,
@@ -56,12 +67,17 @@ pub(super) struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Tells the supervisor that everything is prepared and operations begin now. The duration counts from here: making a
-    /// network namespace alone can take longer than a short run.
+    /// Tells the supervisor that everything is prepared, and returns when operations begin: now, or at its word. The duration counts
+    /// from then: making a network namespace alone can take longer than a short run.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
+        Line::Ready { confined_by: self.confined_by.clone() }.write(self.out)?;
+        if self.held && !hold(&self.end)? {
+            self.duration_ns = 0;
+        }
         self.end_ns = now_ns().saturating_add(self.duration_ns);
-        arm_alarm(self.duration_ns);
-        Line::Ready { confined_by: self.confined_by.clone() }.write(self.out)
+        let over_ns = if self.held { OVER_NS } else { 0 };
+        arm_alarm(self.duration_ns.saturating_add(self.linger_ns).saturating_add(over_ns));
+        Ok(())
     }
 
     /// Repeats an operation at the job's pace until the end. The job must have [begun](Self::begin).
@@ -81,7 +97,33 @@ impl Job<'_> {
 
     /// A pace for one of `shares` equal loops.
     pub(super) fn pace(&self, shares: u32) -> Pace<'_> {
-        Pace::new(&self.end, self.rate.map(|rate| rate / f64::from(shares.max(1))), self.end_ns)
+        let rate = self.rate.map(|rate| rate / f64::from(shares.max(1)));
+        Pace { linger_ns: self.linger_ns, ..Pace::new(&self.end, rate, self.end_ns) }
+    }
+}
+
+/// Waits for the word to begin; false where the stressor is to end instead. A supervisor that is gone says neither: then it is an error.
+fn hold(end: &EndSignals) -> Result<bool, Error> {
+    let refused = |error: io::Error| Error::refused("wait for the word to begin")(error);
+    arm_alarm(HELD_NS);
+    let stdin = io::stdin();
+    loop {
+        if end.arrived().is_some() {
+            return Ok(false);
+        }
+        let nap = Timespec::try_from(Duration::from_nanos(NAP_NS as u64)).ok();
+        let mut waited = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut waited, nap.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(error) => return Err(refused(error.into())),
+        }
+        // Read past the standard library's buffer, which would take what others are to read.
+        return match rustix::io::read(&stdin, &mut [0; 1]) {
+            Ok(1) => Ok(true),
+            Ok(_) => Err(refused(io::ErrorKind::UnexpectedEof.into())),
+            Err(error) => Err(refused(error.into())),
+        };
     }
 }
 
@@ -118,13 +160,22 @@ pub(super) struct Pace<'a> {
     end_ns: i64,
     looked_ns: i64,
     ended: bool,
+    /// Left to do nothing for at the end.
+    linger_ns: i64,
     bucket: Option<Bucket>,
 }
 
 impl<'a> Pace<'a> {
     pub(super) fn new(end: &'a EndSignals, rate: Option<f64>, end_ns: i64) -> Self {
         let now = now_ns();
-        Self { end, end_ns, looked_ns: now, ended: false, bucket: rate.map(|rate| Bucket::new(rate, now)) }
+        Self {
+            end,
+            end_ns,
+            looked_ns: now,
+            ended: false,
+            linger_ns: 0,
+            bucket: rate.map(|rate| Bucket::new(rate, now)),
+        }
     }
 
     /// Waits until `operations` may begin; false when the loop must end instead.
@@ -136,6 +187,7 @@ impl<'a> Pace<'a> {
                 self.ended |= self.end.arrived().is_some();
             }
             if self.ended || now >= self.end_ns {
+                sleep_until(now.saturating_add(std::mem::take(&mut self.linger_ns)));
                 return false;
             }
             let wait_ns = self.bucket.as_mut().map_or(0, |bucket| bucket.take(f64::from(operations), now));

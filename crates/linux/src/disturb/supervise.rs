@@ -15,9 +15,9 @@ use model::sample::Policy;
 use model::stressor::{StressorRecord, StressorState, Witness};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -47,6 +47,10 @@ pub struct Options {
     pub dir: Option<PathBuf>,
     /// Nice value of the stressors: at 10 they get a tenth of what the tool's own housekeeping gets on a shared CPU.
     pub nice: i32,
+    /// Whether operations begin only at [`Disturbance::go`], so that whoever measures is ready before the first one.
+    pub held: bool,
+    /// How long a stressor does nothing between its last operation and its end.
+    pub linger: Duration,
 }
 
 /// One stressor to be run.
@@ -84,6 +88,8 @@ impl Default for Options {
             tracefs: None,
             dir: None,
             nice: 10,
+            held: false,
+            linger: Duration::ZERO,
         }
     }
 }
@@ -92,8 +98,17 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Disturbance {
     status: Arc<Mutex<Vec<Status>>>,
-    control: Option<Sender<Duration>>,
+    control: Option<Sender<Word>>,
     thread: Option<JoinHandle<Vec<StressorRecord>>>,
+}
+
+/// What the supervising thread is told.
+#[derive(Debug, Clone, Copy)]
+enum Word {
+    /// Held stressors may begin.
+    Go,
+    /// All are to end, and have so long.
+    Stop(Duration),
 }
 
 /// One stressor as of now.
@@ -154,6 +169,12 @@ impl Disturbance {
         }
     }
 
+    /// Lets held stressors begin their operations.
+    pub fn go(&self) {
+        // A thread that has panicked has no receiver, and no record to give.
+        let _ = self.control.as_ref().map(|control| control.send(Word::Go));
+    }
+
     /// Each stressor as of the last look, at most 100 ms ago.
     pub fn status(&self) -> Vec<Status> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -171,7 +192,7 @@ impl Disturbance {
     /// Asks all to end, kills after `patience` those that have not (`stuck`), and returns one record for each, in the order asked for.
     pub fn stop(mut self, patience: Duration) -> Vec<StressorRecord> {
         // A thread that has panicked has no receiver; joining then yields no records.
-        let _ = self.control.as_ref().map(|control| control.send(patience));
+        let _ = self.control.as_ref().map(|control| control.send(Word::Stop(patience)));
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 }
@@ -197,7 +218,7 @@ fn supervise(
     plan: &Plan,
     status: &Mutex<Vec<Status>>,
     started: &Sender<Result<(), Error>>,
-    told: &Receiver<Duration>,
+    told: &Receiver<Word>,
 ) -> Vec<StressorRecord> {
     let mut children = match start_all(plan) {
         Ok(children) => children,
@@ -235,7 +256,7 @@ fn start_all(plan: &Plan) -> Result<Vec<Stressor>, Error> {
 fn watch_until_told(
     children: &mut [Stressor],
     status: &Mutex<Vec<Status>>,
-    told: &Receiver<Duration>,
+    told: &Receiver<Word>,
 ) -> Duration {
     let mut next_look = Instant::now();
     loop {
@@ -250,7 +271,8 @@ fn watch_until_told(
         let expecting = children.iter().any(|child| !child.ready && !child.ended);
         let pause = if expecting { TURN } else { next_look.saturating_duration_since(Instant::now()) };
         match told.recv_timeout(pause) {
-            Ok(patience) => return patience,
+            Ok(Word::Go) => children.iter_mut().for_each(Stressor::go),
+            Ok(Word::Stop(patience)) => return patience,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Duration::ZERO,
         }
@@ -300,6 +322,8 @@ struct Stressor {
     child: Child,
     pid: Pid,
     pipe: ChildStdout,
+    /// On which a held child waits for the word to begin.
+    word: Option<ChildStdin>,
     text: Vec<u8>,
     started_ns: i64,
     ready: bool,
@@ -335,25 +359,30 @@ impl Stressor {
             leaves: leaves.into_iter().map(|leaving| leaving.target).collect(),
             metered: true,
             nice: options.nice,
+            held: options.held,
+            linger_ns: i64::try_from(options.linger.as_nanos()).unwrap_or(i64::MAX),
         };
         let json = serde_json::to_string(&args)
             .map_err(|error| Error::refused("pass arguments")(std::io::Error::from(error)))?;
         let mut command = Command::new(&plan.exe);
         command.args(&options.verb).arg(&order.name).arg(json);
         // What a child has to say about a failure comes as a line; nothing of it may reach a terminal.
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.stdin(if options.held { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
         spawn::die_with_parent(&mut command);
         spawn::share(&mut command, rates.file());
         let failed = |source| Error::Spawn { exe: plan.exe.clone(), source };
         let mut child = command.spawn().map_err(failed)?;
         let pid = Pid::from_child(&child);
         let pipe = child.stdout.take().ok_or_else(|| failed(std::io::Error::other("it has no output")))?;
+        let word = child.stdin.take();
         let stressor = Self {
             order: order.clone(),
             allowed: order.cpus.iter().chain(shared.iter()).collect(),
             child,
             pid,
             pipe,
+            word,
             text: Vec::new(),
             started_ns: now_ns(),
             ready: false,
@@ -369,6 +398,11 @@ impl Stressor {
         let flags = fcntl_getfl(&stressor.pipe)
             .and_then(|flags| fcntl_setfl(&stressor.pipe, flags | OFlags::NONBLOCK));
         flags.map_err(Error::refused("read from a child without waiting")).map(|()| stressor)
+    }
+
+    /// Says the word. A child that is gone already tells so by its end.
+    fn go(&mut self) {
+        let _ = self.word.take().map(|mut word| word.write_all(b"."));
     }
 
     /// Reads what the child has written and notices its end, without waiting.

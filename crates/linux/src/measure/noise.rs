@@ -141,8 +141,9 @@ fn stretches(
     // Stretches begin at set times: whoever holds the CPU at that time, or all through a stretch, has taken it.
     while begin_ns < end_ns && !ring.stopped() {
         let close_ns = (begin_ns + spec.spin_ns).min(end_ns);
-        clock::sleep_until(begin_ns - LEAD_NS);
+        // Without pauses the loop never gives up the CPU, even where a counter that is known badly ended the last stretch too soon.
         if spec.pause_ns > 0 || begin_ns == start_ns {
+            clock::sleep_until(begin_ns - LEAD_NS);
             mark = tell(ring, &gear.own, &mark, ReadBy::Pause);
         }
         let open = open_at(begin_ns, gear.dial);

@@ -13,7 +13,7 @@ const STYLE: TableStyle = TableStyle::new()
 
 /// ANSI colours in use: the eight that every terminal has.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Paint {
+pub(crate) enum Paint {
     Bold,
     Red,
     Green,
@@ -34,34 +34,34 @@ impl Paint {
 }
 
 /// Text under construction.
-pub(super) struct Page {
+pub(crate) struct Page {
     text: String,
     color: bool,
     width: usize,
 }
 
 impl Page {
-    pub(super) fn new(options: TextOptions) -> Self {
+    pub(crate) fn new(options: TextOptions) -> Self {
         Self { text: String::new(), color: options.color, width: usize::from(options.width.clamp(60, 120)) }
     }
 
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.text
     }
 
     /// A blank line and a heading.
-    pub(super) fn heading(&mut self, text: &str) {
+    pub(crate) fn heading(&mut self, text: &str) {
         self.text.push('\n');
         self.paragraph(Some(Paint::Bold), "", "", text);
     }
 
     /// Wrapped text: the first line starts with `first`, the others with as many spaces.
-    pub(super) fn item(&mut self, first: &str, text: &str) {
+    pub(crate) fn item(&mut self, first: &str, text: &str) {
         self.paragraph(None, first, &" ".repeat(first.chars().count()), text);
     }
 
     /// The same in a colour.
-    pub(super) fn painted(&mut self, paint: Paint, first: &str, text: &str) {
+    pub(crate) fn painted(&mut self, paint: Paint, first: &str, text: &str) {
         self.paragraph(Some(paint), first, &" ".repeat(first.chars().count()), text);
     }
 
@@ -81,7 +81,7 @@ impl Page {
     }
 
     /// A table; the first `left` columns are flush left, figures flush right.
-    pub(super) fn table(&mut self, left: usize, header: &[&str], rows: &[Vec<String>]) {
+    pub(crate) fn table(&mut self, left: usize, header: &[&str], rows: &[Vec<String>]) {
         let mut table = Table::new();
         table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(u16::try_from(self.width).unwrap_or(u16::MAX));

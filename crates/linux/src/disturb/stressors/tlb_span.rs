@@ -41,6 +41,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         return Err(Error::absent("no CPU is measured"));
     }
     let page = Page::new().map_err(Error::refused("map a page"))?;
+    // A page that was never touched has no translation to flush: the first operation would be unlike the others.
+    page.flush().map_err(Error::refused("protect a page"))?;
     let (stop, there) = (AtomicBool::new(false), AtomicUsize::new(0));
     let measured: Vec<u32> = job.measured.iter().collect();
     let watched = job.measured.clone();

@@ -1,0 +1,210 @@
+//! Studies made by hand: what counts as seen, when a study is void, what is said of background, contamination and repetitions.
+
+use super::*;
+use model::Cpus;
+use model::stressor::{StressorRecord, Witness};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A cell of 2 s between idle controls of 2 s each, on CPU 2, on a kernel that records three classes.
+fn cell(name: &str, operations: u64, events: &[(EventClass, u64)], idle: &[(EventClass, u64)]) -> CellFacts {
+    let record = StressorRecord {
+        name: name.to_owned(),
+        cpus: Cpus::one(0),
+        ops_ok: operations,
+        ops_failed: BTreeMap::new(),
+        parts: BTreeMap::new(),
+        t0_ns: 0,
+        t1_ns: 2 * SECOND_NS as i64,
+        witness: Witness { name: "counter".to_owned(), expected: 0, seen: 0 },
+        state: StressorState::Ok,
+        reason: None,
+        confined_by: Vec::new(),
+        rates: Vec::new(),
+        stalls: 0,
+    };
+    CellFacts {
+        void: None,
+        observable: BTreeSet::from([EventClass::IpiCall, EventClass::Tlb, EventClass::TimerTick]),
+        disturbed: stretch(events),
+        idle_before: stretch(idle),
+        idle_after: stretch(idle),
+        ..CellFacts::without_measurement(record, &Cpus::one(2), String::new())
+    }
+}
+
+fn count(count: u64) -> Count {
+    Count { count, dispersion: 1.0, by_cpu: BTreeMap::from([(2, count)]) }
+}
+
+fn stretch(events: &[(EventClass, u64)]) -> Stretch {
+    Stretch {
+        length_ns: 2 * SECOND_NS,
+        classes: events.iter().map(|(class, events)| (*class, count(*events))).collect(),
+        all: count(events.iter().map(|(_, events)| events).sum()),
+    }
+}
+
+fn controls() -> (Vec<CellFacts>, Vec<Expectation>) {
+    let cells = vec![
+        cell("tlb_span", 2000, &[(EventClass::Tlb, 2000)], &[]),
+        cell("calc_pi", 500, &[(EventClass::TimerTick, 9)], &[(EventClass::TimerTick, 8)]),
+    ];
+    let expected = [("tlb_span", true), ("calc_pi", false)];
+    let expected = expected.map(|(name, seen)| Expectation { stressor: name.to_owned(), seen });
+    (cells, expected.into())
+}
+
+fn of<'a>(exposure: &'a Exposure, name: &str) -> &'a Row {
+    exposure.rows.iter().find(|row| row.stressor == name).unwrap()
+}
+
+fn class(row: &Row, class: EventClass) -> Coefficient {
+    row.classes.iter().find(|one| one.class == class).unwrap().coefficient
+}
+
+#[test]
+fn a_study_whose_controls_behave_is_believed() {
+    let (mut cells, expected) = controls();
+    cells.push(cell("schedstats", 40, &[(EventClass::IpiCall, 120)], &[]));
+    let told = conclude(&cells, &expected);
+    assert!(!told.void, "{:?}", told.verdict);
+    assert!(
+        told.verdict[0].contains("tlb_span was seen: tlb 1.000 events per operation, of 2000 operations")
+    );
+    assert!(
+        told.verdict[0].contains(
+            "calc_pi was not seen: 9 events in 500 operations, where the idle background gives 8.0"
+        )
+    );
+    let seen = class(of(&told, "schedstats"), EventClass::IpiCall);
+    assert!(seen.seen && (seen.per_operation - 3.0).abs() < 1e-12);
+    assert!(!class(of(&told, "schedstats"), EventClass::Tlb).seen);
+    assert_eq!(
+        of(&told, "schedstats").classes.len(),
+        3,
+        "a class that the kernel records and was not seen has its bound"
+    );
+}
+
+#[test]
+fn a_blind_observer_voids_the_study() {
+    let (mut cells, expected) = controls();
+    cells[0] = cell("tlb_span", 2000, &[], &[]);
+    let told = conclude(&cells, &expected);
+    assert!(told.void && told.verdict.len() == 1, "{:?}", told.verdict);
+    assert!(
+        told.verdict[0].contains("positive control failed (tlb_span was not seen: 0 events"),
+        "{:?}",
+        told.verdict
+    );
+}
+
+#[test]
+fn a_machine_that_disturbs_itself_voids_the_study() {
+    let (mut cells, expected) = controls();
+    cells[1] = cell("calc_pi", 500, &[(EventClass::IpiCall, 40)], &[]);
+    let told = conclude(&cells, &expected);
+    assert!(told.void && told.verdict[0].contains("negative control failed"), "{:?}", told.verdict);
+}
+
+#[test]
+fn a_study_without_a_control_that_could_be_run_is_void() {
+    let (mut cells, expected) = controls();
+    cells[0].record.state = StressorState::Absent;
+    cells[0].void = Some("flushes of this architecture interrupt nobody".to_owned());
+    let told = conclude(&cells, &expected);
+    assert!(
+        told.void
+            && told.verdict[0]
+                .contains("no positive control that tells anything (tlb_span cannot be run here"),
+        "{:?}",
+        told.verdict
+    );
+    assert_eq!(of(&told, "tlb_span").state, RowState::Absent);
+    let other = Expectation { stressor: "schedstats".to_owned(), seen: true };
+    cells.push(cell("schedstats", 40, &[(EventClass::IpiCall, 120)], &[]));
+    assert!(!conclude(&cells, &[expected, vec![other]].concat()).void, "another one serves");
+}
+
+#[test]
+fn a_void_cell_has_no_coefficient_and_says_why() {
+    let (mut cells, expected) = controls();
+    let mut void = cell("sock", 40, &[(EventClass::IpiCall, 120)], &[]);
+    void.void = Some("PassiveOpens grew by 0; expected at least 40".to_owned());
+    cells.push(void.clone());
+    let row = conclude(&cells, &expected).rows.pop().unwrap();
+    assert_eq!((row.state, row.all, row.classes.len(), row.operations), (RowState::Void, None, 0, 0));
+    assert_eq!(row.reason, void.void);
+    cells.push(cell("sock", 40, &[(EventClass::IpiCall, 80)], &[]));
+    let row = conclude(&cells, &expected).rows.pop().unwrap();
+    assert_eq!((row.state, row.cells, row.operations), (RowState::Ok, 1, 40), "the other repetition counts");
+    assert_eq!(row.left_out, [void.void.unwrap()]);
+}
+
+#[test]
+fn repetitions_are_pooled_and_each_is_told() {
+    let cells = [
+        cell("perf_sys", 10, &[(EventClass::IpiCall, 20)], &[]),
+        cell("perf_sys", 30, &[(EventClass::IpiCall, 60)], &[]),
+    ];
+    let row = conclude(&cells, &[]).rows.remove(0);
+    assert_eq!((row.operations, row.cells), (40, 2));
+    assert!((row.all.unwrap().per_operation - 2.0).abs() < 1e-12);
+    assert_eq!(row.each, [2.0, 2.0]);
+}
+
+#[test]
+fn idle_controls_that_disagree_are_told() {
+    let mut one = cell("u_fork", 100, &[], &[(EventClass::TimerTick, 500)]);
+    one.idle_after = stretch(&[(EventClass::TimerTick, 8)]);
+    one.changed = vec!["affinity of kernel thread rcu_preempt/0: 0-1 before, 0-3 after".to_owned()];
+    let row = conclude(&[one.clone()], &[]).rows.remove(0);
+    assert_eq!(row.idle_apart, ["timer.tick: 250.0 a second before, 4.0 after"]);
+    assert_eq!(row.contaminated, one.changed);
+    let steady = cell("u_fork", 100, &[], &[(EventClass::TimerTick, 500)]);
+    assert_eq!(conclude(&[steady], &[]).rows.remove(0).idle_apart, Vec::<String>::new());
+}
+
+#[test]
+fn the_sources_of_most_events_come_first() {
+    let mut one = cell("u_fork", 100, &[], &[]);
+    let source = |label: &str, count| SourceCount {
+        class: EventClass::IpiCall,
+        label: label.to_owned(),
+        who: Some("stillcore".to_owned()),
+        site: None,
+        count,
+    };
+    one.sources = vec![source("a", 5), source("b", 4), source("c", 3), source("d", 1)];
+    let mut two = one.clone();
+    two.sources = vec![source("d", 9)];
+    let told = conclude(&[one, two], &[]).rows.remove(0).sources;
+    assert_eq!(
+        told.iter().map(|one| (one.label.as_str(), one.count)).collect::<Vec<_>>(),
+        [("d", 10), ("a", 5), ("b", 4)]
+    );
+}
+
+#[test]
+fn too_few_operations_prove_no_blindness() {
+    let (mut cells, mut expected) = controls();
+    expected.push(Expectation { stressor: "schedstats".to_owned(), seen: true });
+    cells.push(cell("schedstats", 1, &[(EventClass::IpiCall, 3)], &[]));
+    let told = conclude(&cells, &expected);
+    assert!(!of(&told, "schedstats").all.unwrap().seen, "3 events may be chance");
+    assert!(!told.void && told.controls[2].held.is_none(), "{:?}", told.verdict);
+    cells[2] = cell("schedstats", 1000, &[(EventClass::IpiCall, 3)], &[]);
+    let told = conclude(&cells, &expected);
+    assert!(told.void && told.controls[2].held == Some(false), "{:?}", told.verdict);
+}
+
+#[test]
+fn an_uneven_background_does_not_void_a_study_and_a_disturbed_one_does() {
+    let (mut cells, expected) = controls();
+    let ticks = |count| vec![(EventClass::TimerTick, count)];
+    for (events, void) in [(22, false), (60, true)] {
+        cells[1] = cell("calc_pi", 500, &ticks(events), &ticks(8));
+        assert_eq!(conclude(&cells, &expected).void, void, "{events}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Exposure on real kernels: the controls behave, coefficients of what the kernel does by count repeat to the digit, and nothing is left.
+#![cfg(feature = "guest-tests")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use support::guest::{Boot, boot, the_same};
+use support::read_json;
+
+/// What one operation does to each measured CPU, whatever the machine: a static key is flipped in three steps with an IPI to all CPUs each
+/// (`text_poke_bp_batch`), and a page that gains or loses a right is flushed. `labels`: what ran, on kernels that tell the function and on
+/// those that only tell the vector.
+struct Exact {
+    stressor: &'static str,
+    class: &'static str,
+    labels: &'static [&'static str],
+    times: u64,
+}
+
+const EXACT: [Exact; 2] = [
+    Exact { stressor: "schedstats", class: "ipi.call", labels: &["call_function", "do_sync_core"], times: 3 },
+    Exact { stressor: "tlb_span", class: "tlb", labels: &["tlb_flush"], times: 2 },
+];
+
+/// The facts of a stressor's cell.
+fn facts(study: &Path, stressor: &str) -> Value {
+    let cells = fs::read_dir(study.join("cells")).unwrap();
+    let mut results = cells.map(|cell| read_json(&cell.unwrap().path())["result"].clone());
+    results.find(|facts| facts["name"] == stressor).unwrap()
+}
+
+/// To the event, so that two runs repeat to the digit.
+fn is_exact(kernel: &str, study: &Path, exact: &Exact) {
+    let facts = facts(study, exact.stressor);
+    assert_eq!(facts.get("void"), None, "{kernel}: {facts}");
+    let sources = facts["sources"].as_array().unwrap().iter();
+    let ours = sources.filter(|source| {
+        source["class"] == exact.class && exact.labels.contains(&source["label"].as_str().unwrap())
+    });
+    let events: u64 = ours.map(|source| source["count"].as_u64().unwrap()).sum();
+    let operations = facts["record"]["ops_ok"].as_u64().unwrap();
+    println!("{kernel} {}: {events} events on two CPUs, {operations} operations", exact.stressor);
+    assert_eq!(events, 2 * exact.times * operations, "{kernel}: {facts}");
+}
+
+fn repeats(kernel: &str) {
+    let (_guest, root) =
+        boot(&Boot { kernel, smp: "4", append: "", script: "guest_exposure.sh", arguments: &[], more: &[] });
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    for name in ["first", "second", "resumed"] {
+        assert_eq!(
+            read(&format!("{name}.code")).trim(),
+            "0",
+            "{kernel} {name}: {}",
+            read(&format!("{name}.log"))
+        );
+    }
+    let studies = ["first", "second"].map(|name| read_json(&root.join(format!("{name}.json"))));
+    for study in &studies {
+        assert_eq!(study["void"], false, "{kernel}: {}", study["verdict"]);
+        for row in study["rows"].as_array().unwrap() {
+            assert_eq!(row["contaminated"], Value::Array(Vec::new()), "{kernel}: {row}");
+        }
+    }
+    for (study, exact) in
+        ["one", "two"].iter().flat_map(|study| EXACT.iter().map(move |exact| (study, exact)))
+    {
+        is_exact(kernel, &root.join(study), exact);
+    }
+    assert_eq!(read("resumed.json"), read("first.json"), "{kernel}: what has a result is not run again");
+    assert!(!read("resumed.log").contains(" of at most "), "{kernel}: {}", read("resumed.log"));
+    assert_eq!(read("other.code").trim(), "1", "{kernel}: other conditions");
+    assert!(read("other.log").contains("window_ns was 2000000000 there"), "{kernel}: {}", read("other.log"));
+    assert_eq!(
+        read("files").split_whitespace().collect::<Vec<_>>(),
+        ["cells", "exposure.html", "exposure.json", "study.json"]
+    );
+    let state = |name: &str| read_json(&root.join(name));
+    the_same(&state("before.json"), &state("after.json"), kernel);
+    page(&root.join("one/exposure.html"));
+}
+
+fn page(path: &Path) {
+    let page = fs::read_to_string(path).unwrap();
+    assert!(page.contains("controls hold") && page.contains("<code>tlb_span</code>"), "{page}");
+}
+
+#[test]
+fn exposure_repeats_on_6_1() {
+    repeats("6.1");
+}
+
+/// By `make test-lab`: the other kernels.
+#[cfg(feature = "guest-matrix")]
+mod matrix {
+    use super::repeats;
+
+    crate::support::guest::each_kernel!(repeats);
+}

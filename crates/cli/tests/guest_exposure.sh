@@ -1,0 +1,19 @@
+# The study `exposure` twice with the same stressors, and once more where the first one is. Runs under busybox sh as root in /root; leaves
+# its evidence there for guest_exposure.rs.
+
+stillcore=/usr/bin/stillcore
+
+study() {
+    name=$1
+    shift
+    $stillcore study run exposure "$@" >$name.json 2>$name.log
+    echo $? >$name.code
+}
+
+$stillcore internal state >before.json
+study first --suite positive-control --out one --json
+study second --suite positive-control --out two --json
+study resumed --suite positive-control --out one --json
+study other --suite positive-control --duration 3s --out one --json
+$stillcore internal state >after.json
+ls one >files

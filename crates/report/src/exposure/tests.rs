@@ -1,0 +1,132 @@
+//! A small study, looked at in every form.
+
+use super::*;
+use crate::fixture;
+use crate::text::TextOptions;
+use analysis::exposure::{CellFacts, Count, Expectation, Stretch, conclude};
+use model::Cpus;
+use model::stressor::{StressorRecord, StressorState, Witness};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[test]
+fn figures_have_the_digits_that_mean_something() {
+    let told = [0.0, 3.0, 2.9996, 0.012_345, 12.345, 1234.6, 0.000_045, -0.25].map(per_operation);
+    assert_eq!(told, ["0", "3", "3", "0.0123", "12.3", "1235", "4.5e-5", "-0.25"]);
+    assert_eq!([0.001_01, 3.0, 2.01, 0.03].map(at_most), ["0.0011", "3", "2.1", "0.03"]);
+    assert_eq!(at_most(f64::INFINITY), "unknown");
+}
+
+fn stretch(events: &[(EventClass, u64)]) -> Stretch {
+    let count = |count: u64| Count { count, dispersion: 1.0, by_cpu: BTreeMap::from([(2, count)]) };
+    Stretch {
+        length_ns: 2_000_000_000,
+        classes: events.iter().map(|(class, events)| (*class, count(*events))).collect(),
+        all: count(events.iter().map(|(_, events)| events).sum()),
+    }
+}
+
+fn cell(name: &str, operations: u64, state: StressorState, events: &[(EventClass, u64)]) -> CellFacts {
+    let record = StressorRecord {
+        name: name.to_owned(),
+        cpus: Cpus::one(0),
+        ops_ok: operations,
+        ops_failed: BTreeMap::from([("EINVAL".to_owned(), 7)]),
+        t0_ns: 0,
+        t1_ns: 2_000_000_000,
+        witness: Witness { name: "counter".to_owned(), expected: 0, seen: 0 },
+        state,
+        reason: None,
+        confined_by: Vec::new(),
+        rates: Vec::new(),
+        stalls: 0,
+    };
+    let source = SourceCount {
+        class: EventClass::IpiCall,
+        label: "do_sync_core".to_owned(),
+        who: Some("<script>".to_owned()),
+        site: Some("on_each_cpu_cond_mask".to_owned()),
+        count: 120,
+    };
+    CellFacts {
+        void: (state != StressorState::Ok).then(|| format!("why {name} & co. say nothing")),
+        observable: BTreeSet::from([EventClass::IpiCall, EventClass::Tlb]),
+        disturbed: stretch(events),
+        idle_before: stretch(&[]),
+        idle_after: stretch(&[]),
+        sources: vec![source],
+        changed: vec!["mechanism schedstats: \"0\" before, \"1\" after".to_owned()],
+        ..CellFacts::without_measurement(record, &Cpus::one(2), String::new())
+    }
+}
+
+fn study() -> ExposureStudy {
+    let cells = [
+        cell("tlb_span", 2000, StressorState::Ok, &[(EventClass::Tlb, 4000)]),
+        cell("calc_pi", 500, StressorState::Ok, &[]),
+        cell("schedstats", 40, StressorState::Ok, &[(EventClass::IpiCall, 120)]),
+        cell("sock", 0, StressorState::Void, &[]),
+        cell("wireguard", 0, StressorState::Absent, &[]),
+    ];
+    let expected = [("tlb_span", true), ("calc_pi", false)]
+        .map(|(name, seen)| Expectation { stressor: name.to_owned(), seen });
+    ExposureStudy {
+        title: "exposure".to_owned(),
+        dir: "out".to_owned(),
+        conditions: vec![("kernel".to_owned(), "6.1.0 ".repeat(40))],
+        machine: fixture::document().machine.machine,
+        exposure: conclude(&cells, &expected),
+    }
+}
+
+#[test]
+fn the_terminal_has_every_row_within_its_width() {
+    let study = study();
+    let text = exposure_text(&study, TextOptions::default());
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    for told in [
+        "the controls are as expected",
+        "ipi.call 3 ",
+        "do_sync_core: <script> in on_each_cpu_cond_mask, 120 events",
+        "sock: why sock & co. say nothing",
+        "wireguard: why wireguard & co. say nothing",
+        "contaminated",
+        "EINVAL 7",
+    ] {
+        assert!(
+            text.split_whitespace().collect::<Vec<_>>().join(" ").contains(told.trim()),
+            "{told}: {text}"
+        );
+    }
+    let unseen = text.lines().find(|line| line.starts_with("calc_pi ")).unwrap();
+    assert!(unseen.ends_with("0.006"), "3 in 500: {unseen}");
+}
+
+#[test]
+fn a_line_tells_what_a_row_is() {
+    let lines: Vec<String> = study().exposure.rows.iter().map(exposure_line).collect();
+    assert_eq!(lines[0], "tlb_span: tlb 2 events per operation, 2,000 operations");
+    assert_eq!(lines[1], "calc_pi: not seen, at most 0.006 events per operation, 500 operations");
+    assert_eq!(lines[3], "sock: void: why sock & co. say nothing");
+    assert_eq!(lines[4], "wireguard: absent: why wireguard & co. say nothing");
+}
+
+#[test]
+fn the_page_has_a_colour_a_figure_and_the_void_in_words() {
+    let page = crate::exposure_page(&study()).unwrap();
+    assert!(page.contains("controls hold") && !page.contains("<script"), "{page}");
+    // 3 an operation is the fifth step of six, 2 the fourth; 3/40 is no colour but a bound.
+    for told in ["class=\"h5\"", "class=\"h4\"", "class=\"u\"", "\u{2264}\u{a0}0.075", "why sock &amp; co."] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    let mut void = study();
+    void.exposure.void = true;
+    assert!(crate::exposure_page(&void).unwrap().contains("<p class=\"word\">void</p>"));
+}
+
+#[test]
+fn the_object_can_be_read_back() {
+    let object = study().json();
+    assert_eq!(object["schema"], SCHEMA);
+    let rows: Vec<Row> = serde_json::from_value(object["rows"].clone()).unwrap();
+    assert_eq!(rows, study().exposure.rows);
+}
