@@ -2,6 +2,8 @@
 //!
 //! This test is its own harness, because a stressor must be the only thing its process does: the binary starts itself again with
 //! `internal …`, as the command does. What needs privilege is said to be skipped without it.
+//!
+//! Long because: every fault needs the same harness, which a second file would have to repeat.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use linux::disturb::confine::{self, Confinement, Room};

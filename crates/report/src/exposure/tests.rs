@@ -31,6 +31,7 @@ fn cell(name: &str, operations: u64, state: StressorState, events: &[(EventClass
         cpus: Cpus::one(0),
         ops_ok: operations,
         ops_failed: BTreeMap::from([("EINVAL".to_owned(), 7)]),
+        parts: BTreeMap::new(),
         t0_ns: 0,
         t1_ns: 2_000_000_000,
         witness: Witness { name: "counter".to_owned(), expected: 0, seen: 0 },

@@ -81,6 +81,7 @@ pub(super) fn failed(order: &Order, place: &Place, reason: String) -> CellFacts 
         cpus: order.cpus.clone(),
         ops_ok: 0,
         ops_failed: [].into(),
+        parts: [].into(),
         t0_ns: 0,
         t1_ns: 0,
         witness: Witness { name: String::new(), expected: 0, seen: 0 },
