@@ -7,6 +7,7 @@ use super::thread::{PreemptKey, State, Thread, Wake, Waker};
 use super::waker::{By, Wakers};
 use crate::hash::FastMap;
 use crate::labels::LabelId;
+use model::Cpus;
 use model::syscalls::{self, Wait};
 use std::collections::BTreeSet;
 
@@ -32,6 +33,8 @@ pub struct Watch {
     pub(crate) missing: u64,
     /// Threads that will be there, by what was seen of them elsewhere.
     expected: BTreeSet<i32>,
+    /// The CPUs whose switches are recorded; all, where it is not told.
+    recorded: Option<Cpus>,
     arch: String,
     t0_ns: i64,
     now_ns: i64,
@@ -51,6 +54,7 @@ impl Watch {
             running: FastMap::default(),
             missing: 0,
             expected: BTreeSet::new(),
+            recorded: None,
             arch: arch.to_owned(),
             t0_ns,
             now_ns: t0_ns,
@@ -67,6 +71,11 @@ impl Watch {
     /// Threads that were seen after recording had begun: watched even where the event of their making is missing.
     pub fn expect(&mut self, tids: impl IntoIterator<Item = i32>) {
         self.expected.extend(tids);
+    }
+
+    /// Says on which CPUs switches are recorded. Of others only what is aimed at these is: where a thread is there is not known.
+    pub fn recorded_on(&mut self, cpus: &Cpus) {
+        self.recorded = Some(cpus.clone());
     }
 
     fn add(&mut self, tid: i32, state: State, ts_ns: i64) {
@@ -159,8 +168,12 @@ impl Watch {
             self.add(event.pid, State::Before, self.t0_ns);
         }
         let Some(at) = self.index.get(&event.pid).copied() else { return };
-        let Self { threads, chains, .. } = self;
+        let Self { threads, chains, recorded, .. } = self;
         let Some(thread) = threads.get_mut(at) else { return };
+        if recorded.as_ref().is_some_and(|cpus| !cpus.contains(event.cpu)) {
+            thread.out_of_sight(event.ts_ns, event.cpu);
+            return;
+        }
         let leaves = matches!(event.what, What::Switch { .. });
         if let Some(wake) = thread.seen(event.ts_ns, event.cpu, leaves) {
             let released_ns = wake.intended_ns.unwrap_or(wake.at_ns);

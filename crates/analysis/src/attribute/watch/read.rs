@@ -9,9 +9,9 @@ use super::waker::By;
 use crate::Error;
 use ftrace::{Item, TraceFile};
 use model::run::{Run, SenderRecord};
-use model::store;
 use model::syscalls::{SYSCALLS, Wait};
 use model::watch::{FILE, SCHEMA, WatchRecord};
+use model::{Cpus, store};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -35,6 +35,7 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     let tasks = before.into_iter().map(|task| (task.tid, task.syscall));
     let mut watch = Watch::new(&record.arch, phase.t0_ns, tasks);
     watch.expect(later.into_iter().map(|task| task.tid));
+    watch.recorded_on(&run.measured_cpus);
     let beside = [&trace.sender, &trace.watched].into_iter().flatten().map(|one| one.buffer.as_str());
     let names: Vec<&str> = std::iter::once("").chain(beside).collect();
     let mut stream = file.stream_buffers(&names)?;
@@ -54,6 +55,7 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     watch.finish(phase.t1_ns);
     let teller = Teller { watch: &watch, decoder: &decoder, record: &record };
     let mut section = teller.section(phase.t0_ns, phase.t1_ns);
+    section.statements.extend(elsewhere(&watch, &run.measured_cpus));
     section.statements.extend(trace.watched.iter().filter_map(|watched| call_losses(watched, &calls)));
     if trace.watched.as_ref().is_none_or(|watched| watched.events.is_empty()) {
         section.statements.push(
@@ -62,6 +64,20 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
         );
     }
     Ok(Some(section))
+}
+
+/// What is not known of threads that have left the CPUs whose switches are recorded.
+fn elsewhere(watch: &Watch, recorded: &Cpus) -> Option<String> {
+    let away = |thread: &&Thread| thread.cpus.iter().any(|cpu| !recorded.contains(*cpu));
+    let cpus: Cpus = watch.threads.iter().flat_map(|thread| thread.cpus.iter().copied()).collect();
+    let threads = watch.threads.iter().filter(away).count();
+    (threads > 0).then(|| {
+        format!(
+            "{threads} threads ran on CPUs {} too, which were not recorded in full: their time there counts as unknown, and their \
+             wake-ups there are missing (--cpus names other CPUs to record)",
+            cpus.minus(recorded)
+        )
+    })
 }
 
 /// What is missing of the watched program's own events.

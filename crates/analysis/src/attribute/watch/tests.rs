@@ -263,6 +263,27 @@ fn lost_events_make_time_unknown() {
     assert_eq!((of(&watch, B).times.unknown_ns, of(&watch, B).times.on_cpu_ns), (0, 89));
 }
 
+#[test]
+fn time_on_a_cpu_that_is_not_recorded_is_unknown() {
+    let mut watch = Watch::new("x86_64", 0, [(A, None)]);
+    watch.recorded_on(&model::Cpus::one(0));
+    let call = What::CallEnter { number: FUTEX, argument: 0 };
+    let events = [
+        switch(10, 0, 0, Leaves::Runnable, A),
+        switch(40, 0, A, Leaves::Sleeps, 0),
+        event(60, 1, A, call),
+        waking(80, 0, 0, A),
+        event(90, 1, A, call),
+    ];
+    events.iter().for_each(|event| watch.event(event));
+    watch.finish(100);
+    let thread = of(&watch, A);
+    assert_eq!((thread.times.on_cpu_ns, thread.activations, sum(thread)), (30, 0, 100));
+    // It waited for the first switch, and not after the wake-up.
+    assert_eq!((thread.times.unknown_ns, thread.times.waiting_ns), (60, 10));
+    assert_eq!(thread.cpus, [0, 1]);
+}
+
 /// Any event at all, also ones that no kernel would put together.
 fn any_event() -> impl Strategy<Value = (i64, WatchEvent)> {
     let pid = prop_oneof![Just(0), Just(A), Just(B), Just(C), Just(OTHER), Just(50)];

@@ -316,6 +316,17 @@ impl Thread {
         (self.wake, self.pending, self.preempted, self.call) = (None, None, None, None);
     }
 
+    /// It does something on a CPU whose switches are not recorded: since when, and for how long, is not known.
+    pub(crate) fn out_of_sight(&mut self, ts_ns: i64, cpu: u32) {
+        if self.state == State::Gone {
+            return;
+        }
+        self.rest();
+        self.on(cpu);
+        self.go(ts_ns, State::Lost, State::Lost);
+        (self.wake, self.pending, self.preempted) = (None, None, None);
+    }
+
     /// Recording ends.
     pub(crate) fn finish(&mut self, ts_ns: i64) {
         if self.state != State::Gone {
