@@ -171,7 +171,7 @@ pub struct PathBox {
     pub label: Option<String>,
     /// Who caused that.
     pub source: Option<SourceText>,
-    /// How the source is known.
+    /// How the source is known; of the step `timer-late` itself, how it is known that the timer was the task's.
     pub confidence: Option<Confidence>,
     /// Samples with this box.
     pub count: u64,

@@ -10,7 +10,7 @@
 //! or preemption off, and for locks, has boxes where the trace tells of it ([`super::blocking`]), and stays in the step elsewhere.
 
 use super::blocking::{Blocking, Blockings, Stretch};
-use super::cause::Causes;
+use super::cause::{Causes, Confidence};
 use crate::labels::LabelId;
 use crate::spans::Span;
 use crate::view::{KernelEvent, What};
@@ -59,6 +59,8 @@ pub struct Part {
     pub cpu: u32,
     /// What else took its time there, what that was, and who asked for it; `None` for the step itself.
     pub taken: Option<(Taker, LabelId, Causes)>,
+    /// How the mark that ends the step is known to be this task's: of [`Step::TimerLate`] only.
+    pub mark: Option<Confidence>,
     /// How long, ns.
     pub ns: u64,
 }
@@ -76,13 +78,22 @@ pub struct Path {
     pub pieces: Vec<(i64, i64, usize)>,
 }
 
+/// The expiry of a timer, on the CPU where it woke a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expiry {
+    /// When, ns.
+    pub at_ns: i64,
+    /// Exact where it is the timer that the task armed, by its address; else it is the last one before the wake-up.
+    pub known: Confidence,
+}
+
 /// What has been seen of one sample.
 #[derive(Debug, Clone, Copy)]
 struct Marks {
     release_ns: i64,
     ran_ns: i64,
+    expiry: Option<(Expiry, u32)>,
     /// Time and CPU.
-    expiry: Option<(i64, u32)>,
     waking: Option<(i64, u32)>,
     woken: Option<(i64, u32)>,
     ipi: Option<i64>,
@@ -119,9 +130,8 @@ impl PathBuilder {
         }
     }
 
-    /// The next event of the merged stream that is of this CPU or wakes this thread. `expiry_ns`: when a timer expired last on the
-    /// event's CPU.
-    pub fn event(&mut self, event: &KernelEvent, expiry_ns: Option<i64>, sink: &mut impl FnMut(Path)) {
+    /// The next event of the merged stream that is of this CPU or wakes this thread. `expiry`: the last of a timer on the event's CPU.
+    pub fn event(&mut self, event: &KernelEvent, expiry: Option<Expiry>, sink: &mut impl FnMut(Path)) {
         let ts_ns = event.ts_ns;
         while let Some(&(release_ns, value_ns)) = self.coming.front()
             && release_ns <= ts_ns
@@ -141,7 +151,7 @@ impl PathBuilder {
         while self.open.front().is_some_and(|first| first.ran_ns.saturating_add(PATIENCE_NS) < ts_ns) {
             self.close(sink);
         }
-        self.mark(event, expiry_ns);
+        self.mark(event, expiry);
         if event.cpu == self.cpu {
             let Self { blockings, stretches, open, coming, .. } = self;
             let next = open.front().map(|marks| marks.release_ns).or(coming.front().map(|next| next.0));
@@ -160,7 +170,7 @@ impl PathBuilder {
         }
     }
 
-    fn mark(&mut self, event: &KernelEvent, expiry_ns: Option<i64>) {
+    fn mark(&mut self, event: &KernelEvent, expiry: Option<Expiry>) {
         let (ts_ns, cpu) = (event.ts_ns, event.cpu);
         match event.what {
             What::Enter { class: EventClass::IpiCall | EventClass::IpiResched, .. } if cpu == self.cpu => {
@@ -172,8 +182,8 @@ impl PathBuilder {
                     marks.woken.get_or_insert((ts_ns, cpu));
                 } else if marks.waking.is_none() {
                     marks.waking = Some((ts_ns, cpu));
-                    let expiry = expiry_ns.filter(|at| !event.in_task && *at >= marks.release_ns);
-                    marks.expiry = expiry.map(|at| (at, cpu));
+                    let expiry = expiry.filter(|one| !event.in_task && one.at_ns >= marks.release_ns);
+                    marks.expiry = expiry.map(|one| (one, cpu));
                 }
             }
             What::Switch { next, .. } if next == self.tid && cpu == self.cpu => {
@@ -230,7 +240,7 @@ fn steps(marks: &Marks, cpu: u32) -> Vec<(i64, Step, u32)> {
         return vec![(marks.ran_ns, Step::NeverSlept, cpu)];
     }
     let mut ends = Vec::with_capacity(6);
-    ends.extend(marks.expiry.map(|(at, on)| (at, Step::TimerLate, on)));
+    ends.extend(marks.expiry.map(|(one, on)| (one.at_ns, Step::TimerLate, on)));
     ends.extend(marks.waking.map(|(at, on)| (at, Step::TimerHandler, on)));
     ends.extend(marks.woken.map(|(at, on)| (at, Step::WakeUp, on)));
     ends.extend(marks.ipi.map(|at| (at, Step::IpiInFlight, cpu)));
@@ -280,14 +290,20 @@ fn apart(marks: &Marks, local: &Local<'_>) -> Path {
     for (until, step, on) in steps(marks, local.cpu) {
         let until = until.clamp(from, marks.ran_ns);
         let others = if on == local.cpu { local.during(step, [from, until]) } else { Vec::new() };
-        fill(&mut path, step, on, [from, until], &others);
+        let mark = marks.expiry.filter(|_| step == Step::TimerLate).map(|(one, _)| one.known);
+        fill(&mut path, (step, on, mark), [from, until], &others);
         from = until;
     }
     path
 }
 
 /// Puts the time of a step into boxes: each moment belongs to the innermost stay, that which began last.
-fn fill(path: &mut Path, step: Step, cpu: u32, [from, until]: [i64; 2], stays: &[Stay]) {
+fn fill(
+    path: &mut Path,
+    (step, cpu, mark): (Step, u32, Option<Confidence>),
+    [from, until]: [i64; 2],
+    stays: &[Stay],
+) {
     let mut cuts: Vec<i64> = stays.iter().flat_map(|stay| [stay.t0_ns, stay.t1_ns]).collect();
     cuts.retain(|cut| from < *cut && *cut < until);
     cuts.extend([from, until]);
@@ -303,7 +319,7 @@ fn fill(path: &mut Path, step: Step, cpu: u32, [from, until]: [i64; 2], stays: &
         let at = known.unwrap_or(path.parts.len());
         match known {
             Some(at) => path.parts[at].ns += ns,
-            None => path.parts.push(Part { step, cpu, taken, ns }),
+            None => path.parts.push(Part { step, cpu, taken, mark, ns }),
         }
         match path.pieces.last_mut() {
             Some((_, end_ns, last)) if *last == at => *end_ns = t1_ns,

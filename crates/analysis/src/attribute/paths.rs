@@ -1,8 +1,8 @@
 //! The critical paths of a window's wake-up probes: each event to the probes it matters to, each path to its probe's sums.
 
 use super::blocking::Blocking;
-use super::cause::Cause;
-use super::path::{Part, Path, PathBuilder, Step, Taker};
+use super::cause::{Cause, Confidence};
+use super::path::{Expiry, Part, Path, PathBuilder, Step, Taker};
 use super::table::source_text;
 use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
@@ -19,10 +19,11 @@ const MOST_PIECES: usize = 400;
 const MOST_TOLD: usize = 60;
 
 /// What a box is told apart by.
-type Key = (Step, u32, Option<(Taker, LabelId, Option<Cause>)>);
+type Key = (Step, u32, Option<Confidence>, Option<(Taker, LabelId, Option<Cause>)>);
 
 fn key(part: &Part) -> Key {
-    (part.step, part.cpu, part.taken.map(|(taker, label, causes)| (taker, label, causes.iter().next())))
+    let taken = part.taken.map(|(taker, label, causes)| (taker, label, causes.iter().next()));
+    (part.step, part.cpu, part.mark, taken)
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -87,7 +88,7 @@ impl PathSums {
             return None;
         }
         let told = |key: &Key, sum: &Sum| {
-            let (step, cpu, taken) = *key;
+            let (step, cpu, mark, taken) = *key;
             let cause = taken.and_then(|(_, _, cause)| cause);
             let taker = taken.map(|(taker, _, _)| taker);
             PathBox {
@@ -97,7 +98,7 @@ impl PathSums {
                 blocking: taker.and_then(blocking),
                 label: taken.map(|(_, label, _)| labels.text(label).to_owned()),
                 source: cause.map(|cause| source_text(&cause.source, labels, comm)),
-                confidence: cause.map(|cause| cause.confidence),
+                confidence: cause.map(|cause| cause.confidence).or(mark.filter(|_| taken.is_none())),
                 count: sum.count,
                 ns: sum.ns,
                 max_ns: sum.max_ns,
@@ -150,6 +151,8 @@ struct Open {
     place: usize,
     builder: PathBuilder,
     sums: PathSums,
+    /// Address of the timer that its thread armed last.
+    armed: Option<u64>,
 }
 
 /// The wake-up probes of one window.
@@ -159,11 +162,23 @@ pub(crate) struct Paths {
     /// Places in `probes` by CPU and by thread.
     by_cpu: FastMap<u32, usize>,
     by_thread: FastMap<i32, usize>,
-    /// Time of the last timer's expiry, by CPU.
-    expiries: FastMap<u32, i64>,
+    /// Time of the last timer's expiry and its address, by CPU.
+    expiries: FastMap<u32, (i64, u64)>,
+    /// Each path with its probe's place, until it is taken; only where somebody wants them.
+    each: Option<Vec<(usize, Path)>>,
 }
 
 impl Paths {
+    /// Keeps each path until [`Self::take`] takes it.
+    pub(crate) fn of_each() -> Self {
+        Self { each: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// Takes the paths that came to their ends, with the places of their probes.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = (usize, Path)> + '_ {
+        self.each.iter_mut().flat_map(|each| each.drain(..))
+    }
+
     /// Adds a probe's thread and its CPU; `place` is the caller's name for it. Of several probes on a CPU the first is followed.
     pub(crate) fn add(
         &mut self,
@@ -179,34 +194,52 @@ impl Paths {
         self.by_cpu.insert(cpu, at);
         self.by_thread.insert(tid, at);
         let builder = PathBuilder::new(cpu, tid, samples);
-        self.probes.push(Open { place, builder, sums: PathSums::default() });
+        self.probes.push(Open { place, builder, sums: PathSums::default(), armed: None });
     }
 
     /// The next event of the merged stream.
     pub(crate) fn event(&mut self, event: &KernelEvent) {
-        if let What::Enter {
-            class: EventClass::TimerHrtimer | EventClass::TimerTick,
-            context: Context::Preemptible,
-            ..
-        } = event.what
-        {
-            self.expiries.insert(event.cpu, event.ts_ns);
+        match event.what {
+            What::Enter {
+                class: EventClass::TimerHrtimer | EventClass::TimerTick | EventClass::TimerWheel,
+                context: Context::Preemptible,
+                key,
+                ..
+            } => {
+                self.expiries.insert(event.cpu, (event.ts_ns, key));
+            }
+            What::Armed { timer } if event.in_task => {
+                if let Some(at) = self.by_thread.get(&event.pid) {
+                    self.probes[*at].armed = Some(timer);
+                }
+            }
+            _ => {}
         }
         let own = self.by_cpu.get(&event.cpu).copied();
         let woken =
             if let What::Wake { pid, .. } = event.what { self.by_thread.get(&pid).copied() } else { None };
-        let expiry_ns = self.expiries.get(&event.cpu).copied();
+        let expiry = self.expiries.get(&event.cpu).copied();
         for at in own.into_iter().chain(woken.filter(|at| Some(*at) != own)) {
-            let Open { builder, sums, .. } = &mut self.probes[at];
-            builder.event(event, expiry_ns, &mut |path| sums.add(path));
+            let Self { probes, each, .. } = self;
+            let Open { place, builder, sums, armed } = &mut probes[at];
+            let expiry = expiry.map(|(at_ns, timer)| {
+                let known = if *armed == Some(timer) { Confidence::Exact } else { Confidence::Order };
+                Expiry { at_ns, known }
+            });
+            builder.event(event, expiry, &mut |path| {
+                each.iter_mut().for_each(|each| each.push((*place, path.clone())));
+                sums.add(path);
+            });
         }
     }
 
-    /// Events of a CPU are missing.
+    /// Events of a CPU are missing: what was armed or expired there since is not known.
     pub(crate) fn lost(&mut self, cpu: u32) {
         if let Some(at) = self.by_cpu.get(&cpu) {
             self.probes[*at].builder.lost(cpu);
+            self.probes[*at].armed = None;
         }
+        self.expiries.remove(&cpu);
     }
 
     /// A span of a measured CPU.
@@ -216,9 +249,18 @@ impl Paths {
         }
     }
 
+    /// Ends the window, after which each path can be taken.
+    pub(crate) fn finish_each(&mut self) -> impl Iterator<Item = (usize, Path)> + '_ {
+        for Open { place, builder, .. } in std::mem::take(&mut self.probes) {
+            builder
+                .finish(&mut |path| self.each.iter_mut().for_each(|each| each.push((place, path.clone()))));
+        }
+        self.take()
+    }
+
     /// Ends the window; gives each probe's place and sums.
     pub(crate) fn finish(self) -> impl Iterator<Item = (usize, PathSums)> {
-        self.probes.into_iter().map(|Open { place, builder, mut sums }| {
+        self.probes.into_iter().map(|Open { place, builder, mut sums, .. }| {
             builder.finish(&mut |path| sums.add(path));
             (place, sums)
         })

@@ -3,6 +3,8 @@
 //! Memory grows with CPUs and distinct names, not with events. What the stream holds between two windows is passed over.
 
 use super::events::{Attributed, told};
+use super::path::Path;
+use super::paths::Paths;
 use crate::Error;
 use crate::decode::Decoder;
 use crate::spans::{MeasuredCpu, Span, SpanBuilder};
@@ -136,6 +138,46 @@ pub fn attributed_in<E: From<Error>>(
 ) -> Result<Passed, E> {
     let catalogue = EventCatalogue::embedded().map_err(Error::from)?;
     spans_in(file, &catalogue, buffers, windows, |span, decoder| sink(told(file, decoder, span)))
+}
+
+/// The wake-ups of threads that measured in a window, one by one: `samples` are a CPU, its thread, and release and latency of each sample
+/// by release, ns. The sink gets each sample that was not early, taken apart, with the place of its thread in `samples`.
+pub fn paths_in(
+    file: &TraceFile,
+    buffers: &[&str],
+    window: &MeasuredWindow,
+    samples: &[(MeasuredCpu, Vec<(i64, i64)>)],
+    mut sink: impl FnMut(usize, Path),
+) -> Result<(), Error> {
+    let catalogue = EventCatalogue::embedded()?;
+    let mut decoder = Decoder::new(&catalogue, file.formats(), file.symbols()?, &file.constants()?);
+    let mut stream = file.stream_buffers(buffers)?;
+    let (mut builder, mut paths) = (Open::new(window, &decoder).builder, Paths::of_each());
+    for (place, (thread, samples)) in samples.iter().enumerate() {
+        paths.add(place, thread.cpu, thread.tid, samples.iter().copied());
+    }
+    while let Some(item) = stream.next()? {
+        match item {
+            Item::Event(event) => {
+                let Some(event) = decoder.decode(&event) else { continue };
+                if event.ts_ns > window.t1_ns {
+                    break;
+                }
+                if event.ts_ns >= window.t0_ns {
+                    paths.event(&event);
+                    paths.take().for_each(|(place, path)| sink(place, path));
+                    builder.event(&event, decoder.sets(), &mut |span| paths.span(&span));
+                }
+            }
+            Item::Lost { cpu, .. } => {
+                paths.lost(cpu);
+                builder.lost(cpu, &mut |span| paths.span(&span));
+            }
+        }
+    }
+    builder.finish(&mut |span| paths.span(&span));
+    paths.finish_each().for_each(|(place, path)| sink(place, path));
+    Ok(())
 }
 
 /// Where the spans go, until it refuses one.

@@ -243,7 +243,11 @@ fn story(sample: &SamplePath, cpu: u32) -> String {
 pub(super) fn told(part: &PathBox, cpu: u32) -> String {
     let place = if part.cpu == cpu { String::new() } else { format!(" on CPU {}", part.cpu) };
     let step = match part.step {
-        Step::TimerLate => format!("until the timer expired{place}"),
+        Step::TimerLate => {
+            let elsewhere = part.confidence.filter(|_| part.label.is_none() && part.cpu != cpu);
+            let known = elsewhere.map(|known| format!(" ({})", word(known))).unwrap_or_default();
+            format!("until the timer expired{place}{known}")
+        }
         Step::TimerHandler => format!("in the timer's handler{place}"),
         Step::WakeUp => format!("until the task was queued{place}"),
         Step::IpiInFlight => "until the IPI arrived".to_owned(),

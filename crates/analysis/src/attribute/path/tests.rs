@@ -38,7 +38,7 @@ fn paths(samples: &[(i64, i64)], events: &[KernelEvent], spans: &[Span]) -> Vec<
     for event in events {
         let last = &mut expired[event.cpu as usize];
         if let What::Enter { class: EventClass::TimerHrtimer, .. } = event.what {
-            *last = Some(event.ts_ns);
+            *last = Some(Expiry { at_ns: event.ts_ns, known: Confidence::Order });
         }
         builder.event(event, *last, &mut |path| paths.push(path));
     }
