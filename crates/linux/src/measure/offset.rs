@@ -6,7 +6,7 @@
 
 use crate::sys::clock;
 use crate::sys::counter::Counter;
-use std::hint;
+use crate::sys::relax::relax;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Reads a counter neither before what precedes it in the program nor after what follows: between two CPUs the order is the meaning.
@@ -79,7 +79,7 @@ pub fn lead(table: &Table, counter: Counter) -> Vec<Round> {
         round.sent = stamp(counter);
         table.ping.round.store(number, Ordering::Release);
         while table.pong.round.load(Ordering::Acquire) < number {
-            hint::spin_loop();
+            relax();
         }
         round.back = stamp(counter);
         round.remote = table.pong.ticks.load(Ordering::Relaxed);
@@ -91,7 +91,7 @@ pub fn lead(table: &Table, counter: Counter) -> Vec<Round> {
 pub fn follow(table: &Table, counter: Counter) {
     for number in 1..=ROUNDS {
         while table.ping.round.load(Ordering::Acquire) < number {
-            hint::spin_loop();
+            relax();
         }
         table.pong.ticks.store(stamp(counter), Ordering::Relaxed);
         table.pong.round.store(number, Ordering::Release);

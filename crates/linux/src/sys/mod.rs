@@ -9,6 +9,7 @@ pub mod memory;
 pub mod modules;
 pub mod perf;
 pub mod process;
+pub mod relax;
 pub mod sched;
 pub mod schedclock;
 pub mod signals;

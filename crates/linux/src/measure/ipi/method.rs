@@ -2,11 +2,11 @@
 //!
 //! futex(2), eventfd(2), pipe(2), tgkill(2) with sigwaitinfo(2), and as the floor a word in shared memory that the other spins on.
 
+use crate::sys::relax::relax;
 use crate::sys::sched;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use serde::{Deserialize, Serialize};
-use std::hint;
 use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -129,7 +129,7 @@ impl Channel {
             }
             (Method::Spin, _) => {
                 while self.word.load(Ordering::Acquire) < number {
-                    hint::spin_loop();
+                    relax();
                 }
                 Ok(())
             }

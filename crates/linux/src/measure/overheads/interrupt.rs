@@ -102,7 +102,7 @@ pub(super) fn ipi(bench: &mut Bench<'_>) -> io::Result<()> {
             for _ in 0..count {
                 let from = stamp(counter);
                 while stamp(counter).wrapping_sub(from) < apart {
-                    std::hint::spin_loop();
+                    crate::sys::relax::relax();
                 }
                 sent.push(stamp(counter));
                 result = membarrier(PRIVATE_EXPEDITED);
