@@ -4,7 +4,10 @@
 //! does it again. Sources: membarrier(2); mprotect(2), which flushes TLBs of all CPUs that run the process (arch/x86/mm/tlb.c);
 //! `/proc/sys/vm/stat_refresh`, a work item for each CPU (mm/vmstat.c); `/proc/sys/kernel/sched_schedstats`, a static key
 //! (kernel/sched/core.c), whose change patches code and has every CPU synchronise; a write to a pipe that a thread on the measured CPU
-//! reads.
+//! reads. Then the spinning ends, and a thread on the idle CPU sleeps: by a high-resolution timer, and by one of the wheel, which kernels
+//! with `kernel.timer_migration` let expire on a CPU that is busy anyway (`get_nohz_timer_target`, kernel/sched/core.c).
+
+mod sleep;
 
 use crate::error::Error;
 use crate::sys::{clock, sched};
@@ -39,11 +42,22 @@ pub enum Kind {
     StaticKey,
     /// A task woken on the measured CPU.
     Wake,
+    /// A task of the measured CPU, idle otherwise, sleeps until a time.
+    Timer,
+    /// It waits for what does not come, until it gives up.
+    Wheel,
 }
 
 /// All of them.
-pub const KINDS: [Kind; 5] =
-    [Kind::Membarrier, Kind::Mprotect, Kind::StatRefresh, Kind::StaticKey, Kind::Wake];
+pub const KINDS: [Kind; 7] = [
+    Kind::Membarrier,
+    Kind::Mprotect,
+    Kind::StatRefresh,
+    Kind::StaticKey,
+    Kind::Wake,
+    Kind::Timer,
+    Kind::Wheel,
+];
 
 /// One provocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +70,15 @@ pub struct Provoked {
     pub t1_ns: i64,
 }
 
+/// One sleep until a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slept {
+    /// When it was to end, CLOCK_MONOTONIC, ns.
+    pub release_ns: i64,
+    /// When it had ended.
+    pub ran_ns: i64,
+}
+
 /// Everything that was provoked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truth {
@@ -65,12 +88,16 @@ pub struct Truth {
     pub spinner: i32,
     /// The thread that was woken there.
     pub wakee: i32,
-    /// Who did it.
+    /// The thread that slept there.
+    pub sleeper: i32,
+    /// Who did the rest.
     pub tid: i32,
     /// Where that ran.
     pub from: u32,
     /// One by one.
     pub provoked: Vec<Provoked>,
+    /// What the sleeper measured.
+    pub slept: Vec<Slept>,
 }
 
 /// Provokes each kind `times` times on `cpu` from `from`. The caller records.
@@ -79,7 +106,7 @@ pub fn provoke(cpu: u32, from: u32, times: u32) -> Result<Truth, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let (spinner, spinning) = start(cpu, "spinner", Arc::clone(&stop), |stop| {
         while !stop.load(Ordering::Relaxed) {
-            std::hint::spin_loop();
+            crate::sys::relax::relax();
         }
     })?;
     let (mut wake, sleep) =
@@ -95,24 +122,27 @@ pub fn provoke(cpu: u32, from: u32, times: u32) -> Result<Truth, Error> {
     for thread in [spinning, sleeping] {
         thread.join().map_err(|_| Error::failed("a thread", "it panicked"))?;
     }
-    let (tid, provoked) = (rustix::thread::gettid().as_raw_nonzero().get(), provoked?);
-    Ok(Truth { cpu, spinner, wakee, tid, from, provoked })
+    let (tid, mut provoked) = (sched::tid(), provoked?);
+    let (sleeper, sleeps) = sleep::provoke(cpu, times)?;
+    provoked.extend(sleeps.iter().map(|(one, _)| *one));
+    let slept = sleeps.iter().filter_map(|(_, slept)| *slept).collect();
+    Ok(Truth { cpu, spinner, wakee, sleeper, tid, from, provoked, slept })
 }
 
 /// A thread on the measured CPU, and its number.
-fn start(
+fn start<T: Send + 'static>(
     cpu: u32,
     name: &str,
     stop: Arc<AtomicBool>,
-    work: impl FnOnce(&AtomicBool) + Send + 'static,
-) -> Result<(i32, std::thread::JoinHandle<()>), Error> {
+    work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
+) -> Result<(i32, std::thread::JoinHandle<T>), Error> {
     let number = Arc::new(AtomicI32::new(0));
     let told = Arc::clone(&number);
     let body = move || {
         let there = sched::pin(&Cpus::one(cpu)).is_ok();
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
         told.store(if there { tid } else { -1 }, Ordering::Release);
-        work(&stop);
+        work(&stop)
     };
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(os("start", name))?;
     loop {
@@ -143,7 +173,7 @@ fn each(times: u32, wake: &mut impl Write) -> Result<Vec<Provoked>, Error> {
 fn in_turn(times: u32, wake: &mut impl Write, page: &Page, schedstats: bool) -> Result<Vec<Provoked>, Error> {
     let mut provoked = Vec::new();
     for number in 0..times {
-        for kind in KINDS {
+        for kind in KINDS.into_iter().filter(|kind| !matches!(kind, Kind::Timer | Kind::Wheel)) {
             let t0_ns = clock::now_ns();
             match kind {
                 Kind::Membarrier => membarrier(PRIVATE_EXPEDITED)?,
@@ -152,6 +182,7 @@ fn in_turn(times: u32, wake: &mut impl Write, page: &Page, schedstats: bool) -> 
                 Kind::StaticKey if !schedstats => continue,
                 Kind::StaticKey => put(SCHEDSTATS, ["1", "0"][number as usize % 2])?,
                 Kind::Wake => wake.write_all(b"x").map_err(os("write", "a pipe"))?,
+                Kind::Timer | Kind::Wheel => continue,
             }
             let t1_ns = clock::now_ns() + SETTLE_NS;
             provoked.push(Provoked { kind, t0_ns, t1_ns });
