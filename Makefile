@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-studies deps tidy bench bench-measure bench-trace bench-watch fuzz check-release dist fmt clean bench-disturb
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-studies deps tidy bench bench-measure bench-trace bench-watch fuzz check-release dist fmt clean bench-disturb
 
 STRICT = 1
 ARGS =
@@ -97,7 +97,7 @@ bench-disturb:
 	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore --bench disturb -- --program "$(STATIC)" $(ARGS); } | tee "$$log"; \
 	grep -q '^u_fork .*stress-ng:fork' "$$log"
 
-test-lab: test-lab-isolation test-lab-every test-lab-attribution
+test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts
 
 test-lab-isolation:
 	@sh xtask/deps.sh test
@@ -113,6 +113,13 @@ test-lab-attribution:
 	@sh xtask/deps.sh test
 	@mkdir -p docs/results
 	@$(call LAB,attribution,guest_truth)
+
+# One guest is an arm64 machine, and needs a program of its own.
+test-lab-counts:
+	@sh xtask/deps.sh release
+	@$(CARGO) build --locked --quiet --config xtask/ci-profile.toml --profile ci --package stillcore --target aarch64-unknown-linux-musl
+	@mkdir -p docs/results
+	@$(call LAB,counts,guest_counts)
 
 test-studies:
 	@sh xtask/deps.sh test
