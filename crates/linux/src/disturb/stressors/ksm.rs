@@ -62,7 +62,12 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     if !runs {
         knob::write(RUN, "1").map_err(|error| Error::io("write", RUN.as_ref(), error))?;
     }
-    await_scans(&before)?;
+    if let Err(error) = await_scans(&before) {
+        if !runs {
+            let _ = knob::write(RUN, first.trim());
+        }
+        return Err(error);
+    }
     job.begin()?;
     let done = job.repeat(|| {
         pages.rewrite();
@@ -75,13 +80,18 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     Ok(done.account(job, witness?))
 }
 
-/// Waits until pages have been merged, so that the first operation parts some. Where `ksmd` is too slow the witness will say so.
+/// Waits until pages have been merged, so that the first operation parts some. `ksmd` is the weakest of threads.
 fn await_scans(since: &Counter<Read>) -> Result<(), Error> {
     let deadline_ns = now_ns() + PATIENCE_NS;
     loop {
         let witness = since.grown(SCANS_TO_MERGE)?;
-        if witness.seen >= witness.expected || now_ns() >= deadline_ns {
+        if witness.seen >= witness.expected {
             return Ok(());
+        }
+        if now_ns() >= deadline_ns {
+            return Err(Error::absent(
+                "ksmd did not get through two scans in 5 s: the machine is too busy for it",
+            ));
         }
         sleep_until(now_ns() + NAP_NS);
     }
