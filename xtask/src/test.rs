@@ -40,9 +40,7 @@ pub(crate) fn run_tests(root: &Path, options: &Options) -> Result<bool> {
         Step::new("clippy", move || build.clippy()),
         Step::new("build", move || build.binary()),
         Step::new("unit, property and transcript tests", move || {
-            build.nextest(
-                "not (binary(/^guest/) or binary(report_browser) or binary(boot))",
-            )
+            build.nextest("not (binary(/^guest/) or binary(report_browser) or binary(boot))")
         }),
         Step::new("doc tests", move || build.doc_tests()),
         Step::new("report in Chromium", move || build.browser()),
@@ -136,8 +134,7 @@ impl Build<'_> {
     fn guests(self, strict: bool) -> Result<()> {
         let boots = self.root.join(BOOTS);
         clear(&boots)?;
-        let outcome =
-            self.nextest("binary(/^guest/) or binary(boot)");
+        let outcome = self.nextest("binary(/^guest/) or binary(boot)");
         let booted = booted(&boots)?;
         println!("{} kernels booted: {}", booted.len(), booted.join(", "));
         if booted.len() < KERNELS {
