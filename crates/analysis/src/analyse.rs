@@ -130,8 +130,8 @@ fn unrecorded(one: &Measured<'_>) -> Option<String> {
     let breaks = one.tally.as_ref().map_or(0, |tally| tally.breaks);
     (breaks > 0).then(|| {
         format!(
-            "CPU {}, {} window of phase {}: {breaks} times the trace leaves a task that it had not come to, so the kernel did not \
-             record every switch, and counted none of these as lost",
+            "CPU {}, {} window of phase {}: {breaks} switches are not in the trace, though the kernel counted none as lost: they are \
+             told by the task that its next event names, and last from that event at the latest",
             one.record.cpu,
             one.record.probe.name(),
             one.record.phase

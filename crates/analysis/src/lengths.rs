@@ -262,12 +262,12 @@ mod tests {
         // An ordinary task has to wait for its turn.
         feed(&mut lengths, &event(1_300, 1, 4, What::Wake { pid: 8, target: 1, done: true }));
         feed(&mut lengths, &exit(1_500, RESCHED));
-        feed(&mut lengths, &event(2_300, 1, 5, What::Switch { prev: 0, next: 7, label: 0 }));
+        feed(&mut lengths, &event(2_300, 1, 5, What::Switch { prev: 0, next: 7, label: 0, left: 0 }));
         // Woken without an interrupt: it polled. The next interrupt has nothing to do with it.
         feed(&mut lengths, &event(3_000, 0, 3, What::Wake { pid: 7, target: 1, done: false }));
-        feed(&mut lengths, &event(3_400, 1, 5, What::Switch { prev: 0, next: 7, label: 0 }));
+        feed(&mut lengths, &event(3_400, 1, 5, What::Switch { prev: 0, next: 7, label: 0, left: 0 }));
         feed(&mut lengths, &enter(9_000, RESCHED, EventClass::IpiResched));
-        feed(&mut lengths, &event(60_000_000, 1, 5, What::Switch { prev: 7, next: 8, label: 0 }));
+        feed(&mut lengths, &event(60_000_000, 1, 5, What::Switch { prev: 7, next: 8, label: 0, left: 0 }));
         let expected = [
             ("ipi-resched", 400, 3),
             ("wake-to-switch", 1_000, 3),

@@ -83,6 +83,8 @@ pub enum What {
         next: i32,
         /// Name of the next.
         label: LabelId,
+        /// Name of who ran.
+        left: LabelId,
     },
     /// A task is being woken, or has been.
     Wake {

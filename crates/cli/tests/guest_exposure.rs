@@ -32,7 +32,8 @@ fn facts(study: &Path, stressor: &str) -> Value {
     results.find(|facts| facts["name"] == stressor).unwrap()
 }
 
-/// To the event, so that two runs repeat to the digit.
+/// To the event, so that two runs repeat to the digit. A kernel thread that runs on a measured CPU has no memory of its own to flush
+/// (`tlb_is_not_lazy`, Linux arch/x86/mm/tlb.c): each such visit may spare that CPU a flush.
 fn is_exact(kernel: &str, study: &Path, exact: &Exact) {
     let facts = facts(study, exact.stressor);
     assert_eq!(facts.get("void"), None, "{kernel}: {facts}");
@@ -43,7 +44,10 @@ fn is_exact(kernel: &str, study: &Path, exact: &Exact) {
     let events: u64 = ours.map(|source| source["count"].as_u64().unwrap()).sum();
     let operations = facts["record"]["ops_ok"].as_u64().unwrap();
     println!("{kernel} {}: {events} events on two CPUs, {operations} operations", exact.stressor);
-    assert_eq!(events, 2 * exact.times * operations, "{kernel}: {facts}");
+    let expected = 2 * exact.times * operations;
+    let visits = facts["disturbed"]["classes"]["switch"]["count"].as_u64().unwrap_or(0);
+    let spared = if exact.class == "tlb" { visits } else { 0 };
+    assert!((expected - spared..=expected).contains(&events), "{kernel}: {events} of {expected}: {facts}");
 }
 
 fn repeats(kernel: &str) {

@@ -3,6 +3,9 @@
 
 stillcore=/usr/bin/stillcore
 
+# The collapser of huge pages drains every CPU's lists now and then.
+echo never >/sys/kernel/mm/transparent_hugepage/enabled
+
 study() {
     name=$1
     shift

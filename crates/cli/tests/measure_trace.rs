@@ -68,23 +68,11 @@ fn accounts_balance(run: &Path) {
     assert!(accounts.iter().all(|account| account["balanced"] == true), "{accounts:?}");
 }
 
-/// Some kernels leave switches out of a trace and do not count them (docs/attribution.md): what they hide, the next attempt shows.
-fn in_three_attempts(attempt: fn()) {
-    let shown = (0..2).any(|_| std::panic::catch_unwind(attempt).is_ok());
-    if !shown {
-        attempt();
-    }
-}
-
 #[test]
-#[cfg_attr(target_env = "musl", ignore = "the hog goes by another name there, which is to be looked into")]
 fn a_hog_is_named_and_every_late_nanosecond_has_its_place() {
-    if recorded() {
-        in_three_attempts(a_hog_is_named);
+    if !recorded() {
+        return;
     }
-}
-
-fn a_hog_is_named() {
     let (place, cpu) = (Place::new(), last_cpu());
     let order = ["--duration", "4s", "--priority", "50", "--trace", "--cpus", &cpu.to_string()];
     let child = start(&mut measure(&place, "wakeup", &order));
@@ -137,14 +125,10 @@ fn each_task_of_a_set_is_told_of_the_others() {
 }
 
 #[test]
-#[cfg_attr(target_env = "musl", ignore = "the hog goes by another name there, which is to be looked into")]
 fn around_the_largest_samples_alone_is_kept_and_every_one_is_accounted_for() {
-    if recorded() {
-        in_three_attempts(the_largest_are_kept);
+    if !recorded() {
+        return;
     }
-}
-
-fn the_largest_are_kept() {
     let (place, cpu) = (Place::new(), last_cpu());
     let order = [
         "--duration",

@@ -58,6 +58,7 @@ impl Decoder {
         let known = KnownLabels {
             sleeper: (!symbols.is_empty()).then(|| labels.id(SLEEPER)),
             unnamed: labels.id("(running when recording began)"),
+            unseen: labels.id("(came without a recorded switch)"),
         };
         let names = catalogue.events.iter().map(|spec| spec.name.clone()).collect();
         let (plans, unreadable, has_constants) = (Vec::new(), Vec::new(), !constants.is_empty());

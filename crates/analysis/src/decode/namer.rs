@@ -174,9 +174,12 @@ impl Namer<'_> {
                 let length = length.as_ref().and_then(|field| field.int(self.data, self.endian)).unwrap_or(0);
                 What::Instant { class: *class, label: self.name(label), length_ns: length.max(0) as u64 }
             }
-            Pick::Switch { prev, next, comm } => {
-                What::Switch { prev: self.pid(prev), next: self.pid(next), label: self.text(comm) }
-            }
+            Pick::Switch { prev, next, comm, left } => What::Switch {
+                prev: self.pid(prev),
+                next: self.pid(next),
+                label: self.text(comm),
+                left: self.text(left),
+            },
             Pick::Wake { pid, target, done } => {
                 What::Wake { pid: self.pid(pid), target: self.number(target) as u32, done: *done }
             }

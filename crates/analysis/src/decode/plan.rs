@@ -41,6 +41,7 @@ pub(super) enum Pick {
         prev: Field,
         next: Field,
         comm: Field,
+        left: Field,
     },
     Wake {
         pid: Field,
@@ -181,9 +182,12 @@ impl Decoder {
                 let length = spec.length_ns.as_deref().map(field).transpose()?;
                 Pick::Instant { class, label: self.naming(spec, format)?, length }
             }
-            (Role::Switch, _, _) => {
-                Pick::Switch { prev: field("prev_pid")?, next: field("next_pid")?, comm: field("next_comm")? }
-            }
+            (Role::Switch, _, _) => Pick::Switch {
+                prev: field("prev_pid")?,
+                next: field("next_pid")?,
+                comm: field("next_comm")?,
+                left: field("prev_comm")?,
+            },
             (Role::Link, _, _) => self.link(catalogue, format, spec)?,
             _ => Pick::Other,
         })

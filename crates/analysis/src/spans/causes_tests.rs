@@ -47,7 +47,8 @@ impl Trace {
 
     fn causes(&self, class: EventClass) -> Vec<Vec<Cause>> {
         let measured = [MeasuredCpu { cpu: 2, tid: PROBE }];
-        let mut builder = SpanBuilder::new(0, 10_000, &measured, KnownLabels { sleeper: None, unnamed: 99 });
+        let mut builder =
+            SpanBuilder::new(0, 10_000, &measured, KnownLabels { sleeper: None, unnamed: 99, unseen: 98 });
         let mut spans = Vec::new();
         for event in &self.events {
             builder.event(event, &self.sets, &mut |span| spans.push(span));
@@ -113,9 +114,9 @@ fn a_wake_up_completed_in_an_ipi_names_who_asked_for_it() {
         .enter(2, 20, CALL, EventClass::IpiCall, 0)
         .on(2, PROBE, 21, 51, What::Wake { pid: 30, target: 2, done: true })
         .exit(2, 30, CALL, 0)
-        .on(2, PROBE, 40, 52, What::Switch { prev: PROBE, next: 30, label: 9 })
-        .on(2, 30, 50, 52, What::Switch { prev: 30, next: PROBE, label: 1 })
-        .on(2, PROBE, 60, 52, What::Switch { prev: PROBE, next: 30, label: 9 });
+        .on(2, PROBE, 40, 52, What::Switch { prev: PROBE, next: 30, label: 9, left: 0 })
+        .on(2, 30, 50, 52, What::Switch { prev: 30, next: PROBE, label: 1, left: 0 })
+        .on(2, PROBE, 60, 52, What::Switch { prev: PROBE, next: 30, label: 9, left: 0 });
     let waker = task(1, 6, None);
     assert_eq!(trace.causes(EventClass::IpiCall), [vec![Cause::exact(waker)]]);
     // The second time it only goes on.
@@ -170,7 +171,8 @@ fn a_timer_armed_elsewhere_and_a_raised_softirq_are_joined() {
 #[test]
 fn after_a_loss_nothing_from_before_is_believed() {
     let measured = [MeasuredCpu { cpu: 2, tid: PROBE }];
-    let mut builder = SpanBuilder::new(0, 10_000, &measured, KnownLabels { sleeper: None, unnamed: 99 });
+    let mut builder =
+        SpanBuilder::new(0, 10_000, &measured, KnownLabels { sleeper: None, unnamed: 99, unseen: 98 });
     let mut spans = Vec::new();
     let trace = Trace::default()
         .on(0, 5, 10, 63, What::Queued { work: 0x1 })

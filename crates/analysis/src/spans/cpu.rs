@@ -16,16 +16,18 @@ pub(super) struct Cpu {
     /// Thread of the probe that measures here.
     pub(super) probe: i32,
     /// Who runs; unknown until the first event, and after a loss.
-    current: Option<i32>,
-    /// Switches away from a task other than the one that was switched to before: one between them was not recorded.
+    pub(super) current: Option<i32>,
+    /// Who leaves at the last switch, until something is heard of who comes: the scheduler tells of a switch before it makes it.
+    pub(super) leaving: Option<i32>,
+    /// Times that somebody else ran than who was switched to: a switch between them was not recorded.
     pub(super) breaks: u64,
     /// From when a task counts that is found running: the window's start, or unknown after a loss.
     running_since_ns: Option<i64>,
     stack: Vec<Frame>,
     /// A reschedule IPI that woke nobody in sight: the next switch tells whom it was for.
     undecided: Option<Span>,
-    /// Whether another task than the probe was woken for this CPU since the last switch.
-    other_woken: bool,
+    /// Who was woken for this CPU since the last switch; of very many the first.
+    pub(super) woken: Vec<i32>,
     last_ns: i64,
     /// Where the window began, until something is seen to start: what ends before ran across the edge. With the time of instants
     /// since.
@@ -55,17 +57,41 @@ pub(super) struct Told {
     pub(super) causes: Causes,
 }
 
+/// The name of a task that comes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Name {
+    /// From the switch to it.
+    Known(LabelId),
+    /// What to say unless the switch from it tells.
+    Unknown(LabelId),
+}
+
+/// A CPU goes from one task to another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HandOver {
+    /// Until when the one that ran did, at least.
+    pub(super) left_ns: i64,
+    /// From when the next one runs, at the latest.
+    pub(super) came_ns: i64,
+    pub(super) next: i32,
+    pub(super) name: Name,
+}
+
+/// Tasks woken between two switches that are told apart.
+const MOST_WOKEN: usize = 16;
+
 impl Cpu {
     pub(super) fn new(number: u32, probe: i32, t0_ns: i64) -> Self {
         Self {
             number,
             probe,
             current: None,
+            leaving: None,
             breaks: 0,
             running_since_ns: Some(t0_ns),
             stack: Vec::new(),
             undecided: None,
-            other_woken: false,
+            woken: Vec::new(),
             last_ns: t0_ns,
             edge: Some((t0_ns, 0)),
             nmi_handlers: Vec::new(),
@@ -78,13 +104,17 @@ impl Cpu {
             self.current = Some(pid);
             if pid != 0 && pid != self.probe {
                 let since = self.running_since_ns.unwrap_or(ts_ns);
-                self.push_run(since, unnamed, false, Causes::default());
+                self.push_run(since, Name::Unknown(unnamed), false, Causes::default());
             }
         }
         self.last_ns = self.last_ns.max(ts_ns);
     }
 
-    fn push_run(&mut self, t0_ns: i64, label: LabelId, counts: bool, causes: Causes) {
+    fn push_run(&mut self, t0_ns: i64, name: Name, counts: bool, causes: Causes) {
+        let (label, named) = match name {
+            Name::Known(label) => (label, true),
+            Name::Unknown(label) => (label, false),
+        };
         let start = Start {
             event: u16::MAX,
             key: 0,
@@ -93,7 +123,7 @@ impl Cpu {
             label,
             causes,
         };
-        self.stack.push(Frame { kind: Kind::Run, counts, ..open(start, t0_ns) });
+        self.stack.push(Frame { kind: Kind::Run, counts, named, ..open(start, t0_ns) });
     }
 
     pub(super) fn enter(&mut self, ts_ns: i64, start: Start, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
@@ -242,50 +272,42 @@ impl Cpu {
         }
     }
 
-    /// Takes note of who hands over: nobody but the one that was handed to before, or a switch is missing.
-    pub(super) fn leaves(&mut self, prev: i32) {
-        self.breaks += u64::from(self.current.is_some_and(|current| current != prev));
+    /// Gives who is running a name that was not known when it came.
+    pub(super) fn name(&mut self, label: LabelId) {
+        if let Some(run) = self.stack.first_mut().filter(|frame| frame.kind == Kind::Run && !frame.named) {
+            (run.label, run.named) = (label, true);
+        }
     }
 
     /// The scheduler hands over to `next`. Returns the frames of the task that left, to go on when it comes back.
     pub(super) fn switch(
         &mut self,
-        ts_ns: i64,
-        next: i32,
-        label: LabelId,
+        HandOver { left_ns, came_ns, next, name }: HandOver,
         resumed: Vec<Frame>,
         joins: &mut Joins,
         sink: &mut impl FnMut(Span),
     ) -> Vec<Frame> {
         self.edge = None;
-        self.settle(next == self.probe && !self.other_woken, sink);
-        self.other_woken = false;
+        self.settle(next == self.probe && self.woken.iter().all(|woken| *woken == self.probe), sink);
+        self.woken.clear();
         if let Some(hard) = self.stack.iter().position(|frame| frame.context == Context::Hard) {
             self.cut(hard, joins, sink);
         }
         let parked: Vec<Frame> = self.stack.iter().filter(|frame| frame.kind != Kind::Run).copied().collect();
         while !self.stack.is_empty() {
-            self.pop(ts_ns, joins, sink);
+            self.pop(left_ns, joins, sink);
         }
-        self.current = Some(next);
+        self.leaving = self.current.replace(next);
         let causes = joins.links.of_switch(next);
         if next == 0 || next == self.probe {
-            let class = EventClass::SelfCaused;
-            sink(Span {
-                cpu: self.number,
-                class,
-                t0_ns: ts_ns,
-                t1_ns: ts_ns,
-                net_ns: 0,
-                label,
-                counts: true,
-                causes,
-            });
+            let (Name::Known(label) | Name::Unknown(label)) = name;
+            let (cpu, class, at_ns) = (self.number, EventClass::SelfCaused, came_ns);
+            sink(Span { cpu, class, t0_ns: at_ns, t1_ns: at_ns, net_ns: 0, label, counts: true, causes });
         } else {
-            self.push_run(ts_ns, label, true, causes);
+            self.push_run(came_ns, name, true, causes);
         }
         let goes_on =
-            |frame: Frame| Frame { t0_ns: ts_ns, nested_ns: 0, counts: false, absorbed: false, ..frame };
+            |frame: Frame| Frame { t0_ns: came_ns, nested_ns: 0, counts: false, absorbed: false, ..frame };
         self.stack.extend(resumed.into_iter().map(goes_on));
         parked
     }
@@ -314,9 +336,10 @@ impl Cpu {
 
     /// A task is woken to run here; `here` where this CPU does the waking itself.
     pub(super) fn wanted(&mut self, pid: i32, here: bool, sink: &mut impl FnMut(Span)) {
-        if pid != self.probe {
-            self.other_woken = true;
-        } else if here {
+        if self.woken.len() < MOST_WOKEN && !self.woken.contains(&pid) {
+            self.woken.push(pid);
+        }
+        if pid == self.probe && here {
             // The probe's wake-up has another cause than the IPI that came before.
             self.settle(false, sink);
         }
@@ -392,7 +415,8 @@ impl Cpu {
         self.current = None;
         self.running_since_ns = None;
         self.edge = None;
-        self.other_woken = false;
+        self.woken.clear();
+        self.leaving = None;
         self.nmi_handlers.clear();
     }
 

@@ -55,7 +55,7 @@ pub(super) struct Frame {
     pub(super) absorbed: bool,
     /// Whether it is an event of its own; false for what goes on after an interruption.
     pub(super) counts: bool,
-    /// Whether a function brought by an IPI has named it.
+    /// Whether its own name is known: of an IPI by a function that it brought, of a task by a switch to it.
     pub(super) named: bool,
     pub(super) woke_probe: bool,
     pub(super) woke_other: bool,

@@ -11,18 +11,20 @@
 //! - What a switch interrupts (a workqueue item that sleeps) goes on as a second span that does not count as an event.
 //! - A page fault counts only while the probe is current: those of other tasks on the CPU belong to them.
 //! - A migration counts only on a measured CPU that gains or loses the task.
+//! - A switch that must have been and was not recorded counts as one ([`omitted`]).
 //!
 //! Times are lower bounds: the kernel's entry and exit code lies outside its tracepoints.
 
 mod cpu;
 mod frame;
+mod omitted;
 
 use crate::attribute::Causes;
 use crate::attribute::links::Links;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId};
 use crate::view::{KernelEvent, What};
-use cpu::{Cpu, Start, Told};
+use cpu::{Cpu, HandOver, Name, Start, Told};
 use frame::Frame;
 use model::EventClass;
 use model::cpus::MAX_CPU;
@@ -65,6 +67,8 @@ pub struct KnownLabels {
     pub sleeper: Option<LabelId>,
     /// For a task that was running when recording began.
     pub unnamed: LabelId,
+    /// For a task of which neither coming nor leaving was recorded.
+    pub unseen: LabelId,
 }
 
 /// The timers that probes have armed.
@@ -97,7 +101,7 @@ pub struct SpanBuilder {
     /// Frames of tasks that are off their CPU, by pid.
     parked: FastMap<i32, Vec<Frame>>,
     joins: Joins,
-    unnamed: LabelId,
+    known: KnownLabels,
 }
 
 impl SpanBuilder {
@@ -112,7 +116,7 @@ impl SpanBuilder {
         }
         let timers = Timers { armed: FastMap::default(), sleeper: known.sleeper };
         let joins = Joins { timers, links: Links::new(size.saturating_sub(1) as u32) };
-        Self { t1_ns, cpus, places, parked: FastMap::default(), joins, unnamed: known.unnamed }
+        Self { t1_ns, cpus, places, parked: FastMap::default(), joins, known }
     }
 
     fn place(&self, cpu: u32) -> Option<usize> {
@@ -142,11 +146,29 @@ impl SpanBuilder {
 
     fn on_measured(&mut self, event: &KernelEvent, place: usize, sink: &mut impl FnMut(Span)) {
         let KernelEvent { ts_ns, cpu, pid, .. } = *event;
-        let Self { cpus, joins, parked, unnamed, .. } = self;
+        let Self { cpus, joins, parked, known, .. } = self;
         let state = &mut cpus[place];
         let before_ns = state.last_ns();
-        let who = if let What::Switch { prev, .. } = event.what { prev } else { pid };
-        state.arrive(ts_ns, who, *unnamed);
+        let (who, tells) =
+            if let What::Switch { prev, .. } = event.what { (prev, true) } else { (pid, false) };
+        state.arrive(ts_ns, who, known.unnamed);
+        let mut hand_over = |state: &mut Cpu, from: i32, to: HandOver| {
+            let resumed = parked.remove(&to.next).unwrap_or_default();
+            let left = state.switch(to, resumed, joins, sink);
+            // Idle is a different task on every CPU, all with the same number.
+            if from != 0 && !left.is_empty() {
+                parked.insert(from, left);
+            }
+        };
+        if let Some((from, to)) = state.omitted([before_ns, ts_ns], who, tells, known.unseen) {
+            hand_over(state, from, to);
+        }
+        if let What::Switch { prev, next, label, left } = event.what {
+            state.name(left);
+            let to = HandOver { left_ns: ts_ns, came_ns: ts_ns, next, name: Name::Known(label) };
+            hand_over(state, prev, to);
+            return;
+        }
         match event.what {
             What::Enter { class, context, key, label } => {
                 let causes = joins.links.of_entry(cpu, class, key, label);
@@ -166,15 +188,6 @@ impl SpanBuilder {
                     _ => Causes::default(),
                 };
                 state.instant(before_ns, ts_ns, Told { class, label, length_ns, causes }, sink);
-            }
-            What::Switch { prev, next, label } => {
-                state.leaves(prev);
-                let resumed = parked.remove(&next).unwrap_or_default();
-                let left = state.switch(ts_ns, next, label, resumed, joins, sink);
-                // Idle is a different task on every CPU, all with the same number.
-                if prev != 0 && !left.is_empty() {
-                    parked.insert(prev, left);
-                }
             }
             What::Called { label, csd } => state.called(label, joins.links.of_call(csd)),
             What::Wake { pid: woken, done: true, .. } => {

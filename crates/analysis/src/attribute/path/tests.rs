@@ -24,7 +24,7 @@ fn ipi(ts_ns: i64) -> KernelEvent {
 }
 
 fn switch(ts_ns: i64) -> KernelEvent {
-    event(ts_ns, 2, What::Switch { prev: 0, next: TID, label: 0 })
+    event(ts_ns, 2, What::Switch { prev: 0, next: TID, label: 0, left: 0 })
 }
 
 fn span(class: EventClass, t0_ns: i64, t1_ns: i64) -> Span {
