@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-studies deps tidy bench bench-measure bench-trace bench-watch fuzz check-release dist fmt clean bench-disturb
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb
 
 STRICT = 1
 ARGS =
@@ -18,6 +18,7 @@ help:
 	@echo 'make bench-measure  wake-ups, noise, hogs and load beside cyclictest and oslat (five minutes)'
 	@echo 'make bench-disturb  our stressors beside those of stress-ng, in turns (a minute)'
 	@echo 'make bench-trace    a trace of 350 MB read by trace-cmd and by us, in turns'
+	@echo 'make bench-interference  what two papers counted on an isolated CPU, and six problems provoked, on four kernels (15 minutes)'
 	@echo 'make bench-watch    trace watch beside cyclictest, here and in a guest, in turns'
 	@echo 'make fuzz           damaged traces by the ten million (half an hour; ARGS="--executions N --campaign N")'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
@@ -97,7 +98,7 @@ bench-disturb:
 	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore --bench disturb -- --program "$(STATIC)" $(ARGS); } | tee "$$log"; \
 	grep -q '^u_fork .*stress-ng:fork' "$$log"
 
-test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts
+test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb
 
 test-lab-isolation:
 	@sh xtask/deps.sh test
@@ -113,6 +114,12 @@ test-lab-attribution:
 	@sh xtask/deps.sh test
 	@mkdir -p docs/results
 	@$(call LAB,attribution,guest_truth)
+
+# Exposure twice, and every stressor killed.
+test-lab-disturb:
+	@sh xtask/deps.sh test
+	@mkdir -p docs/results
+	@$(call LAB,disturb,/^guest_(exposure|disturb_kill)$$/)
 
 # One guest is an arm64 machine, and needs a program of its own.
 test-lab-counts:
@@ -138,6 +145,12 @@ bench-watch:
 # The program of the lab tests is the one that guests run. `make story-NAME` tells one.
 GUEST_BENCH = $(CARGO) bench --locked --quiet --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --profile ci \
 	--package stillcore --bench
+
+bench-interference:
+	@sh xtask/deps.sh test
+	@mkdir -p docs/results; log="docs/results/$@-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); $(GUEST_BENCH) interference -- $(ARGS); } | tee "$$log"; \
+	grep -q '^kernel' "$$log"
 
 stories: story-timer-migration story-throttling
 

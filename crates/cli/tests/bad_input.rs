@@ -236,3 +236,14 @@ fn errors_as_json() {
     assert!(error["error"]["what"].as_str().unwrap().contains("4095"));
     assert!(error["error"]["where"].is_string() && error["error"]["expected"].is_string());
 }
+
+#[test]
+fn what_may_harm_the_machine_is_asked_for() {
+    for order in [&["watchdog_thresh"][..], &["--suite", "rtss24-migration"]] {
+        let place = Place::new();
+        let mut command = stillcore(&["disturb"]);
+        let output = command.args(order).arg("--state").arg(place.state()).output().unwrap();
+        assert_refused(&output, &["may harm the machine", "--dangerous"]);
+        assert_eq!(place.leftovers(), Vec::<String>::new());
+    }
+}

@@ -14,9 +14,9 @@ study() {
 }
 
 $stillcore internal state >before.json
-study first --suite positive-control --out one --json
-study second --suite positive-control --out two --json
-study resumed --suite positive-control --out one --json
+study first --suite positive-control --duration 4s --out one --json
+study second --suite positive-control --duration 4s --out two --json
+study resumed --suite positive-control --duration 4s --out one --json
 study other --suite positive-control --duration 3s --out one --json
 $stillcore internal state >after.json
 ls one >files

@@ -165,6 +165,11 @@ fn chosen(args: &DisturbArgs) -> anyhow::Result<Suite> {
         (None, false) => by_name(args)?,
     };
     for member in &mut suite.stressors {
+        let spec = catalogue::find(&member.name)?;
+        if spec.dangerous && !args.dangerous {
+            let found = format!("{} may harm the machine beyond its own end ({})", spec.name, spec.danger);
+            return Err(Error::invalid("STRESSOR", found, "--dangerous, or another stressor").into());
+        }
         member.rate = args.rate.or(member.rate);
         member.bytes = args.bytes.or(member.bytes);
         member.workers = args.workers.or(member.workers);
@@ -174,11 +179,7 @@ fn chosen(args: &DisturbArgs) -> anyhow::Result<Suite> {
 
 fn by_name(args: &DisturbArgs) -> anyhow::Result<Suite> {
     let member = |name: &String| {
-        let spec = catalogue::find(name)?;
-        if spec.dangerous && !args.dangerous {
-            let found = format!("{name} may harm the machine beyond its own end ({})", spec.danger);
-            return Err(Error::invalid("STRESSOR", found, "--dangerous, or another stressor").into());
-        }
+        catalogue::find(name)?;
         Ok(Member { name: name.clone(), rate: None, bytes: None, workers: None })
     };
     Ok(Suite {

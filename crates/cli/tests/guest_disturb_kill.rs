@@ -1,0 +1,45 @@
+//! `stillcore disturb` killed by SIGKILL on real kernels, as root: whatever the stressor, nothing of it is left.
+#![cfg(feature = "guest-tests")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::fs;
+use support::guest::{Boot, boot, the_same};
+use support::read_json;
+
+/// Modules that stressors need; a kernel that lacks one makes that stressor absent.
+const MODULES: [&str; 6] = ["dummy", "veth", "wireguard", "bonding", "loop", "ext4"];
+
+fn nothing_is_left(kernel: &str, which: &str, at_least: usize) {
+    let more: Vec<&str> = MODULES.iter().flat_map(|module| ["--module", module]).collect();
+    let arguments = &[which];
+    let (_guest, root) =
+        boot(&Boot { kernel, smp: "4", append: "", script: "guest_disturb_kill.sh", arguments, more: &more });
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
+    let ran = read("ran");
+    println!(
+        "{kernel}: killed {}\nended by themselves: {}",
+        ran.replace('\n', " "),
+        read("ended").replace('\n', " ")
+    );
+    assert!(ran.lines().count() >= at_least, "{kernel}: only these ran: {ran}");
+    let left: Vec<String> = read("left").lines().map(|name| format!("{name}: {}", read(name))).collect();
+    assert!(left.is_empty(), "{kernel}: {left:?}");
+    the_same(&read_json(&root.join("before.json")), &read_json(&root.join("after.json")), kernel);
+}
+
+#[test]
+fn dangerous_ones_on_6_1() {
+    nothing_is_left("6.1", "dangerous", 3);
+}
+
+/// By `make test-lab`: all stressors, each kernel.
+#[cfg(feature = "guest-matrix")]
+mod matrix {
+    fn all(kernel: &str) {
+        super::nothing_is_left(kernel, "all", 30);
+    }
+
+    crate::support::guest::each_kernel!(all);
+}
