@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::attribute::coverage::{blocking_coverage, coverage};
-use crate::attribute::paths::PathSums;
+use crate::attribute::paths::{Keep, PathSums};
 use crate::attribute::watch;
 use crate::compare::{EventTrust, WindowData, compare};
 use crate::distribution::distribution;
@@ -28,11 +28,16 @@ use std::path::Path;
 /// A partial run is analysed as far as it goes, and what is missing is said; a complete run with a file missing or damaged is an
 /// error. So is a samples file that does not belong where it lies.
 pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
+    analyse_keeping(run_dir, Keep::default())
+}
+
+/// The same with as many samples taken apart as are to be kept.
+pub fn analyse_keeping(run_dir: &Path, keep: Keep) -> Result<Analysis, Error> {
     let run = store::read_run(run_dir)?;
     let catalogue = EventCatalogue::embedded()?;
     let mut remarks = Vec::new();
     let mut sections = Sections::default();
-    let mut measured = read_samples(run_dir, &run, &mut remarks, &mut sections)?;
+    let mut measured = read_samples(run_dir, &run, keep, &mut remarks, &mut sections)?;
     let snapshots = run.trace.as_ref().and_then(|trace| trace.snapshots.as_ref());
     let mut traced = read_trace(run_dir, &run, &catalogue, &mut measured, &mut remarks)?;
     let mut section = losses::losses(&run, traced.as_ref().map(|traced| &traced.reading), remarks);
@@ -219,6 +224,8 @@ pub(crate) struct Measured<'r> {
     /// Moves into the tally while there is one.
     pub(crate) intervals: Intervals,
     pub(crate) tally: Option<Tally>,
+    /// Of its ways.
+    pub(crate) keep: Keep,
     /// Where its latencies went, for wake-ups with a trace.
     pub(crate) paths: Option<PathSums>,
 }
@@ -232,6 +239,7 @@ impl Measured<'_> {
 fn read_samples<'r>(
     dir: &Path,
     run: &'r Run,
+    keep: Keep,
     remarks: &mut Vec<String>,
     sections: &mut Sections,
 ) -> Result<Vec<Measured<'r>>, Error> {
@@ -269,6 +277,7 @@ fn read_samples<'r>(
             over,
             gaps: if watched { samples.into_iter().filter(Sample::counts).collect() } else { Vec::new() },
             tally: None,
+            keep,
             paths: None,
         });
     }

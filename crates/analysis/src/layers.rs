@@ -59,7 +59,8 @@ impl Layers {
             if record.probe == ProbeKind::Wakeup {
                 let whole =
                     |(t_ns, value_ns): &(i64, i64)| *t_ns >= t0_ns && t_ns.saturating_add(*value_ns) <= t1_ns;
-                paths.add(one, record.cpu, record.tid, tally.intervals.samples().filter(whole));
+                let thread = MeasuredCpu { cpu: record.cpu, tid: record.tid };
+                paths.add(one, thread, measured.keep, tally.intervals.samples().filter(whole));
             }
         }
         let layer = |(cpus, paths, places): (Vec<MeasuredCpu>, Paths, _)| Layer {
@@ -100,7 +101,8 @@ impl Layers {
             }
             builder.finish(&mut sink(&places, &mut paths, sums));
             for (one, found) in paths.finish() {
-                sums.measured[one].paths.get_or_insert_with(PathSums::default).append(found);
+                let measured = &mut sums.measured[one];
+                measured.paths.get_or_insert_with(|| PathSums::keeping(measured.keep)).append(found);
             }
         }
     }

@@ -49,6 +49,6 @@ mod trace_pass;
 pub mod view;
 mod words;
 
-pub use analyse::analyse;
+pub use analyse::{analyse, analyse_keeping};
 pub use error::Error;
 pub use shape::Analysis;

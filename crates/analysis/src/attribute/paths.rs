@@ -7,12 +7,25 @@ use super::table::source_text;
 use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
 use crate::shape::{PathBox, PathSection, SamplePath};
-use crate::spans::Span;
+use crate::spans::{MeasuredCpu, Span};
 use crate::view::{Context, KernelEvent, What};
 use model::EventClass;
 
-/// The samples that are kept whole, largest first.
-const WORST: usize = 20;
+/// The samples that are kept whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    /// So many of each window, the largest.
+    pub worst: usize,
+    /// The one that was due at this time as well, ns.
+    pub sample: Option<i64>,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self { worst: 20, sample: None }
+    }
+}
+
 /// The most pieces of time given for a sample.
 const MOST_PIECES: usize = 400;
 /// The most boxes given for a window.
@@ -36,13 +49,20 @@ struct Sum {
 /// The sums of one probe.
 #[derive(Debug, Clone, Default)]
 pub struct PathSums {
+    keep: Keep,
     samples: u64,
     total_ns: u64,
     boxes: FastMap<Key, Sum>,
     worst: Vec<Path>,
+    asked: Option<Path>,
 }
 
 impl PathSums {
+    /// Nothing yet, and what will be kept.
+    pub(crate) fn keeping(keep: Keep) -> Self {
+        Self { keep, ..Self::default() }
+    }
+
     /// Adds those of another stretch of the same window.
     pub(crate) fn append(&mut self, other: Self) {
         self.samples += other.samples;
@@ -53,7 +73,7 @@ impl PathSums {
             sum.ns += more.ns;
             sum.max_ns = sum.max_ns.max(more.max_ns);
         }
-        other.worst.into_iter().for_each(|path| self.keep(path));
+        other.worst.into_iter().chain(other.asked).for_each(|path| self.keep(path));
     }
 
     fn add(&mut self, path: Path) {
@@ -69,10 +89,14 @@ impl PathSums {
     }
 
     fn keep(&mut self, path: Path) {
+        if self.keep.sample == Some(path.t_ns) {
+            self.asked = Some(path);
+            return;
+        }
         let at = self.worst.partition_point(|other| other.value_ns >= path.value_ns);
-        if at < WORST {
+        if at < self.keep.worst {
             self.worst.insert(at, path);
-            self.worst.truncate(WORST);
+            self.worst.truncate(self.keep.worst);
         }
     }
 
@@ -107,7 +131,7 @@ impl PathSums {
         let mut boxes: Vec<_> = self.boxes.iter().collect();
         boxes.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.ns), **key));
         let part = |part: &Part| told(&key(part), &Sum { count: 1, ns: part.ns, max_ns: part.ns });
-        let worst = self.worst.iter().map(|path| SamplePath {
+        let worst = self.asked.iter().chain(&self.worst).map(|path| SamplePath {
             t_ns: path.t_ns,
             value_ns: path.value_ns,
             parts: path.parts.iter().map(part).collect(),
@@ -183,8 +207,8 @@ impl Paths {
     pub(crate) fn add(
         &mut self,
         place: usize,
-        cpu: u32,
-        tid: i32,
+        MeasuredCpu { cpu, tid }: MeasuredCpu,
+        keep: Keep,
         samples: impl Iterator<Item = (i64, i64)>,
     ) {
         if self.by_cpu.contains_key(&cpu) {
@@ -194,7 +218,7 @@ impl Paths {
         self.by_cpu.insert(cpu, at);
         self.by_thread.insert(tid, at);
         let builder = PathBuilder::new(cpu, tid, samples);
-        self.probes.push(Open { place, builder, sums: PathSums::default(), armed: None });
+        self.probes.push(Open { place, builder, sums: PathSums::keeping(keep), armed: None });
     }
 
     /// The next event of the merged stream.

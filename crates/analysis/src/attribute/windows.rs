@@ -4,7 +4,7 @@
 
 use super::events::{Attributed, told};
 use super::path::Path;
-use super::paths::Paths;
+use super::paths::{Keep, Paths};
 use crate::Error;
 use crate::decode::Decoder;
 use crate::spans::{MeasuredCpu, Span, SpanBuilder};
@@ -154,7 +154,7 @@ pub fn paths_in(
     let mut stream = file.stream_buffers(buffers)?;
     let (mut builder, mut paths) = (Open::new(window, &decoder).builder, Paths::of_each());
     for (place, (thread, samples)) in samples.iter().enumerate() {
-        paths.add(place, thread.cpu, thread.tid, samples.iter().copied());
+        paths.add(place, *thread, Keep::default(), samples.iter().copied());
     }
     while let Some(item) = stream.next()? {
         match item {

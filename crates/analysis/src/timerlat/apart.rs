@@ -2,7 +2,7 @@
 
 use super::{Noise, NoiseKind, TimerlatSample};
 use crate::Error;
-use crate::attribute::paths::Paths;
+use crate::attribute::paths::{Keep, Paths};
 use crate::attribute::table::source_text;
 use crate::decode::Decoder;
 use crate::hash::FastMap;
@@ -31,7 +31,7 @@ pub(super) fn take_apart(
         let mut releases: Vec<(i64, i64)> =
             samples.iter().filter_map(|sample| release(sample, cpu)).collect();
         releases.sort_unstable();
-        paths.add(cpu as usize, cpu, tid(cpu), releases.into_iter());
+        paths.add(cpu as usize, MeasuredCpu { cpu, tid: tid(cpu) }, Keep::default(), releases.into_iter());
     }
     let mut found = Found::new(samples);
     let mut builder = SpanBuilder::new(i64::MIN, i64::MAX, &measured, decoder.known());

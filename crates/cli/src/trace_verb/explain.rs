@@ -5,6 +5,7 @@ use analysis::Analysis;
 use analysis::attribute::Confidence;
 use analysis::attribute::blocking::Blocking;
 use analysis::attribute::path::Step;
+use analysis::attribute::paths::Keep;
 use analysis::shape::{
     AttributedRow, Attribution, BlockingCoverage, Coverage, PathBox, PathSection, SamplePath, SourceText,
 };
@@ -27,7 +28,8 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     if !args.run.is_dir() {
         return super::kernel_results::run(args);
     }
-    let analysis = analysis::analyse(&args.run)?;
+    let keep = Keep { worst: args.worst.max(Keep::default().worst), sample: args.sample };
+    let analysis = analysis::analyse_keeping(&args.run, keep)?;
     // A run that was not audited has nothing to propose.
     let findings = args.run.join(store::FINDINGS);
     let findings: Vec<Finding> = if findings.exists() { store::read_json(&findings)? } else { Vec::new() };
@@ -35,7 +37,7 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     if let Some(wanted) = args.sample {
         anyhow::ensure!(
             analysis.paths.iter().flat_map(|path| &path.worst).any(|sample| sample.t_ns == wanted),
-            "{}: no explained sample was released at {wanted} ns: expected the time of one that this command lists",
+            "{}: no wake-up that was late and is in the trace was due at {wanted} ns: expected the time of one, as --worst N lists them",
             args.run.display()
         );
     }
