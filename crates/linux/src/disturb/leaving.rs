@@ -4,7 +4,7 @@
 //! stressor exists: whoever of the two is killed, the other, the guardian or the next call takes back what is there.
 
 use super::{Error, Order, catalogue};
-use crate::isolate::undo::Transient;
+use crate::isolate::undo::{ALL_TASKS, Transient};
 use crate::record::tracefs;
 use model::Cpus;
 use std::fs;
@@ -17,6 +17,13 @@ pub struct Leaving {
     pub kind: Transient,
     /// What it is.
     pub target: String,
+}
+
+impl Leaving {
+    /// Affinities that the kernel widens at the end of what comes after it, and so are given back last.
+    pub(in crate::disturb) fn affinities() -> Self {
+        Self { kind: Transient::Affinities, target: ALL_TASKS.to_owned() }
+    }
 }
 
 /// By what a stressor makes names, and chooses what to change.

@@ -77,6 +77,17 @@ pub(super) fn restore(
     lacking
 }
 
+/// Gives back those that have been widened since, which is what the kernel does; any other change is somebody's own.
+pub(super) fn narrow(text: &str, settings: &mut dyn Settings) {
+    for Kept(kind, target, before) in serde_json::from_str::<Vec<Kept>>(text).unwrap_or_default() {
+        let now = settings.read(kind, &target).ok().flatten().and_then(|now| Cpus::parse_list(&now).ok());
+        let Some((now, was)) = now.zip(Cpus::parse_list(&before).ok()) else { continue };
+        if now != was && was.minus(&now).is_empty() {
+            let _ = settings.write(kind, &target, &before);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +139,17 @@ mod tests {
             .extend([("a", "0-7"), ("b", "0-7")].map(|(name, cpus)| (name.to_owned(), cpus.to_owned())));
         restore(&before, &mut settings, &foreign);
         assert_eq!((settings.0["a"].as_str(), settings.0["b"].as_str()), ("0-3", "1"));
+    }
+
+    #[test]
+    fn only_what_was_widened_is_narrowed() {
+        let kept = |name: &str, cpus: &str| Kept(StepKind::Task, name.to_owned(), cpus.to_owned());
+        let before = ["a", "b", "c", "d", "gone"].map(|name| kept(name, "0-1"));
+        let now = [("a", "0-3"), ("b", "0"), ("c", "1-2"), ("d", "0,1")];
+        let mut settings = Fixed(now.map(|(name, cpus)| (name.to_owned(), cpus.to_owned())).into());
+        narrow(&serde_json::to_string(&before).unwrap(), &mut settings);
+        assert_eq!(["a", "b", "c", "d"].map(|name| settings.0[name].as_str()), ["0,1", "0", "1-2", "0,1"]);
+        assert!(!settings.0.contains_key("gone"));
     }
 
     #[test]

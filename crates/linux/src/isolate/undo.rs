@@ -2,7 +2,9 @@
 //!
 //! Every undo may run twice and may find the change already gone.
 
+use super::change::Live;
 use super::journal::{self, Entry, Phase};
+use super::remember;
 use crate::error::Error;
 use crate::record::{instance, kprobe};
 use crate::sys::clock;
@@ -32,10 +34,15 @@ pub enum Transient {
     Value,
     /// A kernel module that a disturbance loads and unloads; target: [`modules::target`].
     Module,
+    /// Affinities that the kernel widens when a disturbance ends, of tasks and interrupts; target: [`ALL_TASKS`].
+    Affinities,
 }
 
+/// The target of [`Transient::Affinities`].
+pub const ALL_TASKS: &str = "all";
+
 impl Transient {
-    const ALL: [(Self, &'static str); 8] = [
+    const ALL: [(Self, &'static str); 9] = [
         (Self::Directory, "directory"),
         (Self::TracefsMount, "tracefs-mount"),
         (Self::TraceInstance, "trace-instance"),
@@ -44,6 +51,7 @@ impl Transient {
         (Self::Process, "process"),
         (Self::Value, "value"),
         (Self::Module, "module"),
+        (Self::Affinities, "affinities"),
     ];
 
     /// The id that the journal uses.
@@ -81,6 +89,12 @@ pub fn undo(id: &str, target: &str, old: Option<&str>) -> Result<(), Error> {
         Transient::Directory => remove_directory(path),
         Transient::Value => old.map_or(Ok(()), |old| give_back(path, old)),
         Transient::Module => old.map_or(Ok(()), |old| patiently(|| modules::give_back(target, old))),
+        Transient::Affinities => {
+            // Reading and setting affinities takes no program.
+            let mut live = Live::new(Path::new("/proc/self/exe"));
+            old.into_iter().for_each(|old| remember::narrow(old, &mut live));
+            Ok(())
+        }
     }
 }
 
@@ -89,6 +103,7 @@ pub fn standing(kind: Transient, target: &str) -> Option<String> {
     match kind {
         Transient::Value => fs::read_to_string(target).ok().map(|value| value.trim().to_owned()),
         Transient::Module => modules::standing(target),
+        Transient::Affinities => Some(remember::affinities()),
         _ => None,
     }
 }

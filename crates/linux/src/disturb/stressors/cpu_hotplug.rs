@@ -30,10 +30,10 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
         "cpu_up",
     ],
     witness: "switches of the kernel's stopper threads: one an operation",
-    cleanup: "the CPU is on line, as before",
+    cleanup: "the CPU is on line, as before; affinities that the kernel has widened are narrowed again",
     danger: "what was bound to the CPU moves: interrupts, kernel threads, cpusets of version 1",
     default_rate: Some(0.5),
-    leaves: |mark| online(mark).into_iter().collect(),
+    leaves: |mark| online(mark).into_iter().flat_map(|online| [Leaving::affinities(), online]).collect(),
     dangerous: true,
     work,
     ..StressorSpec::PLAIN
@@ -47,7 +47,7 @@ fn online(mark: &Mark<'_>) -> Option<Leaving> {
 }
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
-    let Some(file) = job.leaves.first().cloned() else {
+    let Some(file) = job.leaves.last().cloned() else {
         return Err(Error::absent("none of its CPUs can be taken away with another left"));
     };
     let before = Counter::read("switches of the stopper threads", stopper_runs)?;

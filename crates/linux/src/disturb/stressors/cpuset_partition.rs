@@ -31,10 +31,10 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
         "set_cpus_allowed_ptr",
     ],
     witness: "how often the CPU was gone from the effective CPUs of the group above: one an operation",
-    cleanup: "the group is removed, which gives the CPU back",
+    cleanup: "the group is removed, which gives the CPU back; affinities that the kernel widens then are narrowed again",
     danger: "tasks and kernel threads that are moved onto isolated CPUs, and stay there",
     default_rate: Some(1.0),
-    leaves: |mark| group(mark).into_iter().collect(),
+    leaves: |mark| group(mark).into_iter().flat_map(|group| [Leaving::affinities(), group]).collect(),
     dangerous: true,
     work,
     ..StressorSpec::PLAIN
@@ -51,7 +51,7 @@ fn group(mark: &Mark<'_>) -> Option<Leaving> {
 }
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
-    let Some(dir) = job.leaves.first().map(PathBuf::from) else {
+    let Some(dir) = job.leaves.last().map(PathBuf::from) else {
         return Err(Error::absent("there are no control groups of version 2 with cpuset"));
     };
     let Some(cpu) = job.cpus.iter().skip(1).last() else {
