@@ -14,6 +14,7 @@
 //! | `edf_qpa` | uniprocessor EDF: processor demand, with release jitter |
 //! | `fp_limited` | response times with sections that cannot be preempted |
 //! | `question` | a system as a line of JSON |
+//! | `locks` | locks between cores: blocking, and response times with it |
 //! | `analyze` | one question, one test by name, one answer |
 //! | `system` | cores, tasks, requests: a question as a user puts it |
 //! | `partition` | which core a task gets |
@@ -41,6 +42,7 @@ mod fp_rta;
 mod fp_suspension;
 mod jitter_margin;
 mod jitter_steps;
+pub mod locks;
 mod order;
 pub mod paper_sets;
 mod partition;

@@ -5,8 +5,9 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use model::Error;
+use sched::locks::{Protocol, block_once, response_times_with_locks};
 use sched::question::{self, Question};
-use sched::{Heuristic, Limits, System, Task, Test, Verdict, analyze, partition};
+use sched::{Heuristic, Limits, Refusal, System, Task, Test, Verdict, analyze, partition};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -27,6 +28,12 @@ pub(crate) struct AnalyzeArgs {
     /// Assign cores first, by bin packing: first, worst, best or next fit, with d by decreasing utilization.
     #[arg(long, value_name = "HOW", value_parser = PossibleValuesParser::new(Heuristic::ALL.map(|(name, _)| name)))]
     pub(crate) partition: Option<String>,
+    /// Tasks spin for shared resources under this locking protocol.
+    #[arg(long, value_name = "PROTOCOL", value_parser = PossibleValuesParser::new(Protocol::ALL.map(Protocol::name)))]
+    pub(crate) locks: Option<String>,
+    /// One pass of blocking from the response times given, no verdict.
+    #[arg(long, requires = "locks")]
+    pub(crate) blocking_only: bool,
     /// Go on after a line that is no task set, and tell it.
     #[arg(long)]
     pub(crate) keep_going: bool,
@@ -37,8 +44,12 @@ pub(crate) struct AnalyzeArgs {
 
 /// Answers every line. Exit code 2 where a set is not schedulable.
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
-    let test = Test::by_name(&args.test).context("clap lets known tests through only")?;
-    let heuristic = args.partition.as_deref().and_then(Heuristic::by_name);
+    let asked = Asked {
+        test: Test::by_name(&args.test).context("clap lets known tests through only")?,
+        heuristic: args.partition.as_deref().and_then(Heuristic::by_name),
+        locks: args.locks.as_deref().and_then(Protocol::by_name),
+        blocking_only: args.blocking_only,
+    };
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut wrong, mut late) = (0u64, false);
     let mut number = 0;
@@ -56,10 +67,10 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
                     .with_context(|| format!("cannot read {}, line {number}", args.file.display()));
             }
         }
-        match answer(&line, test, heuristic) {
+        match asked.answer(&line) {
             Ok((question, verdict)) => {
-                late |= !verdict.schedulable;
-                let told = Told { number, test, question: &question, verdict: &verdict };
+                late |= !verdict.schedulable && !asked.blocking_only;
+                let told = Told { number, asked, question: &question, verdict: &verdict };
                 let text = if args.json { told.json().to_string() + "\n" } else { told.text() };
                 out.write_all(text.as_bytes())?;
             }
@@ -109,27 +120,46 @@ fn place(system: &mut System, heuristic: Heuristic) -> bool {
     placed.is_some()
 }
 
-fn answer(line: &str, test: Test, heuristic: Option<Heuristic>) -> Result<(Question, Verdict), Wrong> {
-    let mut question = question::read(line).map_err(|error| Wrong {
-        field: error.field,
-        found: error.found,
-        expected: error.expected,
-    })?;
-    if heuristic.is_some_and(|heuristic| !place(&mut question.system, heuristic)) {
-        let verdict = Verdict::not_placed(&question.system);
-        return Ok((question, verdict));
+/// What is asked of every line.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    test: Test,
+    heuristic: Option<Heuristic>,
+    locks: Option<Protocol>,
+    blocking_only: bool,
+}
+
+impl Asked {
+    fn answer(self, line: &str) -> Result<(Question, Verdict), Wrong> {
+        let mut question = question::read(line).map_err(|error| Wrong {
+            field: error.field,
+            found: error.found,
+            expected: error.expected,
+        })?;
+        if self.heuristic.is_some_and(|heuristic| !place(&mut question.system, heuristic)) {
+            let verdict = Verdict::not_placed(&question.system);
+            return Ok((question, verdict));
+        }
+        let verdict = self.verdict(&question.system).map_err(|error| Wrong {
+            field: "the set".to_owned(),
+            found: error.to_string(),
+            expected: "what this test is for".to_owned(),
+        })?;
+        Ok((question, verdict))
     }
-    let verdict = analyze(&question.system, test, Limits::default()).map_err(|error| Wrong {
-        field: "the set".to_owned(),
-        found: error.to_string(),
-        expected: "what this test is for".to_owned(),
-    })?;
-    Ok((question, verdict))
+
+    fn verdict(self, system: &System) -> Result<Verdict, Refusal> {
+        match self.locks {
+            None => analyze(system, self.test, Limits::default()),
+            Some(protocol) if self.blocking_only => block_once(system, protocol),
+            Some(protocol) => response_times_with_locks(system, protocol, Limits::default()),
+        }
+    }
 }
 
 struct Told<'a> {
     number: usize,
-    test: Test,
+    asked: Asked,
     question: &'a Question,
     verdict: &'a Verdict,
 }
@@ -170,9 +200,10 @@ impl Told<'_> {
         json!({
             "schema": SCHEMA,
             "line": self.number,
-            "test": self.test.name(),
+            "test": self.asked.test.name(),
+            "locks": self.asked.locks.map(Protocol::name),
             "unit": self.question.unit.name(),
-            "schedulable": verdict.schedulable,
+            "schedulable": (!self.asked.blocking_only).then_some(verdict.schedulable),
             "response_times": self.responses(),
             "blocking": self.times(&verdict.blocking),
             "spin": self.times(&verdict.spin),
@@ -186,11 +217,13 @@ impl Told<'_> {
     fn text(&self) -> String {
         let unit = self.question.unit.name();
         let word = match (self.verdict.schedulable, self.verdict.undecided.is_empty()) {
+            _ if self.asked.blocking_only => "blocking alone, no verdict",
             (true, _) => "schedulable",
             (false, true) => "not schedulable",
             (false, false) => "not decided within the cap on rounds, counted as not schedulable",
         };
-        let mut text = format!("line {}: {word} ({})\n", self.number, self.test.name());
+        let locks = self.asked.locks.map(|protocol| format!(", {}", protocol.name())).unwrap_or_default();
+        let mut text = format!("line {}: {word} ({}{locks})\n", self.number, self.asked.test.name());
         let responses = self.responses();
         if responses.iter().any(Option::is_some) {
             let blocking = self.times(&self.verdict.blocking);

@@ -1,0 +1,92 @@
+//! FIFO spin locks: each request waits for at most one request of every other core.
+//!
+//! Non-preemptable: Wieder and Brandenburg, RTSS 2013, constraints 1 to 9 (ticket and MCS locks, and MSRP with its actual critical
+//! sections). Preemptable: a job that is preempted while it spins gives up its place and queues anew, so every release of a local
+//! higher-priority job allows one more request of every other core, for one resource (constraints 20 to 23).
+
+use super::Blocking;
+use super::longest::{self, Run};
+use super::pending::Pending;
+use super::sharing::Sharing;
+
+/// Spinning without preemption.
+pub(super) fn non_preemptable(sharing: &Sharing, responses: &[u64]) -> Blocking {
+    let mut pending = Pending::new(sharing, responses);
+    let mut result = Blocking::default();
+    for task in 0..sharing.tasks.len() {
+        pending.enter(task);
+        result.spin.push(spin(&pending));
+        let arrival = pending.blockers().map(|(resource, section)| {
+            let with = delay(&pending, resource, true);
+            let without = delay(&pending, resource, false);
+            section.saturating_add(with.saturating_sub(without))
+        });
+        result.arrival.push(arrival.max().unwrap_or(0));
+    }
+    result
+}
+
+/// Spinning with preemption: nobody spins at a raised priority, so one local section is all that blocks on arrival.
+pub(super) fn preemptable(sharing: &Sharing, responses: &[u64]) -> Blocking {
+    let mut pending = Pending::new(sharing, responses);
+    let mut result = Blocking::default();
+    for task in 0..sharing.tasks.len() {
+        pending.enter(task);
+        result.spin.push(spin(&pending).saturating_add(requeueing(&pending)));
+        result.arrival.push(pending.longest_section());
+    }
+    result
+}
+
+/// What all other cores delay the requests of the job and of local higher-priority jobs.
+fn spin(pending: &Pending<'_>) -> u64 {
+    let delays = pending.requested().iter().map(|&resource| delay(pending, resource, false));
+    delays.fold(0, u64::saturating_add)
+}
+
+fn delay(pending: &Pending<'_>, resource: usize, arrival: bool) -> u64 {
+    let slots = pending.requests(resource);
+    let delays =
+        pending.remote(resource).map(|claims| longest::total(pending, resource, claims, slots, arrival));
+    delays.fold(0, u64::saturating_add)
+}
+
+/// The worst distribution of preemptions over resources. A resource gains less with each, so the largest gains first are the worst.
+fn requeueing(pending: &Pending<'_>) -> u64 {
+    let mut left = pending.preemptions();
+    if left == 0 {
+        return 0;
+    }
+    let mut gains: Vec<Run> =
+        pending.requested().iter().flat_map(|&resource| gains(pending, resource, left)).collect();
+    gains.sort_by_key(|gain| std::cmp::Reverse(gain.length_ns));
+    let mut sum: u64 = 0;
+    for gain in gains {
+        let taken = gain.count.min(left);
+        left -= taken;
+        sum = sum.saturating_add(taken.saturating_mul(gain.length_ns));
+    }
+    sum
+}
+
+/// What each further preemption costs at one resource: the next longest request of every other core together.
+fn gains(pending: &Pending<'_>, resource: usize, most: u64) -> Vec<Run> {
+    let slots = pending.requests(resource);
+    let cores = pending.remote(resource).map(|claims| longest::after(pending, resource, claims, slots, most));
+    let mut cores: Vec<std::vec::IntoIter<Run>> = cores.map(Vec::into_iter).collect();
+    let mut current: Vec<Option<Run>> = cores.iter_mut().map(Iterator::next).collect();
+    let mut gains = Vec::new();
+    while let Some(count) = current.iter().flatten().map(|run| run.count).min() {
+        let length_ns = current.iter().flatten().fold(0, |sum: u64, run| sum.saturating_add(run.length_ns));
+        gains.push(Run { length_ns, count });
+        for (run, rest) in current.iter_mut().zip(&mut cores) {
+            if let Some(some) = run {
+                some.count -= count;
+                if some.count == 0 {
+                    *run = rest.next();
+                }
+            }
+        }
+    }
+    gains
+}

@@ -1,0 +1,127 @@
+//! Blocking and response times of one another: the least pair in which each follows from the other.
+//!
+//! How much others can block a job depends on how long it and they are pending, and that on the blocking. Both grow with one another, so
+//! iteration from R = C + J upwards reaches the least fixpoint (Wieder and Brandenburg, RTSS 2013, section II; Brandenburg's thesis,
+//! 2011). A bound is one only at the fixpoint: a set in which some window outgrows its deadline on the way has no response times at
+//! all. Deadlines are at most periods, so one job of a task is pending at a time.
+
+use super::{Blocking, Charge, Protocol, Sharing, blocking};
+use crate::analyze::Refusal;
+use crate::fp_rta::response_times;
+use crate::system::System;
+use crate::task::{MAX_NS, Task, TaskSet};
+use crate::verdict::Verdict;
+use crate::window::Limits;
+
+/// Response times of tasks that spin for locks, fixed priorities on each core. [`Verdict::rounds`] counts passes of blocking.
+pub fn response_times_with_locks(
+    system: &System,
+    protocol: Protocol,
+    limits: Limits,
+) -> Result<Verdict, Refusal> {
+    check(system, protocol)?;
+    let sharing = Sharing::of(system);
+    let cores = system.by_core();
+    let mut verdict = unanswered(system);
+    let mut responses: Vec<u64> =
+        system.tasks.iter().map(|one| one.task.cost_ns.saturating_add(one.task.jitter_ns)).collect();
+    loop {
+        verdict.rounds += 1;
+        let bound = blocking(&sharing, protocol, &responses);
+        let next = pass(system, &cores, protocol.charge(), &bound, limits, &mut verdict)?;
+        show(system, &bound, &mut verdict);
+        let Some(mut next) = next else { return Ok(verdict) };
+        for (next, before) in next.iter_mut().zip(&responses) {
+            *next = (*next).max(*before);
+        }
+        if next == responses {
+            verdict.response_times = responses.into_iter().map(Some).collect();
+            verdict.schedulable = verdict.meets_deadlines();
+            return Ok(verdict);
+        }
+        if verdict.rounds >= limits.rounds_per_task {
+            verdict.undecided = (0..system.tasks.len()).collect();
+            return Ok(verdict);
+        }
+        responses = next;
+    }
+}
+
+/// One pass of blocking from the response times that the system brings; where it brings none the cost with the jitter. No verdict.
+pub fn block_once(system: &System, protocol: Protocol) -> Result<Verdict, Refusal> {
+    check(system, protocol)?;
+    let mut verdict = unanswered(system);
+    let given = |index: usize| {
+        let one = &system.tasks[index];
+        one.response_time_ns.unwrap_or_else(|| one.task.cost_ns.saturating_add(one.task.jitter_ns))
+    };
+    let responses: Vec<u64> = (0..system.tasks.len()).map(given).collect();
+    show(system, &blocking(&Sharing::of(system), protocol, &responses), &mut verdict);
+    verdict.rounds = 1;
+    verdict.response_times = responses.into_iter().map(Some).collect();
+    Ok(verdict)
+}
+
+fn check(system: &System, protocol: Protocol) -> Result<(), Refusal> {
+    let beyond = |what, instead| Err(Refusal::Beyond { test: protocol.name(), what, instead });
+    if system.suspends() {
+        return beyond("self-suspension", "fp-rta without locks");
+    }
+    if system.tasks.iter().any(|one| one.task.deadline_ns > one.task.period_ns) {
+        return beyond("deadlines beyond periods", "fp-rta without locks");
+    }
+    Ok(())
+}
+
+fn unanswered(system: &System) -> Verdict {
+    let tasks: Vec<Task> = system.tasks.iter().map(|one| one.task).collect();
+    let mut verdict = Verdict::unanswered(&tasks);
+    verdict.cores = system.tasks.iter().map(|one| one.core).collect();
+    verdict
+}
+
+fn show(system: &System, bound: &Blocking, verdict: &mut Verdict) {
+    verdict.spin.clone_from(&bound.spin);
+    verdict.arrival.clone_from(&bound.arrival);
+    let lock = bound.spin.iter().zip(&bound.arrival).map(|(spin, arrival)| spin.saturating_add(*arrival));
+    let other = system.tasks.iter().map(|one| one.task.blocking_ns);
+    verdict.blocking = lock.zip(other).map(|(lock, other)| lock.saturating_add(other)).collect();
+}
+
+/// Response times under one bound; none where a window outgrows its deadline.
+fn pass(
+    system: &System,
+    cores: &[Vec<usize>],
+    charge: Charge,
+    bound: &Blocking,
+    limits: Limits,
+    verdict: &mut Verdict,
+) -> Result<Option<Vec<u64>>, Refusal> {
+    let mut responses = vec![0; system.tasks.len()];
+    for indices in cores {
+        let tasks = indices
+            .iter()
+            .map(|&at| charged(system.tasks[at].task, charge, bound.spin[at], bound.arrival[at]));
+        let answer = response_times(&TaskSet::new(tasks.collect())?, limits);
+        verdict.undecided.extend(answer.undecided.iter().map(|&at| indices[at]));
+        for (&at, response) in indices.iter().zip(&answer.response_times) {
+            let Some(response) = response else { return Ok(None) };
+            responses[at] = *response;
+        }
+    }
+    Ok(Some(responses))
+}
+
+/// A task with its share. What exceeds the range of times exceeds every deadline, too, so cutting it off there changes no verdict.
+fn charged(task: Task, charge: Charge, spin: u64, arrival: u64) -> Task {
+    let (inflation, block) = match charge {
+        Charge::Blocking => (0, spin.saturating_add(arrival)),
+        Charge::SpinInflates => (spin, arrival),
+        Charge::AllInflates => (spin.saturating_add(arrival), 0),
+    };
+    Task {
+        cost_ns: task.cost_ns.saturating_add(inflation).min(MAX_NS),
+        blocking_ns: task.blocking_ns.saturating_add(block).min(MAX_NS),
+        ..task
+    }
+}

@@ -1,0 +1,231 @@
+//! Who requests what, arranged for counting.
+//!
+//! The requests of a task for one resource are taken as equally long, the longest; reads and writes apart for reader-writer locks and
+//! together for mutual exclusion. Claims of one core lie longest first, because every bound takes the longest that it may.
+
+use crate::system::{Access, System};
+use std::collections::HashMap;
+
+/// The requests of a system, independent of any response time. Built once, used by every pass.
+#[derive(Debug, Clone)]
+pub struct Sharing {
+    pub(super) tasks: Vec<Sharer>,
+    pub(super) resources: Vec<Resource>,
+    /// Tasks of each core in priority order.
+    pub(super) cores: Vec<Vec<usize>>,
+    /// One above the highest core in use.
+    pub(super) cores_in_use: u64,
+}
+
+/// A task as locks see it.
+#[derive(Debug, Clone)]
+pub(super) struct Sharer {
+    pub(super) period_ns: u64,
+    pub(super) jitter_ns: u64,
+    pub(super) cost_ns: u64,
+    pub(super) core: u32,
+    /// Its place among the tasks of its core.
+    pub(super) rank: usize,
+    /// At most one a resource.
+    pub(super) uses: Vec<Use>,
+}
+
+/// What one job of a task requests of one resource.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Use {
+    /// Index into [`Sharing::resources`].
+    pub(super) resource: usize,
+    pub(super) writes: u64,
+    pub(super) reads: u64,
+    pub(super) write_ns: u64,
+    pub(super) read_ns: u64,
+}
+
+impl Use {
+    pub(super) fn count(&self) -> u64 {
+        self.writes.saturating_add(self.reads)
+    }
+
+    pub(super) fn length_ns(&self) -> u64 {
+        self.write_ns.max(self.read_ns)
+    }
+}
+
+/// Equal requests of one task for one resource.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claim {
+    pub(super) task: usize,
+    pub(super) core: u32,
+    /// Most of them a job, at least 1.
+    pub(super) count: u64,
+    pub(super) length_ns: u64,
+}
+
+/// The claims of one core, longest first; never empty.
+#[derive(Debug, Clone)]
+pub(super) struct CoreClaims {
+    pub(super) core: u32,
+    pub(super) claims: Vec<Claim>,
+}
+
+/// Reads of equal length; never empty.
+#[derive(Debug, Clone)]
+pub(super) struct ReadRun {
+    pub(super) length_ns: u64,
+    pub(super) claims: Vec<Claim>,
+    /// Reads of one job of every task together.
+    pub(super) count: u64,
+    /// The same core by core, ordered by core.
+    pub(super) by_core: Vec<(u32, u64)>,
+}
+
+impl ReadRun {
+    /// Reads of one job of every task of other cores.
+    pub(super) fn count_elsewhere(&self, core: u32) -> u64 {
+        let here = self.by_core.binary_search_by_key(&core, |one| one.0).map_or(0, |at| self.by_core[at].1);
+        self.count - here
+    }
+}
+
+/// A resource and all who claim it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Resource {
+    /// Reads and writes alike.
+    pub(super) any: Vec<CoreClaims>,
+    /// Writes alone.
+    pub(super) writes: Vec<CoreClaims>,
+    /// Reads of all cores, longest first.
+    pub(super) reads: Vec<ReadRun>,
+    /// The highest priority, as least index, among its users.
+    pub(super) ceiling: usize,
+}
+
+impl Resource {
+    /// Whether more than one core uses it.
+    pub(super) fn is_global(&self) -> bool {
+        self.any.len() > 1
+    }
+
+    /// Whether a local request for it can block a task of this index on arrival. One that stays on its core is held at its ceiling.
+    pub(super) fn blocks_on_arrival(&self, task: usize) -> bool {
+        self.is_global() || self.ceiling <= task
+    }
+}
+
+impl Sharing {
+    /// Of a system; requests of count 0 are none.
+    pub fn of(system: &System) -> Self {
+        let mut numbers = HashMap::new();
+        let mut ranks = vec![0; system.cores as usize];
+        let mut tasks = Vec::with_capacity(system.tasks.len());
+        for task in &system.tasks {
+            let mut uses: Vec<Use> = Vec::new();
+            for request in task.requests.iter().filter(|request| request.count > 0) {
+                let next = numbers.len();
+                let resource = *numbers.entry(request.resource).or_insert(next);
+                let at = uses.iter().position(|one| one.resource == resource).unwrap_or_else(|| {
+                    uses.push(Use { resource, ..Use::default() });
+                    uses.len() - 1
+                });
+                let (count, length) = match request.access {
+                    Access::Write => (&mut uses[at].writes, request.length_ns),
+                    Access::Read => (&mut uses[at].reads, request.length_ns),
+                };
+                *count = count.saturating_add(request.count);
+                let longest = match request.access {
+                    Access::Write => &mut uses[at].write_ns,
+                    Access::Read => &mut uses[at].read_ns,
+                };
+                *longest = (*longest).max(length);
+            }
+            let rank = &mut ranks[task.core as usize];
+            tasks.push(Sharer {
+                period_ns: task.task.period_ns,
+                jitter_ns: task.task.jitter_ns,
+                cost_ns: task.task.cost_ns,
+                core: task.core,
+                rank: *rank,
+                uses,
+            });
+            *rank += 1;
+        }
+        let resources = resources(&tasks, numbers.len());
+        let cores_in_use = tasks.iter().map(|task| u64::from(task.core) + 1).max().unwrap_or(0);
+        Self { tasks, resources, cores: system.by_core(), cores_in_use }
+    }
+
+    /// Local tasks of higher priority, in priority order.
+    pub(super) fn higher(&self, task: usize) -> &[usize] {
+        let own = &self.tasks[task];
+        &self.cores[own.core as usize][..own.rank]
+    }
+
+    /// Local tasks of lower priority, in priority order.
+    pub(super) fn lower(&self, task: usize) -> &[usize] {
+        let own = &self.tasks[task];
+        &self.cores[own.core as usize][own.rank + 1..]
+    }
+
+    /// The longest of `times` among local tasks of lower priority, for every task.
+    pub(super) fn longest_below(&self, times: &[u64]) -> Vec<u64> {
+        let mut below = vec![0; self.tasks.len()];
+        for core in &self.cores {
+            let mut longest = 0;
+            for &task in core.iter().rev() {
+                below[task] = longest;
+                longest = longest.max(times[task]);
+            }
+        }
+        below
+    }
+}
+
+fn resources(tasks: &[Sharer], count: usize) -> Vec<Resource> {
+    let mut resources = vec![Resource { ceiling: usize::MAX, ..Resource::default() }; count];
+    let mut reads = vec![Vec::new(); count];
+    for (task, sharer) in tasks.iter().enumerate() {
+        for one in &sharer.uses {
+            let resource = &mut resources[one.resource];
+            resource.ceiling = resource.ceiling.min(task);
+            let claim = |count, length_ns| Claim { task, core: sharer.core, count, length_ns };
+            insert(&mut resource.any, claim(one.count(), one.length_ns()));
+            if one.writes > 0 {
+                insert(&mut resource.writes, claim(one.writes, one.write_ns));
+            }
+            if one.reads > 0 {
+                reads[one.resource].push(claim(one.reads, one.read_ns));
+            }
+        }
+    }
+    for (resource, mut reads) in resources.iter_mut().zip(reads) {
+        reads.sort_by_key(|claim: &Claim| std::cmp::Reverse(claim.length_ns));
+        resource.reads = reads.chunk_by(|one, next| one.length_ns == next.length_ns).map(run_of).collect();
+        for core in resource.any.iter_mut().chain(&mut resource.writes) {
+            core.claims.sort_by_key(|claim| std::cmp::Reverse(claim.length_ns));
+        }
+    }
+    resources
+}
+
+fn run_of(claims: &[Claim]) -> ReadRun {
+    let mut by_core: Vec<(u32, u64)> = Vec::new();
+    for claim in claims {
+        match by_core.binary_search_by_key(&claim.core, |one| one.0) {
+            Ok(at) => by_core[at].1 = by_core[at].1.saturating_add(claim.count),
+            Err(at) => by_core.insert(at, (claim.core, claim.count)),
+        }
+    }
+    ReadRun {
+        length_ns: claims[0].length_ns,
+        claims: claims.to_vec(),
+        count: by_core.iter().fold(0, |sum: u64, one| sum.saturating_add(one.1)),
+        by_core,
+    }
+}
+
+fn insert(cores: &mut Vec<CoreClaims>, claim: Claim) {
+    match cores.binary_search_by_key(&claim.core, |one| one.core) {
+        Ok(at) => cores[at].claims.push(claim),
+        Err(at) => cores.insert(at, CoreClaims { core: claim.core, claims: vec![claim] }),
+    }
+}
