@@ -27,10 +27,10 @@ pub fn edf_qpa(set: &TaskSet, limits: Limits) -> Verdict {
 
 /// A task with its jitter taken from its deadline.
 #[derive(Debug, Clone, Copy)]
-struct Shifted {
-    period: u64,
-    deadline: u64,
-    cost: u64,
+pub(crate) struct Shifted {
+    pub(crate) period: u64,
+    pub(crate) deadline: u64,
+    pub(crate) cost: u64,
 }
 
 /// Yes, no, or none where the cap on rounds came first.
@@ -70,7 +70,7 @@ fn decide(tasks: &[Task], limits: Limits, rounds: &mut u64) -> Option<bool> {
 
 /// No demand exceeds its interval beyond this length without doing so at a shorter one, too: the shorter of a bound by utilization
 /// (Zhang and Burns, theorem 2) and of the synchronous busy period.
-fn longest_interval(
+pub(crate) fn longest_interval(
     tasks: &[Task],
     shifted: &[Shifted],
     blocking: u64,
@@ -98,7 +98,7 @@ fn longest_interval(
 }
 
 /// What jobs that arrive and are due within an interval of this length may ask for.
-fn demand(tasks: &[Shifted], t: u64) -> u64 {
+pub(crate) fn demand(tasks: &[Shifted], t: u64) -> u64 {
     tasks.iter().filter(|task| task.deadline <= t).fold(0, |sum: u64, task| {
         let jobs = (t - task.deadline) / task.period + 1;
         sum.saturating_add(jobs.saturating_mul(task.cost))
@@ -106,7 +106,7 @@ fn demand(tasks: &[Shifted], t: u64) -> u64 {
 }
 
 /// The longest interval below `t` that ends at a deadline.
-fn last_deadline_before(tasks: &[Shifted], t: u64) -> Option<u64> {
+pub(crate) fn last_deadline_before(tasks: &[Shifted], t: u64) -> Option<u64> {
     let last = |task: &Shifted| {
         let room = t.checked_sub(1)?.checked_sub(task.deadline)?;
         Some(task.deadline + room / task.period * task.period)

@@ -5,7 +5,7 @@
 //! assignment is tried.
 
 use proptest::prelude::*;
-use sched::locks::{Blocking, Protocol, Sharing, blocking};
+use sched::locks::{Blocking, Protocol, Semantics, Sharing, blocking};
 use sched::{Access, Request, System, SystemTask, Task};
 
 /// A remote request: its task, core, resource and length.
@@ -148,7 +148,7 @@ impl<'a> Program<'a> {
 }
 
 fn totals(system: &System, responses: &[u64], protocol: Protocol) -> Vec<u64> {
-    let Blocking { spin, arrival } = blocking(&Sharing::of(system), protocol, responses);
+    let Blocking { spin, arrival } = blocking(&Sharing::of(system), protocol, Semantics::Sound, responses);
     spin.iter().zip(&arrival).map(|(spin, arrival)| spin + arrival).collect()
 }
 

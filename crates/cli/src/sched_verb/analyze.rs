@@ -5,7 +5,7 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use model::Error;
-use sched::locks::{Protocol, block_once, response_times_with_locks};
+use sched::locks::{Protocol, Semantics, analyze_with_locks, block_once};
 use sched::question::{self, Question};
 use sched::{Heuristic, Limits, Refusal, System, Task, Test, Verdict, analyze, partition};
 use serde_json::{Value, json};
@@ -34,6 +34,9 @@ pub(crate) struct AnalyzeArgs {
     /// One pass of blocking from the response times given, no verdict.
     #[arg(long, requires = "locks")]
     pub(crate) blocking_only: bool,
+    /// Whose counting that pass follows; verdicts are always sound.
+    #[arg(long, value_name = "WHOSE", default_value = "schedcat", requires = "blocking_only", value_parser = PossibleValuesParser::new(Semantics::ALL.map(Semantics::name)))]
+    pub(crate) semantics: String,
     /// Go on after a line that is no task set, and tell it.
     #[arg(long)]
     pub(crate) keep_going: bool,
@@ -48,7 +51,10 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         test: Test::by_name(&args.test).context("clap lets known tests through only")?,
         heuristic: args.partition.as_deref().and_then(Heuristic::by_name),
         locks: args.locks.as_deref().and_then(Protocol::by_name),
-        blocking_only: args.blocking_only,
+        blocking_only: args
+            .blocking_only
+            .then(|| Semantics::by_name(&args.semantics).context("clap lets known semantics through only"))
+            .transpose()?,
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut wrong, mut late) = (0u64, false);
@@ -69,7 +75,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         }
         match asked.answer(&line) {
             Ok((question, verdict)) => {
-                late |= !verdict.schedulable && !asked.blocking_only;
+                late |= !verdict.schedulable && asked.blocking_only.is_none();
                 let told = Told { number, asked, question: &question, verdict: &verdict };
                 let text = if args.json { told.json().to_string() + "\n" } else { told.text() };
                 out.write_all(text.as_bytes())?;
@@ -126,7 +132,8 @@ struct Asked {
     test: Test,
     heuristic: Option<Heuristic>,
     locks: Option<Protocol>,
-    blocking_only: bool,
+    /// One pass of blocking, counted so.
+    blocking_only: Option<Semantics>,
 }
 
 impl Asked {
@@ -151,8 +158,10 @@ impl Asked {
     fn verdict(self, system: &System) -> Result<Verdict, Refusal> {
         match self.locks {
             None => analyze(system, self.test, Limits::default()),
-            Some(protocol) if self.blocking_only => block_once(system, protocol),
-            Some(protocol) => response_times_with_locks(system, protocol, Limits::default()),
+            Some(protocol) => match self.blocking_only {
+                Some(semantics) => block_once(system, protocol, semantics),
+                None => analyze_with_locks(system, self.test, protocol, Limits::default()),
+            },
         }
     }
 }
@@ -202,8 +211,9 @@ impl Told<'_> {
             "line": self.number,
             "test": self.asked.test.name(),
             "locks": self.asked.locks.map(Protocol::name),
+            "semantics": self.asked.blocking_only.map_or("sound", Semantics::name),
             "unit": self.question.unit.name(),
-            "schedulable": (!self.asked.blocking_only).then_some(verdict.schedulable),
+            "schedulable": self.asked.blocking_only.is_none().then_some(verdict.schedulable),
             "response_times": self.responses(),
             "blocking": self.times(&verdict.blocking),
             "spin": self.times(&verdict.spin),
@@ -217,7 +227,7 @@ impl Told<'_> {
     fn text(&self) -> String {
         let unit = self.question.unit.name();
         let word = match (self.verdict.schedulable, self.verdict.undecided.is_empty()) {
-            _ if self.asked.blocking_only => "blocking alone, no verdict",
+            _ if self.asked.blocking_only.is_some() => "blocking alone, no verdict",
             (true, _) => "schedulable",
             (false, true) => "not schedulable",
             (false, false) => "not decided within the cap on rounds, counted as not schedulable",

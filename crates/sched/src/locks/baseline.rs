@@ -2,13 +2,13 @@
 //!
 //! The constraints that Wieder and Brandenburg, RTSS 2013, share between all protocols (1 to 7), alone.
 
-use super::Blocking;
 use super::pending::Pending;
 use super::sharing::Sharing;
+use super::{Blocking, Semantics};
 
 /// Blocking by all requests of other cores while the job is pending, and by one local section.
-pub(super) fn blocking(sharing: &Sharing, responses: &[u64]) -> Blocking {
-    let mut pending = Pending::new(sharing, responses);
+pub(super) fn blocking(sharing: &Sharing, responses: &[u64], semantics: Semantics) -> Blocking {
+    let mut pending = Pending::new(sharing, responses, semantics);
     let mut result = Blocking::default();
     for task in 0..sharing.tasks.len() {
         pending.enter(task);

@@ -4,14 +4,14 @@
 //! sections). Preemptable: a job that is preempted while it spins gives up its place and queues anew, so every release of a local
 //! higher-priority job allows one more request of every other core, for one resource (constraints 20 to 23).
 
-use super::Blocking;
 use super::longest::{self, Run};
 use super::pending::Pending;
 use super::sharing::Sharing;
+use super::{Blocking, Semantics};
 
 /// Spinning without preemption.
-pub(super) fn non_preemptable(sharing: &Sharing, responses: &[u64]) -> Blocking {
-    let mut pending = Pending::new(sharing, responses);
+pub(super) fn non_preemptable(sharing: &Sharing, responses: &[u64], semantics: Semantics) -> Blocking {
+    let mut pending = Pending::new(sharing, responses, semantics);
     let mut result = Blocking::default();
     for task in 0..sharing.tasks.len() {
         pending.enter(task);
@@ -27,8 +27,8 @@ pub(super) fn non_preemptable(sharing: &Sharing, responses: &[u64]) -> Blocking 
 }
 
 /// Spinning with preemption: nobody spins at a raised priority, so one local section is all that blocks on arrival.
-pub(super) fn preemptable(sharing: &Sharing, responses: &[u64]) -> Blocking {
-    let mut pending = Pending::new(sharing, responses);
+pub(super) fn preemptable(sharing: &Sharing, responses: &[u64], semantics: Semantics) -> Blocking {
+    let mut pending = Pending::new(sharing, responses, semantics);
     let mut result = Blocking::default();
     for task in 0..sharing.tasks.len() {
         pending.enter(task);
@@ -51,14 +51,23 @@ fn delay(pending: &Pending<'_>, resource: usize, arrival: bool) -> u64 {
     delays.fold(0, u64::saturating_add)
 }
 
-/// The worst distribution of preemptions over resources. A resource gains less with each, so the largest gains first are the worst.
+/// The worst distribution of preemptions over resources.
 fn requeueing(pending: &Pending<'_>) -> u64 {
-    let mut left = pending.preemptions();
+    let left = pending.preemptions();
     if left == 0 {
         return 0;
     }
-    let mut gains: Vec<Run> =
-        pending.requested().iter().flat_map(|&resource| gains(pending, resource, left)).collect();
+    let at = |&resource: &usize| {
+        let slots = pending.requests(resource);
+        let cores = pending.remote(resource);
+        gains(cores.map(|claims| longest::after(pending, resource, claims, slots, left)).collect())
+    };
+    spread(pending.requested().iter().flat_map(at).collect(), left)
+}
+
+/// So many preemptions at those resources where each gains most. A resource gains less with each, so the largest gains first are the
+/// worst.
+pub(super) fn spread(mut gains: Vec<Run>, mut left: u64) -> u64 {
     gains.sort_by_key(|gain| std::cmp::Reverse(gain.length_ns));
     let mut sum: u64 = 0;
     for gain in gains {
@@ -69,17 +78,15 @@ fn requeueing(pending: &Pending<'_>) -> u64 {
     sum
 }
 
-/// What each further preemption costs at one resource: the next longest request of every other core together.
-fn gains(pending: &Pending<'_>, resource: usize, most: u64) -> Vec<Run> {
-    let slots = pending.requests(resource);
-    let cores = pending.remote(resource).map(|claims| longest::after(pending, resource, claims, slots, most));
-    let mut cores: Vec<std::vec::IntoIter<Run>> = cores.map(Vec::into_iter).collect();
-    let mut current: Vec<Option<Run>> = cores.iter_mut().map(Iterator::next).collect();
+/// What each further preemption gains at one resource: the next longest request of every pool together.
+pub(super) fn gains(pools: Vec<Vec<Run>>) -> Vec<Run> {
+    let mut pools: Vec<std::vec::IntoIter<Run>> = pools.into_iter().map(Vec::into_iter).collect();
+    let mut current: Vec<Option<Run>> = pools.iter_mut().map(Iterator::next).collect();
     let mut gains = Vec::new();
     while let Some(count) = current.iter().flatten().map(|run| run.count).min() {
         let length_ns = current.iter().flatten().fold(0, |sum: u64, run| sum.saturating_add(run.length_ns));
         gains.push(Run { length_ns, count });
-        for (run, rest) in current.iter_mut().zip(&mut cores) {
+        for (run, rest) in current.iter_mut().zip(&mut pools) {
             if let Some(some) = run {
                 some.count -= count;
                 if some.count == 0 {

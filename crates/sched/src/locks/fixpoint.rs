@@ -5,16 +5,37 @@
 //! 2011). A bound is one only at the fixpoint: a set in which some window outgrows its deadline on the way has no response times at
 //! all. Deadlines are at most periods, so one job of a task is pending at a time.
 
-use super::{Blocking, Charge, Protocol, Sharing, blocking};
-use crate::analyze::Refusal;
+use super::{Blocking, Charge, Protocol, Semantics, Sharing, blocking, edf};
+use crate::analyze::{Refusal, Test};
 use crate::fp_rta::response_times;
 use crate::system::System;
 use crate::task::{MAX_NS, Task, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::Limits;
 
-/// Response times of tasks that spin for locks, fixed priorities on each core. [`Verdict::rounds`] counts passes of blocking.
-pub fn response_times_with_locks(
+/// One test by name for tasks that spin for locks. Arrays of the verdict are in the order of the system's tasks.
+pub fn analyze_with_locks(
+    system: &System,
+    test: Test,
+    protocol: Protocol,
+    limits: Limits,
+) -> Result<Verdict, Refusal> {
+    match (test, protocol) {
+        (Test::EdfQpa, Protocol::MsrpClassic) => edf::classic(system, limits),
+        (Test::EdfQpa, Protocol::MsrpLp) => edf::exact(system, limits),
+        (Test::FpRta, Protocol::MsrpLp) => Err(beyond("fp-rta", "msrp-lp", "edf-qpa, or fifo-np here")),
+        (Test::FpRta, _) => response_times_with_locks(system, protocol, limits),
+        (Test::EdfQpa, _) => Err(beyond("edf-qpa", protocol.name(), "msrp-classic or msrp-lp")),
+        _ => Err(beyond(test.name(), protocol.name(), "fp-rta or edf-qpa")),
+    }
+}
+
+fn beyond(test: &'static str, what: &'static str, instead: &'static str) -> Refusal {
+    Refusal::Beyond { test, what, instead }
+}
+
+/// Response times, fixed priorities on each core. [`Verdict::rounds`] counts passes of blocking.
+fn response_times_with_locks(
     system: &System,
     protocol: Protocol,
     limits: Limits,
@@ -27,7 +48,7 @@ pub fn response_times_with_locks(
         system.tasks.iter().map(|one| one.task.cost_ns.saturating_add(one.task.jitter_ns)).collect();
     loop {
         verdict.rounds += 1;
-        let bound = blocking(&sharing, protocol, &responses);
+        let bound = blocking(&sharing, protocol, Semantics::Sound, &responses);
         let next = pass(system, &cores, protocol.charge(), &bound, limits, &mut verdict)?;
         show(system, &bound, &mut verdict);
         let Some(mut next) = next else { return Ok(verdict) };
@@ -48,7 +69,10 @@ pub fn response_times_with_locks(
 }
 
 /// One pass of blocking from the response times that the system brings; where it brings none the cost with the jitter. No verdict.
-pub fn block_once(system: &System, protocol: Protocol) -> Result<Verdict, Refusal> {
+pub fn block_once(system: &System, protocol: Protocol, semantics: Semantics) -> Result<Verdict, Refusal> {
+    if protocol == Protocol::MsrpLp {
+        return Err(beyond("--blocking-only", "msrp-lp", "edf-qpa"));
+    }
     check(system, protocol)?;
     let mut verdict = unanswered(system);
     let given = |index: usize| {
@@ -56,31 +80,30 @@ pub fn block_once(system: &System, protocol: Protocol) -> Result<Verdict, Refusa
         one.response_time_ns.unwrap_or_else(|| one.task.cost_ns.saturating_add(one.task.jitter_ns))
     };
     let responses: Vec<u64> = (0..system.tasks.len()).map(given).collect();
-    show(system, &blocking(&Sharing::of(system), protocol, &responses), &mut verdict);
+    show(system, &blocking(&Sharing::of(system), protocol, semantics, &responses), &mut verdict);
     verdict.rounds = 1;
     verdict.response_times = responses.into_iter().map(Some).collect();
     Ok(verdict)
 }
 
-fn check(system: &System, protocol: Protocol) -> Result<(), Refusal> {
-    let beyond = |what, instead| Err(Refusal::Beyond { test: protocol.name(), what, instead });
+pub(super) fn check(system: &System, protocol: Protocol) -> Result<(), Refusal> {
     if system.suspends() {
-        return beyond("self-suspension", "fp-rta without locks");
+        return Err(beyond(protocol.name(), "self-suspension", "a test without locks"));
     }
     if system.tasks.iter().any(|one| one.task.deadline_ns > one.task.period_ns) {
-        return beyond("deadlines beyond periods", "fp-rta without locks");
+        return Err(beyond(protocol.name(), "deadlines beyond periods", "a test without locks"));
     }
     Ok(())
 }
 
-fn unanswered(system: &System) -> Verdict {
+pub(super) fn unanswered(system: &System) -> Verdict {
     let tasks: Vec<Task> = system.tasks.iter().map(|one| one.task).collect();
     let mut verdict = Verdict::unanswered(&tasks);
     verdict.cores = system.tasks.iter().map(|one| one.core).collect();
     verdict
 }
 
-fn show(system: &System, bound: &Blocking, verdict: &mut Verdict) {
+pub(super) fn show(system: &System, bound: &Blocking, verdict: &mut Verdict) {
     verdict.spin.clone_from(&bound.spin);
     verdict.arrival.clone_from(&bound.arrival);
     let lock = bound.spin.iter().zip(&bound.arrival).map(|(spin, arrival)| spin.saturating_add(*arrival));
@@ -113,7 +136,7 @@ fn pass(
 }
 
 /// A task with its share. What exceeds the range of times exceeds every deadline, too, so cutting it off there changes no verdict.
-fn charged(task: Task, charge: Charge, spin: u64, arrival: u64) -> Task {
+pub(super) fn charged(task: Task, charge: Charge, spin: u64, arrival: u64) -> Task {
     let (inflation, block) = match charge {
         Charge::Blocking => (0, spin.saturating_add(arrival)),
         Charge::SpinInflates => (spin, arrival),

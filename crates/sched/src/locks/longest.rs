@@ -16,6 +16,24 @@ pub(super) fn total(
     slots: u64,
     arrival: bool,
 ) -> u64 {
+    let limits = |claim: &Claim| Limits {
+        supply: pending.window.supply(claim),
+        spinning: pending.spin_supply(resource, claim),
+    };
+    longest(claims, slots, arrival, limits)
+}
+
+/// How many requests of a claim there are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// In all.
+    pub(super) supply: u64,
+    /// That may meet a spinning job; at most the supply.
+    pub(super) spinning: u64,
+}
+
+/// The same for any limits of claims, which come longest first.
+pub(super) fn longest(claims: &[Claim], slots: u64, arrival: bool, limits: impl Fn(&Claim) -> Limits) -> u64 {
     let mut left = slots.saturating_add(u64::from(arrival));
     let mut beyond = u64::from(arrival);
     let mut sum: u64 = 0;
@@ -23,8 +41,8 @@ pub(super) fn total(
         if left == 0 {
             break;
         }
-        let spinning = pending.spin_supply(resource, claim);
-        let taken = pending.window.supply(claim).min(spinning.saturating_add(beyond)).min(left);
+        let Limits { supply, spinning } = limits(claim);
+        let taken = supply.min(spinning.saturating_add(beyond)).min(left);
         beyond -= taken.saturating_sub(spinning).min(beyond);
         left -= taken;
         sum = sum.saturating_add(taken.saturating_mul(claim.length_ns));

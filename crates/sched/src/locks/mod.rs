@@ -7,16 +7,19 @@
 //! |---|---|---|
 //! | `fifo` | first come, first served: ticket and MCS locks, MSRP; spinning with or without preemption | Wieder and Brandenburg, "On spin locks in AUTOSAR: blocking analysis of FIFO, unordered, and priority-ordered spin locks", RTSS 2013 |
 //! | `unordered` | whoever comes: test-and-set locks | the same |
+//! | `priority` | by locking priority; ties in any order, or first come, first served | the same |
 //! | `baseline` | nothing assumed of the order | the same |
 //! | `phase_fair` | readers and writers in turn | Brandenburg and Anderson, "Spin-based reader-writer synchronization for multiprocessor real-time systems", Real-Time Systems 46, 2010 |
 //! | `task_fair` | readers and writers in order of arrival; the same for mutual exclusion | the same; Devi, Leontyev and Anderson, ECRTS 2006 |
 //! | `msrp` | MSRP by inflation: holistic, and as first published | Brandenburg's thesis, 2011, section 5.4; Gai, Lipari and Di Natale, RTSS 2001 |
+//! | `edf` | MSRP under EDF: classic, and for whole intervals (`msrp-lp`) | Biondi and Brandenburg, ECRTS 2016 |
 //!
 //! The bounds of RTSS 2013 are integer programs; here each is solved by its own structure, exactly and without a solver. For a fixed
 //! choice of the one resource that may block on arrival a program falls apart into resources and remote cores, and in each a matroid is
 //! left, in which taking the longest requests first is optimal (Edmonds 1971).
 
 mod baseline;
+mod edf;
 mod fifo;
 mod fixpoint;
 mod inflation;
@@ -24,11 +27,12 @@ mod longest;
 mod msrp;
 mod pending;
 mod phase_fair;
+mod priority;
 mod sharing;
 mod task_fair;
 mod unordered;
 
-pub use fixpoint::{block_once, response_times_with_locks};
+pub use fixpoint::{analyze_with_locks, block_once};
 pub use sharing::Sharing;
 
 /// A locking protocol together with its analysis.
@@ -38,6 +42,14 @@ pub enum Protocol {
     FifoNp,
     /// FIFO spin locks; who is preempted while it spins queues anew.
     FifoP,
+    /// Locks served by locking priority, ties in any order, no preemption while spinning.
+    Priority,
+    /// The same with preemption while spinning.
+    PriorityP,
+    /// Locks served by locking priority, ties first come, first served, no preemption while spinning.
+    PriorityFifo,
+    /// The same with preemption while spinning.
+    PriorityFifoP,
     /// Locks without any order, no preemption while spinning.
     Unordered,
     /// Locks without any order, preemption while spinning.
@@ -56,6 +68,8 @@ pub enum Protocol {
     MsrpHolistic,
     /// MSRP by inflation as first published.
     MsrpClassic,
+    /// MSRP under EDF, blocking counted for whole intervals.
+    MsrpLp,
 }
 
 /// How a bound enters the response time.
@@ -71,9 +85,13 @@ pub(crate) enum Charge {
 
 impl Protocol {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 16] = [
         Self::FifoNp,
         Self::FifoP,
+        Self::Priority,
+        Self::PriorityP,
+        Self::PriorityFifo,
+        Self::PriorityFifoP,
         Self::Unordered,
         Self::UnorderedP,
         Self::Baseline,
@@ -83,6 +101,7 @@ impl Protocol {
         Self::TaskFairMutex,
         Self::MsrpHolistic,
         Self::MsrpClassic,
+        Self::MsrpLp,
     ];
 
     /// Its name on the command line.
@@ -90,6 +109,10 @@ impl Protocol {
         match self {
             Self::FifoNp => "fifo-np",
             Self::FifoP => "fifo-p",
+            Self::Priority => "priority",
+            Self::PriorityP => "priority-p",
+            Self::PriorityFifo => "priority-fifo",
+            Self::PriorityFifoP => "priority-fifo-p",
             Self::Unordered => "unordered",
             Self::UnorderedP => "unordered-p",
             Self::Baseline => "baseline",
@@ -99,6 +122,7 @@ impl Protocol {
             Self::TaskFairMutex => "task-fair-mutex",
             Self::MsrpHolistic => "msrp-holistic",
             Self::MsrpClassic => "msrp-classic",
+            Self::MsrpLp => "msrp-lp",
         }
     }
 
@@ -109,14 +133,21 @@ impl Protocol {
 
     pub(crate) const fn charge(self) -> Charge {
         match self {
-            Self::FifoNp | Self::FifoP | Self::Unordered | Self::UnorderedP | Self::Baseline => {
-                Charge::Blocking
-            }
+            Self::FifoNp
+            | Self::FifoP
+            | Self::Priority
+            | Self::PriorityP
+            | Self::PriorityFifo
+            | Self::PriorityFifoP
+            | Self::Unordered
+            | Self::UnorderedP
+            | Self::Baseline => Charge::Blocking,
             Self::PhaseFair
             | Self::TaskFair
             | Self::TaskFairMutex
             | Self::MsrpHolistic
-            | Self::MsrpClassic => Charge::SpinInflates,
+            | Self::MsrpClassic
+            | Self::MsrpLp => Charge::SpinInflates,
             Self::PhaseFairOblivious => Charge::AllInflates,
         }
     }
@@ -131,20 +162,63 @@ pub struct Blocking {
     pub arrival: Vec<u64>,
 }
 
+/// Whose counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Semantics {
+    /// Ours: never below what can happen. What verdicts rest on.
+    Sound,
+    /// That of SchedCAT (commit 86211bc), to compare with: local higher-priority jobs without their jitter, and priority-ordered locks as if
+    /// all locking priorities were equal, which is how its Python interface sets them. `priority-fifo` is then FIFO, and
+    /// `priority` is unordered with the recurrence of the waiting time started, and taken as solved, at 0.
+    SchedCat,
+}
+
+impl Semantics {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Sound, Self::SchedCat];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sound => "sound",
+            Self::SchedCat => "schedcat",
+        }
+    }
+
+    /// The semantics of one name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|semantics| semantics.name() == name)
+    }
+}
+
 /// One pass: the blocking of every task where `responses` bounds how long a job of each is pending, from its arrival, ns.
 ///
 /// A bound is sound where `responses` is: for values from elsewhere that is the caller's claim.
-pub fn blocking(sharing: &Sharing, protocol: Protocol, responses: &[u64]) -> Blocking {
-    match protocol {
-        Protocol::FifoNp => fifo::non_preemptable(sharing, responses),
-        Protocol::FifoP => fifo::preemptable(sharing, responses),
-        Protocol::Unordered => unordered::blocking(sharing, responses, false),
-        Protocol::UnorderedP => unordered::blocking(sharing, responses, true),
-        Protocol::Baseline => baseline::blocking(sharing, responses),
-        Protocol::PhaseFair | Protocol::PhaseFairOblivious => phase_fair::blocking(sharing, responses),
-        Protocol::TaskFair => task_fair::reader_writer(sharing, responses),
-        Protocol::TaskFairMutex => task_fair::mutex(sharing, responses),
-        Protocol::MsrpHolistic => msrp::holistic(sharing, responses),
-        Protocol::MsrpClassic => msrp::classic(sharing),
+pub fn blocking(sharing: &Sharing, protocol: Protocol, semantics: Semantics, responses: &[u64]) -> Blocking {
+    let order = |fifo_ties, preemptable| priority::Order { fifo_ties, preemptable };
+    match (protocol, semantics) {
+        (Protocol::FifoNp, _) | (Protocol::PriorityFifo, Semantics::SchedCat) => {
+            fifo::non_preemptable(sharing, responses, semantics)
+        }
+        (Protocol::FifoP, _) | (Protocol::PriorityFifoP, Semantics::SchedCat) => {
+            fifo::preemptable(sharing, responses, semantics)
+        }
+        (Protocol::Priority, Semantics::SchedCat) => {
+            unordered::with_wait(sharing, responses, false, semantics, |_, _| 0)
+        }
+        (Protocol::Priority, _) => priority::blocking(sharing, responses, order(false, false)),
+        (Protocol::PriorityP, Semantics::Sound) => priority::blocking(sharing, responses, order(false, true)),
+        (Protocol::PriorityFifo, _) => priority::blocking(sharing, responses, order(true, false)),
+        (Protocol::PriorityFifoP, _) => priority::blocking(sharing, responses, order(true, true)),
+        (Protocol::Unordered, _) => unordered::blocking(sharing, responses, false, semantics),
+        (Protocol::UnorderedP | Protocol::PriorityP, _) => {
+            unordered::blocking(sharing, responses, true, semantics)
+        }
+        (Protocol::Baseline, _) => baseline::blocking(sharing, responses, semantics),
+        (Protocol::PhaseFair | Protocol::PhaseFairOblivious, _) => phase_fair::blocking(sharing, responses),
+        (Protocol::TaskFair, _) => task_fair::reader_writer(sharing, responses),
+        (Protocol::TaskFairMutex, _) => task_fair::mutex(sharing, responses),
+        (Protocol::MsrpHolistic, _) => msrp::holistic(sharing, responses),
+        (Protocol::MsrpClassic | Protocol::MsrpLp, _) => msrp::classic(sharing),
     }
 }

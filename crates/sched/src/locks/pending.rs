@@ -3,8 +3,9 @@
 //! A remote task x releases work in at most ceil((L + R_x) / T_x) jobs of any interval of length L: one may have arrived R_x before it
 //! and still run. A local higher-priority task h does so in ceil((w + J_h) / T_h) jobs, w being the busy window R_i - J_i. SchedCAT counts
 //! ceil(R_i / T_h), which is the same where all jitters are equal and too little where J_h is above J_i. Taken here is the larger of
-//! the two: ceil((R_i + max(0, J_h - J_i)) / T_h).
+//! the two, ceil((R_i + max(0, J_h - J_i)) / T_h); SchedCAT's under its own semantics.
 
+use super::Semantics;
 use super::sharing::{Claim, CoreClaims, Sharer, Sharing};
 
 /// One job while it is pending, and what other cores can request meanwhile.
@@ -53,6 +54,7 @@ impl<'a> Window<'a> {
 #[derive(Debug)]
 pub(super) struct Pending<'a> {
     pub(super) window: Window<'a>,
+    semantics: Semantics,
     /// For each resource, the local tasks of at least this priority that request it, and their jobs while this one is pending.
     requesters: Vec<Vec<(usize, u64)>>,
     /// For each resource, their requests: ncs in the paper.
@@ -66,10 +68,11 @@ pub(super) struct Pending<'a> {
 }
 
 impl<'a> Pending<'a> {
-    pub(super) fn new(sharing: &'a Sharing, responses: &'a [u64]) -> Self {
+    pub(super) fn new(sharing: &'a Sharing, responses: &'a [u64], semantics: Semantics) -> Self {
         let count = sharing.resources.len();
         Self {
             window: Window { sharing, responses, task: 0 },
+            semantics,
             requesters: vec![Vec::new(); count],
             requests: vec![0; count],
             requested: Vec::new(),
@@ -121,7 +124,10 @@ impl<'a> Pending<'a> {
     /// Jobs of a local higher-priority task while this one is pending.
     fn local_jobs(&self, local: usize) -> u64 {
         let other = &self.window.sharing.tasks[local];
-        let later = other.jitter_ns.saturating_sub(self.window.own().jitter_ns);
+        let later = match self.semantics {
+            Semantics::Sound => other.jitter_ns.saturating_sub(self.window.own().jitter_ns),
+            Semantics::SchedCat => 0,
+        };
         self.window.response().saturating_add(later).div_ceil(other.period_ns)
     }
 
@@ -135,7 +141,11 @@ impl<'a> Pending<'a> {
     pub(super) fn interference(&self, interval_ns: u64) -> u64 {
         self.window.sharing.higher(self.window.task).iter().fold(0, |sum: u64, &local| {
             let other = &self.window.sharing.tasks[local];
-            let jobs = interval_ns.saturating_add(other.jitter_ns).div_ceil(other.period_ns);
+            let jitter_ns = match self.semantics {
+                Semantics::Sound => other.jitter_ns,
+                Semantics::SchedCat => 0,
+            };
+            let jobs = interval_ns.saturating_add(jitter_ns).div_ceil(other.period_ns);
             sum.saturating_add(jobs.saturating_mul(other.cost_ns))
         })
     }
@@ -161,7 +171,19 @@ impl<'a> Pending<'a> {
         self.requests[resource]
     }
 
-    /// The resources that they request.
+    /// The tasks that issue them.
+    pub(super) fn requesters(&self, resource: usize) -> impl Iterator<Item = usize> + '_ {
+        self.requesters[resource].iter().map(|(task, _)| *task)
+    }
+
+    /// Local lower-priority tasks that request a resource.
+    pub(super) fn lower_requesters(&self, resource: usize) -> impl Iterator<Item = usize> + '_ {
+        let sharing = self.window.sharing;
+        let uses = move |task: &&usize| sharing.tasks[**task].uses.iter().any(|one| one.resource == resource);
+        sharing.lower(self.window.task).iter().filter(uses).copied()
+    }
+
+    /// The resources that the job and local higher-priority ones request.
     pub(super) fn requested(&self) -> &[usize] {
         &self.requested
     }

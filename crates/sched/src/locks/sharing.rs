@@ -21,9 +21,12 @@ pub struct Sharing {
 #[derive(Debug, Clone)]
 pub(super) struct Sharer {
     pub(super) period_ns: u64,
+    pub(super) deadline_ns: u64,
     pub(super) jitter_ns: u64,
     pub(super) cost_ns: u64,
     pub(super) core: u32,
+    /// Its rank at priority-ordered locks, 0 first.
+    pub(super) lock_priority: u32,
     /// Its place among the tasks of its core.
     pub(super) rank: usize,
     /// At most one a resource.
@@ -98,6 +101,8 @@ pub(super) struct Resource {
     pub(super) reads: Vec<ReadRun>,
     /// The highest priority, as least index, among its users.
     pub(super) ceiling: usize,
+    /// The shortest deadline among its users.
+    pub(super) shortest_deadline_ns: u64,
 }
 
 impl Resource {
@@ -118,7 +123,7 @@ impl Sharing {
         let mut numbers = HashMap::new();
         let mut ranks = vec![0; system.cores as usize];
         let mut tasks = Vec::with_capacity(system.tasks.len());
-        for task in &system.tasks {
+        for (index, task) in system.tasks.iter().enumerate() {
             let mut uses: Vec<Use> = Vec::new();
             for request in task.requests.iter().filter(|request| request.count > 0) {
                 let next = numbers.len();
@@ -141,9 +146,11 @@ impl Sharing {
             let rank = &mut ranks[task.core as usize];
             tasks.push(Sharer {
                 period_ns: task.task.period_ns,
+                deadline_ns: task.task.deadline_ns,
                 jitter_ns: task.task.jitter_ns,
                 cost_ns: task.task.cost_ns,
                 core: task.core,
+                lock_priority: task.lock_priority.unwrap_or(index as u32),
                 rank: *rank,
                 uses,
             });
@@ -181,12 +188,14 @@ impl Sharing {
 }
 
 fn resources(tasks: &[Sharer], count: usize) -> Vec<Resource> {
-    let mut resources = vec![Resource { ceiling: usize::MAX, ..Resource::default() }; count];
+    let mut resources =
+        vec![Resource { ceiling: usize::MAX, shortest_deadline_ns: u64::MAX, ..Resource::default() }; count];
     let mut reads = vec![Vec::new(); count];
     for (task, sharer) in tasks.iter().enumerate() {
         for one in &sharer.uses {
             let resource = &mut resources[one.resource];
             resource.ceiling = resource.ceiling.min(task);
+            resource.shortest_deadline_ns = resource.shortest_deadline_ns.min(sharer.deadline_ns);
             let claim = |count, length_ns| Claim { task, core: sharer.core, count, length_ns };
             insert(&mut resource.any, claim(one.count(), one.length_ns()));
             if one.writes > 0 {

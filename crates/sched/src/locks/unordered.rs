@@ -3,24 +3,46 @@
 //! Wieder and Brandenburg, RTSS 2013, constraints 10, 11 and 24. How many that are is bounded by the time that one request can wait: the
 //! least solution of a recurrence over all requests of other cores, or, where none is found within the period, the response time.
 
-use super::Blocking;
 use super::pending::Pending;
 use super::sharing::Sharing;
+use super::{Blocking, Semantics};
 
 /// Steps of the recurrence before the response time serves as the bound.
 const MOST_STEPS: u32 = 1_000_000;
 
 /// Blocking; `preemptable` says whether a job can be preempted while it spins.
-pub(super) fn blocking(sharing: &Sharing, responses: &[u64], preemptable: bool) -> Blocking {
-    let mut pending = Pending::new(sharing, responses);
+pub(super) fn blocking(
+    sharing: &Sharing,
+    responses: &[u64],
+    preemptable: bool,
+    semantics: Semantics,
+) -> Blocking {
+    with_wait(sharing, responses, preemptable, semantics, |pending, resource| {
+        wait(pending, resource, preemptable)
+    })
+}
+
+/// The same where one request waits for so long.
+pub(super) fn with_wait(
+    sharing: &Sharing,
+    responses: &[u64],
+    preemptable: bool,
+    semantics: Semantics,
+    wait: impl Fn(&Pending<'_>, usize) -> u64,
+) -> Blocking {
+    let mut pending = Pending::new(sharing, responses, semantics);
     let mut result = Blocking::default();
     for task in 0..sharing.tasks.len() {
         pending.enter(task);
-        let spin = pending.requested().iter().map(|&resource| at_resource(&pending, resource, preemptable).0);
+        let spin = pending
+            .requested()
+            .iter()
+            .map(|&resource| at_resource(&pending, resource, wait(&pending, resource)).0);
         result.spin.push(spin.fold(0, u64::saturating_add));
         let arrival = pending.blockers().map(|(resource, section)| {
             // Where spinning can be preempted nobody waits for a lower-priority job that spins.
-            let met = if preemptable { 0 } else { at_resource(&pending, resource, false).1 };
+            let met =
+                if preemptable { 0 } else { at_resource(&pending, resource, wait(&pending, resource)).1 };
             section.saturating_add(met)
         });
         result.arrival.push(arrival.max().unwrap_or(0));
@@ -29,8 +51,7 @@ pub(super) fn blocking(sharing: &Sharing, responses: &[u64], preemptable: bool) 
 }
 
 /// The delay of spinning at one resource, and what is left to delay one arrival.
-fn at_resource(pending: &Pending<'_>, resource: usize, preemptable: bool) -> (u64, u64) {
-    let wait_ns = wait(pending, resource, preemptable);
+fn at_resource(pending: &Pending<'_>, resource: usize, wait_ns: u64) -> (u64, u64) {
     let requests = pending.requests(resource);
     let (mut spin, mut arrival) = (0u64, 0u64);
     for claim in pending.remote(resource).flatten() {
@@ -44,7 +65,7 @@ fn at_resource(pending: &Pending<'_>, resource: usize, preemptable: bool) -> (u6
 }
 
 /// How long one request can wait. With preemption local jobs get in between, with all that they wait for themselves.
-fn wait(pending: &Pending<'_>, resource: usize, preemptable: bool) -> u64 {
+pub(super) fn wait(pending: &Pending<'_>, resource: usize, preemptable: bool) -> u64 {
     let mut between: Vec<usize> = if preemptable { pending.requested().to_vec() } else { Vec::new() };
     let first: u64 = {
         let of = if preemptable { &between[..] } else { &[resource][..] };
