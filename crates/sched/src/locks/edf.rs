@@ -117,8 +117,8 @@ impl<'a> Local<'a> {
         let longest =
             longest_interval(tasks, &self.shifted, self.other_ns, utilization, rounds, cap)?.max(most);
         let span = |resource: &Resource, length_ns: u64| {
-            let others = resource.any.iter().filter(|claims| claims.core != self.core);
-            let wait = others.fold(0, |sum: u64, claims| sum.saturating_add(claims.claims[0].length_ns));
+            let others = resource.any.remote(self.core);
+            let wait = others.fold(0, |sum: u64, claims| sum.saturating_add(claims[0].length_ns));
             length_ns.saturating_add(wait)
         };
         let arrival = |t: u64| {
@@ -152,7 +152,7 @@ impl<'a> Local<'a> {
         let cap = limits.rounds_per_task.saturating_mul(self.indices.len() as u64);
         let any = self.indices.iter().flat_map(|&at| &self.sharing.tasks[at].uses);
         let at_most = any.fold(0, |most: u64, one| {
-            let cores = self.remote(&self.sharing.resources[one.resource]);
+            let cores = self.sharing.resources[one.resource].any.remote(self.core);
             let met = cores.fold(one.length_ns(), |sum, claims| sum.saturating_add(claims[0].length_ns));
             most.max(met)
         });
@@ -213,11 +213,6 @@ impl<'a> Local<'a> {
         interval_ns.saturating_add(sharer.deadline_ns).div_ceil(sharer.period_ns)
     }
 
-    fn remote(&self, resource: &'a Resource) -> impl Iterator<Item = &'a [Claim]> + use<'a> {
-        let core = self.core;
-        resource.any.iter().filter(move |one| one.core != core).map(|one| one.claims.as_slice())
-    }
-
     /// What one resource delays so many local requests, and an arrival.
     fn delay(&self, resource: usize, slots: u64, arrival: bool, interval_ns: u64) -> u64 {
         let room = |claim: &Claim| {
@@ -228,7 +223,7 @@ impl<'a> Local<'a> {
             let supply = jobs.saturating_mul(claim.count);
             Room { supply, spinning: supply.min(met.saturating_mul(jobs)) }
         };
-        let cores = self.remote(&self.sharing.resources[resource]);
+        let cores = self.sharing.resources[resource].any.remote(self.core);
         cores.fold(0, |sum: u64, claims| sum.saturating_add(longest(claims, slots, arrival, room)))
     }
 

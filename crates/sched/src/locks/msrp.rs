@@ -21,8 +21,8 @@ pub(super) fn holistic(sharing: &Sharing, responses: &[u64]) -> Blocking {
 /// With the longest request of every other core.
 pub(super) fn classic(sharing: &Sharing) -> Blocking {
     let waits = |one: &Use, core: u32| {
-        let others = sharing.resources[one.resource].any.iter().filter(|claims| claims.core != core);
-        others.fold(0, |sum: u64, claims| sum.saturating_add(claims.claims[0].length_ns))
+        let others = sharing.resources[one.resource].any.remote(core);
+        others.fold(0, |sum: u64, claims| sum.saturating_add(claims[0].length_ns))
     };
     let (mut spin, mut spans) = (Vec::new(), Vec::new());
     for task in &sharing.tasks {

@@ -6,7 +6,7 @@
 //! the two, ceil((R_i + max(0, J_h - J_i)) / T_h); SchedCAT's under its own semantics.
 
 use super::Semantics;
-use super::sharing::{Claim, CoreClaims, Sharer, Sharing};
+use super::sharing::{Claim, Sharer, Sharing};
 
 /// One job while it is pending, and what other cores can request meanwhile.
 #[derive(Debug, Clone, Copy)]
@@ -41,12 +41,6 @@ impl<'a> Window<'a> {
     /// Requests of a claim while the job is pending.
     pub(super) fn supply(&self, claim: &Claim) -> u64 {
         self.requests_in(claim, self.response())
-    }
-
-    /// Those of other cores, core by core.
-    pub(super) fn remote(&self, cores: &'a [CoreClaims]) -> impl Iterator<Item = &'a [Claim]> + use<'a> {
-        let core = self.own().core;
-        cores.iter().filter(move |one| one.core != core).map(|one| one.claims.as_slice())
     }
 }
 
@@ -200,6 +194,6 @@ impl<'a> Pending<'a> {
 
     /// Claims on a resource from other cores, core by core.
     pub(super) fn remote(&self, resource: usize) -> impl Iterator<Item = &'a [Claim]> + use<'a> {
-        self.window.remote(&self.window.sharing.resources[resource].any)
+        self.window.sharing.resources[resource].any.remote(self.window.own().core)
     }
 }

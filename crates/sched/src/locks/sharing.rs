@@ -71,6 +71,50 @@ pub(super) struct CoreClaims {
     pub(super) claims: Vec<Claim>,
 }
 
+/// The claims on one resource, ordered by core.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Claims {
+    pub(super) cores: Vec<CoreClaims>,
+    /// The longest claim of every core, together.
+    longest_ns: u64,
+    /// So many requests of every core's longest claim are in each job.
+    sure: u64,
+}
+
+impl Claims {
+    pub(super) fn remote(&self, core: u32) -> impl Iterator<Item = &[Claim]> {
+        self.cores.iter().filter(move |one| one.core != core).map(|one| one.claims.as_slice())
+    }
+
+    /// The longest `each` requests of every core but one, as count and length together, where one job of each core's longest claim
+    /// is enough for them.
+    pub(super) fn surely_longest(&self, each: u64, core: u32) -> Option<(u64, u64)> {
+        if each > self.sure {
+            return None;
+        }
+        let own = self.cores.binary_search_by_key(&core, |one| one.core).ok();
+        let own_ns = own.map_or(0, |at| self.cores[at].claims[0].length_ns);
+        let others = self.cores.len() - usize::from(own.is_some());
+        Some((each.saturating_mul(others as u64), each.saturating_mul(self.longest_ns - own_ns)))
+    }
+
+    fn insert(&mut self, claim: Claim) {
+        match self.cores.binary_search_by_key(&claim.core, |one| one.core) {
+            Ok(at) => self.cores[at].claims.push(claim),
+            Err(at) => self.cores.insert(at, CoreClaims { core: claim.core, claims: vec![claim] }),
+        }
+    }
+
+    fn sort(&mut self) {
+        for core in &mut self.cores {
+            core.claims.sort_by_key(|claim| std::cmp::Reverse(claim.length_ns));
+        }
+        let first = || self.cores.iter().map(|core| &core.claims[0]);
+        self.longest_ns = first().map(|claim| claim.length_ns).sum();
+        self.sure = first().map(|claim| claim.count).min().unwrap_or(0);
+    }
+}
+
 /// Reads of equal length; never empty.
 #[derive(Debug, Clone)]
 pub(super) struct ReadRun {
@@ -94,9 +138,9 @@ impl ReadRun {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Resource {
     /// Reads and writes alike.
-    pub(super) any: Vec<CoreClaims>,
+    pub(super) any: Claims,
     /// Writes alone.
-    pub(super) writes: Vec<CoreClaims>,
+    pub(super) writes: Claims,
     /// Reads of all cores, longest first.
     pub(super) reads: Vec<ReadRun>,
     /// The highest priority, as least index, among its users.
@@ -108,7 +152,7 @@ pub(super) struct Resource {
 impl Resource {
     /// Whether more than one core uses it.
     pub(super) fn is_global(&self) -> bool {
-        self.any.len() > 1
+        self.any.cores.len() > 1
     }
 
     /// Whether a local request for it can block a task of this index on arrival. One that stays on its core is held at its ceiling.
@@ -197,9 +241,9 @@ fn resources(tasks: &[Sharer], count: usize) -> Vec<Resource> {
             resource.ceiling = resource.ceiling.min(task);
             resource.shortest_deadline_ns = resource.shortest_deadline_ns.min(sharer.deadline_ns);
             let claim = |count, length_ns| Claim { task, core: sharer.core, count, length_ns };
-            insert(&mut resource.any, claim(one.count(), one.length_ns()));
+            resource.any.insert(claim(one.count(), one.length_ns()));
             if one.writes > 0 {
-                insert(&mut resource.writes, claim(one.writes, one.write_ns));
+                resource.writes.insert(claim(one.writes, one.write_ns));
             }
             if one.reads > 0 {
                 reads[one.resource].push(claim(one.reads, one.read_ns));
@@ -209,9 +253,8 @@ fn resources(tasks: &[Sharer], count: usize) -> Vec<Resource> {
     for (resource, mut reads) in resources.iter_mut().zip(reads) {
         reads.sort_by_key(|claim: &Claim| std::cmp::Reverse(claim.length_ns));
         resource.reads = reads.chunk_by(|one, next| one.length_ns == next.length_ns).map(run_of).collect();
-        for core in resource.any.iter_mut().chain(&mut resource.writes) {
-            core.claims.sort_by_key(|claim| std::cmp::Reverse(claim.length_ns));
-        }
+        resource.any.sort();
+        resource.writes.sort();
     }
     resources
 }
@@ -229,12 +272,5 @@ fn run_of(claims: &[Claim]) -> ReadRun {
         claims: claims.to_vec(),
         count: by_core.iter().fold(0, |sum: u64, one| sum.saturating_add(one.1)),
         by_core,
-    }
-}
-
-fn insert(cores: &mut Vec<CoreClaims>, claim: Claim) {
-    match cores.binary_search_by_key(&claim.core, |one| one.core) {
-        Ok(at) => cores[at].claims.push(claim),
-        Err(at) => cores.insert(at, CoreClaims { core: claim.core, claims: vec![claim] }),
     }
 }

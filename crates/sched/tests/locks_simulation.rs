@@ -1,0 +1,293 @@
+//! Simulated spin locks never contradict a response time.
+//!
+//! A unit-step simulation of cores with fixed priorities and locks between them, which shares no formula with the library: it knows
+//! arrivals, who runs, who waits, and who is served next. Jobs arrive at random, as early as they may or later.
+
+use proptest::prelude::*;
+use sched::locks::{Protocol, analyze_with_locks};
+use sched::{Access, Limits, Request, System, SystemTask, Task, Test};
+
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Before its request, or back there after losing its place.
+    Before,
+    /// Spinning since.
+    Waiting(u64),
+    /// In its critical section.
+    Inside,
+    After,
+}
+
+#[derive(Debug, Clone)]
+struct Job {
+    task: usize,
+    arrival: u64,
+    ready: u64,
+    before: u64,
+    inside: u64,
+    after: u64,
+    state: State,
+}
+
+struct Simulation<'a> {
+    system: &'a System,
+    protocol: Protocol,
+    numbers: Numbers,
+    jobs: Vec<Job>,
+    /// Whether the last phase of a resource was a writer's.
+    wrote: [bool; 2],
+}
+
+impl<'a> Simulation<'a> {
+    fn new(system: &'a System, protocol: Protocol, seed: u64, horizon: u64) -> Self {
+        let mut simulation =
+            Self { system, protocol, numbers: Numbers(seed), jobs: Vec::new(), wrote: [false; 2] };
+        for (task, one) in system.tasks.iter().enumerate() {
+            let dense = simulation.numbers.below(3) > 0;
+            let mut arrival = if dense { 0 } else { simulation.numbers.below(one.task.period_ns) };
+            while arrival < horizon {
+                let inside = one.requests.first().map_or(0, |request| request.length_ns);
+                let before = simulation.numbers.below(one.task.cost_ns - inside + 1);
+                let ready = arrival + simulation.numbers.below(one.task.jitter_ns + 1);
+                let after = one.task.cost_ns - inside - before;
+                simulation.jobs.push(Job {
+                    task,
+                    arrival,
+                    ready,
+                    before,
+                    inside,
+                    after,
+                    state: State::Before,
+                });
+                arrival += one.task.period_ns + if dense { 0 } else { simulation.numbers.below(9) };
+            }
+        }
+        simulation
+    }
+
+    fn preemptable(&self) -> bool {
+        matches!(
+            self.protocol,
+            Protocol::FifoP | Protocol::PriorityP | Protocol::PriorityFifoP | Protocol::UnorderedP
+        )
+    }
+
+    fn request(&self, job: &Job) -> Option<Request> {
+        self.system.tasks[job.task].requests.first().copied()
+    }
+
+    /// The users of a resource that one core keeps to itself, as ceiling.
+    fn local_ceiling(&self, resource: u32) -> Option<usize> {
+        let users = || {
+            let tasks = self.system.tasks.iter().enumerate();
+            tasks.filter(move |(_, one)| one.requests.iter().any(|request| request.resource == resource))
+        };
+        let core = users().next()?.1.core;
+        users().all(|(_, one)| one.core == core).then(|| users().next().map(|(at, _)| at))?
+    }
+
+    /// Who runs: rank 0 cannot be preempted, then by priority; in a local section at its ceiling, before equals.
+    fn rank(&self, job: &Job) -> (usize, bool) {
+        match job.state {
+            State::Inside => {
+                let ceiling = self.request(job).and_then(|request| self.local_ceiling(request.resource));
+                ceiling.map_or((0, false), |ceiling| (ceiling.min(job.task) + 1, false))
+            }
+            State::Waiting(_) if !self.preemptable() => (0, false),
+            _ => (job.task + 1, true),
+        }
+    }
+
+    fn running(&self, now: u64) -> Vec<usize> {
+        let core = |core| {
+            let here = self.jobs.iter().enumerate().filter(|(_, job)| {
+                job.ready <= now && self.system.tasks[job.task].core == core && !self.done(job)
+            });
+            here.min_by_key(|(_, job)| (self.rank(job), job.arrival)).map(|(at, _)| at)
+        };
+        (0..self.system.cores).filter_map(core).collect()
+    }
+
+    fn done(&self, job: &Job) -> bool {
+        job.state == State::After && job.after == 0
+    }
+
+    /// Who waits for a resource may enter now.
+    fn serve(&mut self, resource: u32) {
+        let of = |job: &Job, wanted: fn(State) -> bool| {
+            wanted(job.state) && self.request(job).is_some_and(|one| one.resource == resource)
+        };
+        let reads = |at: usize| {
+            self.reader_writer() && self.request(&self.jobs[at]).is_some_and(|one| one.access == Access::Read)
+        };
+        let all = || 0..self.jobs.len();
+        let holders: Vec<usize> =
+            all().filter(|&at| of(&self.jobs[at], |one| one == State::Inside)).collect();
+        let mut waiting: Vec<usize> =
+            all().filter(|&at| of(&self.jobs[at], |one| matches!(one, State::Waiting(_)))).collect();
+        if waiting.is_empty() || holders.iter().any(|&at| !reads(at)) {
+            return;
+        }
+        let since = |at: usize| match self.jobs[at].state {
+            State::Waiting(since) => since,
+            _ => u64::MAX,
+        };
+        let lock_priority = |at: usize| {
+            self.system.tasks[self.jobs[at].task].lock_priority.unwrap_or(self.jobs[at].task as u32)
+        };
+        let shuffle: Vec<u64> = {
+            let mut numbers = Numbers(self.numbers.0);
+            all().map(|_| numbers.below(1000)).collect()
+        };
+        waiting.sort_by_key(|&at| match self.protocol {
+            Protocol::Priority | Protocol::PriorityP => (u64::from(lock_priority(at)), shuffle[at]),
+            Protocol::PriorityFifo | Protocol::PriorityFifoP => (u64::from(lock_priority(at)), since(at)),
+            Protocol::Unordered | Protocol::UnorderedP => (shuffle[at], 0),
+            _ => (since(at), shuffle[at]),
+        });
+        let wrote = self.wrote[resource as usize];
+        let writers: Vec<usize> = waiting.iter().copied().filter(|&at| !reads(at)).collect();
+        let readers: Vec<usize> = waiting.iter().copied().filter(|&at| reads(at)).collect();
+        let entering: Vec<usize> = match self.protocol {
+            Protocol::PhaseFair | Protocol::PhaseFairOblivious if holders.is_empty() => {
+                match (writers.first(), readers.is_empty()) {
+                    (Some(&writer), true) => vec![writer],
+                    (Some(&writer), false) if !wrote => vec![writer],
+                    _ => readers,
+                }
+            }
+            Protocol::PhaseFair | Protocol::PhaseFairOblivious if writers.is_empty() => readers,
+            Protocol::PhaseFair | Protocol::PhaseFairOblivious => Vec::new(),
+            // Readers that stand together enter together, and join readers inside.
+            _ if reads(waiting[0]) => waiting.iter().copied().take_while(|&at| reads(at)).collect(),
+            _ if holders.is_empty() => vec![waiting[0]],
+            _ => Vec::new(),
+        };
+        let writes = entering.first().map(|&first| !reads(first));
+        self.wrote[resource as usize] = writes.unwrap_or(wrote);
+        for at in entering {
+            self.jobs[at].state = State::Inside;
+        }
+    }
+
+    fn reader_writer(&self) -> bool {
+        matches!(self.protocol, Protocol::PhaseFair | Protocol::PhaseFairOblivious | Protocol::TaskFair)
+    }
+
+    /// The longest response of each task, from the arrival.
+    fn responses(&mut self, horizon: u64) -> Vec<u64> {
+        let mut worst = vec![0; self.system.tasks.len()];
+        for now in 0..horizon {
+            self.numbers.below(2);
+            let running = self.running(now);
+            for at in 0..self.jobs.len() {
+                let asks = self.request(&self.jobs[at]).is_some();
+                let job = &mut self.jobs[at];
+                match (job.state, running.contains(&at)) {
+                    (State::Before, true) if job.before == 0 => {
+                        job.state = if asks { State::Waiting(now) } else { State::After };
+                    }
+                    // Preempted: it gives up its place.
+                    (State::Waiting(_), false) => job.state = State::Before,
+                    _ => {}
+                }
+            }
+            self.serve(0);
+            self.serve(1);
+            for at in running {
+                let asks = self.request(&self.jobs[at]).is_some();
+                let job = &mut self.jobs[at];
+                match job.state {
+                    State::Before => {
+                        job.before -= 1;
+                        if job.before == 0 && !asks {
+                            job.state = State::After;
+                        }
+                    }
+                    State::Waiting(_) => {}
+                    State::Inside => {
+                        job.inside -= 1;
+                        if job.inside == 0 {
+                            job.state = State::After;
+                        }
+                    }
+                    State::After => job.after -= 1,
+                }
+                if job.state == State::After && job.after == 0 {
+                    worst[job.task] = worst[job.task].max(now + 1 - job.arrival);
+                }
+            }
+        }
+        worst
+    }
+}
+
+const PROTOCOLS: [Protocol; 14] = [
+    Protocol::FifoNp,
+    Protocol::FifoP,
+    Protocol::Priority,
+    Protocol::PriorityP,
+    Protocol::PriorityFifo,
+    Protocol::PriorityFifoP,
+    Protocol::Unordered,
+    Protocol::UnorderedP,
+    Protocol::PhaseFair,
+    Protocol::PhaseFairOblivious,
+    Protocol::TaskFair,
+    Protocol::TaskFairMutex,
+    Protocol::MsrpHolistic,
+    Protocol::MsrpClassic,
+];
+
+fn systems() -> impl Strategy<Value = System> {
+    let request = (0u32..2, 1u64..5, prop::bool::ANY).prop_map(|(resource, length_ns, reads)| Request {
+        resource,
+        count: 1,
+        length_ns,
+        access: if reads { Access::Read } else { Access::Write },
+    });
+    let task = (20u64..90, 1u64..7, 0u64..9, 0u32..3, 0u32..3, prop::option::weighted(0.8, request));
+    prop::collection::vec(task, 3..8).prop_map(|mut tasks| {
+        tasks.sort_by_key(|one| one.0);
+        let task =
+            |(period, work, jitter, core, rank, request): (u64, u64, u64, u32, u32, Option<Request>)| {
+                let inside = request.map_or(0, |one: Request| one.length_ns);
+                SystemTask {
+                    core,
+                    lock_priority: Some(rank),
+                    requests: request.into_iter().collect(),
+                    ..Task { jitter_ns: jitter, ..Task::implicit(period, work + inside) }.into()
+                }
+            };
+        System { cores: 3, tasks: tasks.into_iter().map(task).collect() }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_job_takes_longer_than_its_bound(system in systems(), seed in 0u64..1 << 40) {
+        for protocol in PROTOCOLS {
+            let verdict = analyze_with_locks(&system, Test::FpRta, protocol, Limits::default()).unwrap();
+            if !verdict.schedulable {
+                continue;
+            }
+            for turn in 0..4 {
+                let seen = Simulation::new(&system, protocol, seed + turn, 400).responses(400);
+                for (task, (seen, bound)) in seen.iter().zip(&verdict.response_times).enumerate() {
+                    prop_assert!(Some(*seen) <= *bound, "{protocol:?}, task {task}: {seen} above {bound:?}");
+                }
+            }
+        }
+    }
+}
