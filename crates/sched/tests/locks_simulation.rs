@@ -1,6 +1,6 @@
 //! Simulated spin locks never contradict a response time.
 //!
-//! A unit-step simulation of cores with fixed priorities and locks between them, which shares no formula with the library: it knows
+//! A unit-step simulation of cores with fixed priorities or EDF and locks between them, which shares no formula with the library: it knows
 //! arrivals, who runs, who waits, and who is served next. Jobs arrive at random, as early as they may or later.
 
 use proptest::prelude::*;
@@ -38,9 +38,14 @@ struct Job {
     state: State,
 }
 
+fn done(job: &Job) -> bool {
+    job.state == State::After && job.after == 0
+}
+
 struct Simulation<'a> {
     system: &'a System,
     protocol: Protocol,
+    edf: bool,
     numbers: Numbers,
     jobs: Vec<Job>,
     /// Whether the last phase of a resource was a writer's.
@@ -48,9 +53,9 @@ struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(system: &'a System, protocol: Protocol, seed: u64, horizon: u64) -> Self {
+    fn new(system: &'a System, protocol: Protocol, edf: bool, seed: u64, horizon: u64) -> Self {
         let mut simulation =
-            Self { system, protocol, numbers: Numbers(seed), jobs: Vec::new(), wrote: [false; 2] };
+            Self { system, protocol, edf, numbers: Numbers(seed), jobs: Vec::new(), wrote: [false; 2] };
         for (task, one) in system.tasks.iter().enumerate() {
             let dense = simulation.numbers.below(3) > 0;
             let mut arrival = if dense { 0 } else { simulation.numbers.below(one.task.period_ns) };
@@ -95,30 +100,50 @@ impl<'a> Simulation<'a> {
         users().all(|(_, one)| one.core == core).then(|| users().next().map(|(at, _)| at))?
     }
 
-    /// Who runs: rank 0 cannot be preempted, then by priority; in a local section at its ceiling, before equals.
-    fn rank(&self, job: &Job) -> (usize, bool) {
+    /// Who runs: rank 0 cannot be preempted, then by priority or deadline; in a local section at its ceiling, before equals.
+    fn rank(&self, job: &Job) -> (u64, bool) {
+        let deadline = |task: usize| self.system.tasks[task].task.deadline_ns;
+        let place = if self.edf { job.arrival + deadline(job.task) } else { job.task as u64 };
         match job.state {
-            State::Inside => {
-                let ceiling = self.request(job).and_then(|request| self.local_ceiling(request.resource));
-                ceiling.map_or((0, false), |ceiling| (ceiling.min(job.task) + 1, false))
-            }
+            State::Inside => match self.request(job).and_then(|one| self.local_ceiling(one.resource)) {
+                None => (0, false),
+                Some(_) if self.edf => (place + 1, false),
+                Some(ceiling) => (place.min(ceiling as u64) + 1, false),
+            },
             State::Waiting(_) if !self.preemptable() => (0, false),
-            _ => (job.task + 1, true),
+            _ => (place + 1, true),
         }
+    }
+
+    /// Under EDF a job starts only if its deadline is shorter than that of every user of a local resource that another holds (the stack
+    /// resource policy).
+    fn held_back(&self, job: &Job) -> bool {
+        let core = self.system.tasks[job.task].core;
+        let holds = |one: &&Job| {
+            one.state == State::Inside && self.system.tasks[one.task].core == core && !std::ptr::eq(*one, job)
+        };
+        self.edf
+            && self.jobs.iter().filter(holds).any(|holder| {
+                let resource = self.request(holder).map_or(u32::MAX, |one| one.resource);
+                let users = self.system.tasks.iter().filter(|one| {
+                    one.core == core && one.requests.iter().any(|request| request.resource == resource)
+                });
+                let ceiling = users.map(|one| one.task.deadline_ns).min();
+                ceiling.is_some_and(|ceiling| self.system.tasks[job.task].task.deadline_ns >= ceiling)
+            })
     }
 
     fn running(&self, now: u64) -> Vec<usize> {
         let core = |core| {
             let here = self.jobs.iter().enumerate().filter(|(_, job)| {
-                job.ready <= now && self.system.tasks[job.task].core == core && !self.done(job)
+                job.ready <= now
+                    && self.system.tasks[job.task].core == core
+                    && !done(job)
+                    && !self.held_back(job)
             });
             here.min_by_key(|(_, job)| (self.rank(job), job.arrival)).map(|(at, _)| at)
         };
         (0..self.system.cores).filter_map(core).collect()
-    }
-
-    fn done(&self, job: &Job) -> bool {
-        job.state == State::After && job.after == 0
     }
 
     /// Who waits for a resource may enter now.
@@ -222,7 +247,7 @@ impl<'a> Simulation<'a> {
                     }
                     State::After => job.after -= 1,
                 }
-                if job.state == State::After && job.after == 0 {
+                if done(job) {
                     worst[job.task] = worst[job.task].max(now + 1 - job.arrival);
                 }
             }
@@ -248,6 +273,9 @@ const PROTOCOLS: [Protocol; 14] = [
     Protocol::MsrpClassic,
 ];
 
+/// Period, work outside the section, jitter, core, locking priority, request, and by how much the deadline is shorter.
+type Drawn = (u64, u64, u64, u32, u32, Option<Request>, u64);
+
 fn systems() -> impl Strategy<Value = System> {
     let request = (0u32..2, 1u64..5, prop::bool::ANY).prop_map(|(resource, length_ns, reads)| Request {
         resource,
@@ -255,19 +283,24 @@ fn systems() -> impl Strategy<Value = System> {
         length_ns,
         access: if reads { Access::Read } else { Access::Write },
     });
-    let task = (20u64..90, 1u64..7, 0u64..9, 0u32..3, 0u32..3, prop::option::weighted(0.8, request));
+    let task =
+        (20u64..90, 1u64..7, 0u64..9, 0u32..3, 0u32..3, prop::option::weighted(0.8, request), 0u64..15);
     prop::collection::vec(task, 3..8).prop_map(|mut tasks| {
         tasks.sort_by_key(|one| one.0);
-        let task =
-            |(period, work, jitter, core, rank, request): (u64, u64, u64, u32, u32, Option<Request>)| {
-                let inside = request.map_or(0, |one: Request| one.length_ns);
-                SystemTask {
-                    core,
-                    lock_priority: Some(rank),
-                    requests: request.into_iter().collect(),
-                    ..Task { jitter_ns: jitter, ..Task::implicit(period, work + inside) }.into()
+        let task = |(period, work, jitter, core, rank, request, shorter): Drawn| {
+            let inside = request.map_or(0, |one: Request| one.length_ns);
+            SystemTask {
+                core,
+                lock_priority: Some(rank),
+                requests: request.into_iter().collect(),
+                ..Task {
+                    deadline_ns: period - shorter,
+                    jitter_ns: jitter,
+                    ..Task::implicit(period, work + inside)
                 }
-            };
+                .into()
+            }
+        };
         System { cores: 3, tasks: tasks.into_iter().map(task).collect() }
     })
 }
@@ -283,9 +316,24 @@ proptest! {
                 continue;
             }
             for turn in 0..4 {
-                let seen = Simulation::new(&system, protocol, seed + turn, 400).responses(400);
+                let seen = Simulation::new(&system, protocol, false, seed + turn, 400).responses(400);
                 for (task, (seen, bound)) in seen.iter().zip(&verdict.response_times).enumerate() {
                     prop_assert!(Some(*seen) <= *bound, "{protocol:?}, task {task}: {seen} above {bound:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_deadline_is_missed_under_edf(system in systems(), seed in 0u64..1 << 40) {
+        for protocol in [Protocol::MsrpClassic, Protocol::MsrpLp] {
+            if !analyze_with_locks(&system, Test::EdfQpa, protocol, Limits::default()).unwrap().schedulable {
+                continue;
+            }
+            for turn in 0..6 {
+                let seen = Simulation::new(&system, protocol, true, seed + turn, 400).responses(400);
+                for (task, (seen, one)) in seen.iter().zip(&system.tasks).enumerate() {
+                    prop_assert!(*seen <= one.task.deadline_ns, "{protocol:?}, task {task}: {seen}");
                 }
             }
         }
