@@ -1,6 +1,6 @@
 //! Inflation: what one task's own requests wait for, and what others on its core pay for one of them.
 //!
-//! The counting of Brandenburg's thesis (2011, section 5.4): while a job is pending a remote task issues so many requests; each core delays
+//! The counting of Brandenburg's thesis (2011): while a job is pending a remote task issues so many requests; each core delays
 //! each request by so many; the longest that satisfy both are charged. A lower-priority job that spins or holds a lock is not
 //! preempted, so its longest *span*, waiting and critical section, blocks an arrival.
 

@@ -11,7 +11,7 @@
 //! | `baseline` | nothing assumed of the order | the same |
 //! | `phase_fair` | readers and writers in turn | Brandenburg and Anderson, "Spin-based reader-writer synchronization for multiprocessor real-time systems", Real-Time Systems 46, 2010 |
 //! | `task_fair` | readers and writers in order of arrival; the same for mutual exclusion | the same; Devi, Leontyev and Anderson, ECRTS 2006 |
-//! | `msrp` | MSRP by inflation: holistic, and as first published | Brandenburg's thesis, 2011, section 5.4; Gai, Lipari and Di Natale, RTSS 2001 |
+//! | `msrp` | MSRP by inflation: holistic, and as first published | Brandenburg's thesis, 2011; Gai, Lipari and Di Natale, RTSS 2001 |
 //! | `edf` | MSRP under EDF: classic, and for whole intervals (`msrp-lp`) | Biondi and Brandenburg, ECRTS 2016 |
 //!
 //! The bounds of RTSS 2013 are integer programs; here each is solved by its own structure, exactly and without a solver. For a fixed

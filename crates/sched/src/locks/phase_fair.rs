@@ -1,6 +1,6 @@
 //! Phase-fair reader-writer locks: reader phases and writers take turns.
 //!
-//! Brandenburg and Anderson, Real-Time Systems 46, 2010; Brandenburg's thesis, 2011, section 5.4. A reader waits for one writer and the reader
+//! Brandenburg and Anderson, Real-Time Systems 46, 2010; Brandenburg's thesis, 2011. A reader waits for one writer and the reader
 //! phase before it; a writer for one writer of every other core, and a reader phase for each of them and for itself: at most m - 1 for
 //! each own write, m being the number of cores, counted up to the highest in use.
 

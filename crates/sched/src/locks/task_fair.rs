@@ -1,6 +1,6 @@
 //! Task-fair locks: served in order of arrival, readers next to each other together.
 //!
-//! Brandenburg and Anderson, Real-Time Systems 46, 2010; Brandenburg's thesis, 2011, section 5.4. A request waits for one request of every
+//! Brandenburg and Anderson, Real-Time Systems 46, 2010; Brandenburg's thesis, 2011. A request waits for one request of every
 //! other core at most, of whatever kind; reads hurt only where a write stands between them, so with few writes there are few reader
 //! phases. The mutex is the same lock with every request exclusive.
 
