@@ -106,7 +106,34 @@ impl<'a> Program<'a> {
                 here.count() as u64 <= jobs * self.count(task, resource)
             })
         });
-        fifo && met
+        let waits =
+            self.protocol != Protocol::Unordered || self.caps(spinning, |resource| self.requests(resource));
+        (fifo || self.protocol == Protocol::Unordered) && met && waits
+    }
+
+    /// Whether each task has at most so many requests among these as it issues while `waits` requests wait.
+    fn caps(&self, some: &[Variable], waits: impl Fn(u32) -> u64) -> bool {
+        (0..self.system.tasks.len()).all(|task| {
+            (0..RESOURCES).all(|resource| {
+                let here = some.iter().filter(|one| (one.task, one.resource) == (task, resource));
+                let each = self.jobs(task, self.wait(resource)) * self.count(task, resource);
+                here.count() as u64 <= waits(resource) * each
+            })
+        })
+    }
+
+    /// The longest that one request waits without any order: one more than all that is issued meanwhile.
+    fn wait(&self, resource: u32) -> u64 {
+        let issued = |jobs: &dyn Fn(usize) -> u64| -> u64 {
+            let tasks = self.system.tasks.iter().enumerate().filter(|(_, one)| one.core != self.core());
+            let requests = tasks.flat_map(|(at, one)| one.requests.iter().map(move |request| (at, request)));
+            let same = requests.filter(|(_, request)| request.resource == resource);
+            same.map(|(at, request)| jobs(at) * request.count * request.length_ns).sum()
+        };
+        let period = self.system.tasks[self.task].task.period_ns;
+        let first = issued(&|_| 1);
+        let solved = (first..=period).find(|&wait| issued(&|task| self.jobs(task, wait)) < wait);
+        solved.unwrap_or(self.responses[self.task])
     }
 
     fn arrives(&self, arriving: &[Variable], blocker: Option<u32>) -> bool {
@@ -116,6 +143,9 @@ impl<'a> Program<'a> {
             .all(|(at, one)| arriving[..at].iter().all(|before| before.core != one.core));
         match self.protocol {
             Protocol::FifoNp => one_a_core && arriving.iter().all(|one| Some(one.resource) == blocker),
+            Protocol::Unordered => {
+                self.caps(arriving, |_| 1) && arriving.iter().all(|one| Some(one.resource) == blocker)
+            }
             _ => arriving.is_empty(),
         }
     }
@@ -176,8 +206,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn fifo_equals_its_integer_program((system, responses) in systems()) {
-        for protocol in [Protocol::FifoNp, Protocol::FifoP] {
+    fn fifo_and_no_order_equal_their_integer_programs((system, responses) in systems()) {
+        for protocol in [Protocol::FifoNp, Protocol::FifoP, Protocol::Unordered] {
             let totals = totals(&system, &responses, protocol);
             for (task, total) in totals.iter().enumerate() {
                 let program = Program::new(&system, &responses, task, protocol);

@@ -53,10 +53,10 @@ fn delay(pending: &Pending<'_>, resource: usize, arrival: bool) -> u64 {
 
 /// The worst distribution of preemptions over resources.
 fn requeueing(pending: &Pending<'_>) -> u64 {
-    let left = pending.preemptions();
-    if left == 0 {
+    if pending.requested().is_empty() {
         return 0;
     }
+    let left = pending.preemptions();
     let at = |&resource: &usize| {
         let slots = pending.requests(resource);
         let cores = pending.remote(resource);

@@ -168,7 +168,7 @@ pub enum Semantics {
     /// Ours: never below what can happen. What verdicts rest on.
     Sound,
     /// That of SchedCAT (commit 86211bc), to compare with: local higher-priority jobs without their jitter, and priority-ordered locks as if
-    /// all locking priorities were equal, which is how its Python interface sets them. `priority-fifo` is then FIFO, and
+    /// all locking priorities were equal, as in the numbers that it gives whatever they are. `priority-fifo` is then FIFO, and
     /// `priority` is unordered with the recurrence of the waiting time started, and taken as solved, at 0.
     SchedCat,
 }

@@ -41,7 +41,7 @@ pub(super) fn classic(sharing: &Sharing) -> Blocking {
 /// Requests that stay on one core block those at or below their ceiling.
 fn with_local_sections(sharing: &Sharing, mut blocking: Blocking) -> Blocking {
     for (task, arrival) in blocking.arrival.iter_mut().enumerate() {
-        let uses = sharing.lower(task).iter().flat_map(|&local| &sharing.tasks[local].uses);
+        let uses = sharing.lower_users(task).iter().flat_map(|&local| &sharing.tasks[local].uses);
         for one in uses {
             let resource = &sharing.resources[one.resource];
             if !resource.is_global() && resource.blocks_on_arrival(task) {

@@ -86,11 +86,11 @@ impl<'a> Pending<'a> {
             self.sections[resource] = 0;
         }
         let sharing = self.window.sharing;
-        for &local in sharing.higher(task) {
+        for &local in sharing.higher_users(task) {
             self.request(local, self.local_jobs(local));
         }
         self.request(task, 1);
-        for &local in sharing.lower(task) {
+        for &local in sharing.lower_users(task) {
             for one in &sharing.tasks[local].uses {
                 if sharing.resources[one.resource].blocks_on_arrival(task) {
                     // A section of length 0 is told apart from none by the list.
@@ -174,7 +174,7 @@ impl<'a> Pending<'a> {
     pub(super) fn lower_requesters(&self, resource: usize) -> impl Iterator<Item = usize> + '_ {
         let sharing = self.window.sharing;
         let uses = move |task: &&usize| sharing.tasks[**task].uses.iter().any(|one| one.resource == resource);
-        sharing.lower(self.window.task).iter().filter(uses).copied()
+        sharing.lower_users(self.window.task).iter().filter(uses).copied()
     }
 
     /// The resources that the job and local higher-priority ones request.

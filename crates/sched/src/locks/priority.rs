@@ -69,7 +69,8 @@ impl At<'_> {
     }
 
     fn spin(&self) -> u64 {
-        let extra = if self.order.preemptable { self.pending.preemptions() } else { 0 };
+        let requeues = self.order.preemptable && !self.pending.requested().is_empty();
+        let extra = if requeues { self.pending.preemptions() } else { 0 };
         let (mut sum, mut gains) = (0u64, Vec::new());
         for &resource in self.pending.requested() {
             let requests = self.pending.requests(resource);

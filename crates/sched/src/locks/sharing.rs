@@ -13,6 +13,8 @@ pub struct Sharing {
     pub(super) resources: Vec<Resource>,
     /// Tasks of each core in priority order.
     pub(super) cores: Vec<Vec<usize>>,
+    /// Those of them that request anything.
+    users: Vec<Vec<usize>>,
     /// One above the highest core in use.
     pub(super) cores_in_use: u64,
 }
@@ -202,7 +204,10 @@ impl Sharing {
         }
         let resources = resources(&tasks, numbers.len());
         let cores_in_use = tasks.iter().map(|task| u64::from(task.core) + 1).max().unwrap_or(0);
-        Self { tasks, resources, cores: system.by_core(), cores_in_use }
+        let cores = system.by_core();
+        let requests = |task: &usize| !tasks[*task].uses.is_empty();
+        let users = cores.iter().map(|core| core.iter().copied().filter(requests).collect()).collect();
+        Self { tasks, resources, cores, users, cores_in_use }
     }
 
     /// Local tasks of higher priority, in priority order.
@@ -211,10 +216,16 @@ impl Sharing {
         &self.cores[own.core as usize][..own.rank]
     }
 
-    /// Local tasks of lower priority, in priority order.
-    pub(super) fn lower(&self, task: usize) -> &[usize] {
-        let own = &self.tasks[task];
-        &self.cores[own.core as usize][own.rank + 1..]
+    /// Those of them that request anything.
+    pub(super) fn higher_users(&self, task: usize) -> &[usize] {
+        let users = &self.users[self.tasks[task].core as usize];
+        &users[..users.partition_point(|&user| user < task)]
+    }
+
+    /// Local tasks of lower priority that request anything, in priority order.
+    pub(super) fn lower_users(&self, task: usize) -> &[usize] {
+        let users = &self.users[self.tasks[task].core as usize];
+        &users[users.partition_point(|&user| user <= task)..]
     }
 
     /// The longest of `times` among local tasks of lower priority, for every task.
