@@ -46,6 +46,7 @@ struct Simulation<'a> {
     system: &'a System,
     protocol: Protocol,
     edf: bool,
+    seed: u64,
     numbers: Numbers,
     jobs: Vec<Job>,
     /// Whether the last phase of a resource was a writer's.
@@ -55,7 +56,7 @@ struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     fn new(system: &'a System, protocol: Protocol, edf: bool, seed: u64, horizon: u64) -> Self {
         let mut simulation =
-            Self { system, protocol, edf, numbers: Numbers(seed), jobs: Vec::new(), wrote: [false; 2] };
+            Self { system, protocol, edf, seed, numbers: Numbers(seed), jobs: Vec::new(), wrote: [false; 2] };
         for (task, one) in system.tasks.iter().enumerate() {
             let dense = simulation.numbers.below(3) > 0;
             let mut arrival = if dense { 0 } else { simulation.numbers.below(one.task.period_ns) };
@@ -177,7 +178,8 @@ impl<'a> Simulation<'a> {
             Protocol::Priority | Protocol::PriorityP => (u64::from(lock_priority(at)), shuffle[at]),
             Protocol::PriorityFifo | Protocol::PriorityFifoP => (u64::from(lock_priority(at)), since(at)),
             Protocol::Unordered | Protocol::UnorderedP => (shuffle[at], 0),
-            _ => (since(at), shuffle[at]),
+            // Who came in the same instant stands in one order for good.
+            _ => (since(at), Numbers(self.seed + at as u64).below(1000)),
         });
         let wrote = self.wrote[resource as usize];
         let writers: Vec<usize> = waiting.iter().copied().filter(|&at| !reads(at)).collect();
