@@ -18,6 +18,7 @@
 //! | `analyze` | one question, one test by name, one answer |
 //! | `system` | cores, tasks, requests: a question as a user puts it |
 //! | `partition` | which core a task gets |
+//! | `generate/` | random task sets, the same on every machine |
 //! | `jitter_margin` | the largest uniform release jitter a set tolerates |
 //! | `jitter_steps` | where along the jitter axis a busy window jumps |
 //! | `paper_sets` | published task sets, as data |
@@ -40,6 +41,7 @@ mod fp_limited;
 mod fp_quick;
 mod fp_rta;
 mod fp_suspension;
+pub mod generate;
 mod jitter_margin;
 mod jitter_steps;
 pub mod locks;
