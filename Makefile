@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched
 
 STRICT = 1
 ARGS =
@@ -19,6 +19,7 @@ help:
 	@echo 'make bench-disturb  our stressors beside those of stress-ng, in turns (a minute)'
 	@echo 'make bench-trace    a trace of 350 MB read by trace-cmd and by us, in turns'
 	@echo 'make bench-interference  what two papers counted on an isolated CPU, and six problems provoked, on four kernels (15 minutes)'
+	@echo 'make bench-sched    schedulability tests on generated sets, sets a second beside the plain analysis'
 	@echo 'make bench-watch    trace watch beside cyclictest, here and in a guest, in turns'
 	@echo 'make fuzz           damaged traces by the ten million (half an hour; ARGS="--executions N --campaign N")'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
@@ -135,6 +136,11 @@ test-studies:
 	{ $(HEAD_LINES); \
 	  $(CARGO) bench --locked --quiet --package stillcore --bench isolation -- --program "$(STATIC)" $(ARGS); } | tee "$$log"; \
 	grep -q '| stillcore |' "$$log"
+
+bench-sched:
+	@mkdir -p docs/results; log="docs/results/bench-sched-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore-sched --benches -- $(ARGS); } | tee "$$log"; \
+	grep -q '^generation and lanes' "$$log"
 
 bench-watch:
 	@sh xtask/deps.sh test

@@ -10,6 +10,7 @@
 //! | `verdict` | the shape every test answers in |
 //! | `fp_rta` | uniprocessor fixed-priority response times, with release jitter and blocking |
 //! | `fp_quick` | the same yes or no, without the response times: bounds first |
+//! | `fp_lanes/` | the same for many sets at a time, in vector units |
 //! | `fp_suspension` | response times with self-suspension treated as release jitter |
 //! | `edf_qpa` | uniprocessor EDF: processor demand, with release jitter |
 //! | `fp_limited` | response times with sections that cannot be preempted |
@@ -37,6 +38,7 @@
 
 mod analyze;
 mod edf_qpa;
+mod fp_lanes;
 mod fp_limited;
 mod fp_quick;
 mod fp_rta;
@@ -56,6 +58,7 @@ mod window;
 
 pub use analyze::{Refusal, Test, analyze};
 pub use edf_qpa::edf_qpa;
+pub use fp_lanes::{Path, are_generated_schedulable, are_schedulable};
 pub use fp_limited::response_times_limited;
 pub use fp_quick::is_schedulable;
 pub use fp_rta::response_times;

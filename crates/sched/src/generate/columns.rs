@@ -51,8 +51,8 @@ impl<const L: usize> Columns<L> {
         for (k, row) in self.periods.iter_mut().enumerate() {
             for l in 0..L {
                 sum[l] -= ln(unit(word(keys[l], tasks + k as u64)));
-                row[l] = sum[l];
             }
+            *row = sum;
         }
         let mut scale = [0.0; L];
         for l in 0..L {

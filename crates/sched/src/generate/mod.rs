@@ -72,6 +72,14 @@ pub struct Spec {
     pub sharing: Option<Sharing>,
 }
 
+impl Spec {
+    /// Whether deadlines are periods.
+    #[expect(clippy::float_cmp, reason = "exactly as given")]
+    fn implicit(&self) -> bool {
+        self.deadlines == [1.0, 1.0]
+    }
+}
+
 impl Default for Spec {
     /// The setting of the papers: 40 tasks, periods uniform from 10 to 100 ms, implicit deadlines, one core.
     fn default() -> Self {
@@ -173,7 +181,7 @@ impl Generator {
 
     /// Whether sixteen sets can be drawn side by side: nothing is discarded, nothing needs a walk or a sort.
     pub(crate) fn in_lanes(&self) -> bool {
-        self.table.is_none() && self.spec.utilization <= 1.0 && self.spec.deadlines == [1.0, 1.0]
+        self.table.is_none() && self.spec.utilization <= 1.0 && self.spec.implicit()
     }
 
     /// Sets `first` to `first + L - 1` side by side. Only where [`Generator::in_lanes`].

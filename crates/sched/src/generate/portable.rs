@@ -29,6 +29,7 @@ pub(crate) fn floor(x: f64) -> f64 {
 ///
 /// x = 2^e m with m from √½ to √2; ln m = 2 artanh((m - 1) / (m + 1)), whose argument is at most 0.172: ten terms reach 2^-55.
 #[inline(always)]
+#[expect(clippy::many_single_char_names, reason = "the names of the literature")]
 pub(super) fn ln(x: f64) -> f64 {
     const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
     let shifted = x.to_bits().wrapping_sub(ROOT_HALF);
