@@ -15,6 +15,7 @@
 //! | `edf_qpa` | uniprocessor EDF: processor demand, with release jitter |
 //! | `fp_limited` | response times with sections that cannot be preempted |
 //! | `question` | a system as a line of JSON |
+//! | `question_line` | the way back |
 //! | `locks` | locks between cores: blocking, and response times with it |
 //! | `analyze` | one question, one test by name, one answer |
 //! | `system` | cores, tasks, requests: a question as a user puts it |
@@ -51,6 +52,7 @@ mod order;
 pub mod paper_sets;
 mod partition;
 pub mod question;
+mod question_line;
 mod system;
 mod task;
 mod verdict;
@@ -67,6 +69,7 @@ pub use jitter_margin::{JitterMargin, jitter_margin};
 pub use jitter_steps::{JitterStep, JitterSteps, jitter_steps};
 pub use order::{deadline_minus_jitter_monotonic, deadline_monotonic, rate_monotonic};
 pub use partition::{Fit, Heuristic, partition};
+pub use question_line::line as question_line;
 pub use system::{Access, MAX_CORES, Request, System, SystemTask};
 pub use task::{Field, MAX_NS, MAX_TASKS, Task, TaskError, TaskSet};
 pub use verdict::Verdict;

@@ -1,5 +1,6 @@
 //! `stillcore sched analyze`: a question a line, an answer a line.
 
+use super::jitter::JitterArgs;
 use crate::measure::table::table;
 use anyhow::Context;
 use clap::Args;
@@ -7,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use model::Error;
 use sched::locks::{Protocol, Semantics, analyze_with_locks, block_once};
 use sched::question::{self, Question};
-use sched::{Heuristic, Limits, Refusal, System, Task, Test, Verdict, analyze, partition};
+use sched::{Heuristic, Limits, MAX_NS, Refusal, System, Task, Test, Verdict, analyze, partition};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -37,6 +38,8 @@ pub(crate) struct AnalyzeArgs {
     /// Whose counting that pass follows; verdicts are always sound.
     #[arg(long, value_name = "WHOSE", default_value = "schedcat", requires = "blocking_only", value_parser = PossibleValuesParser::new(Semantics::ALL.map(Semantics::name)))]
     pub(crate) semantics: String,
+    #[command(flatten)]
+    pub(crate) jitter: JitterArgs,
     /// Go on after a line that is no task set, and tell it.
     #[arg(long)]
     pub(crate) keep_going: bool,
@@ -55,6 +58,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
             .blocking_only
             .then(|| Semantics::by_name(&args.semantics).context("clap lets known semantics through only"))
             .transpose()?,
+        extra_jitter_ns: args.jitter.told()?,
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut wrong, mut late) = (0u64, false);
@@ -134,6 +138,8 @@ struct Asked {
     locks: Option<Protocol>,
     /// One pass of blocking, counted so.
     blocking_only: Option<Semantics>,
+    /// Release jitter on top of every task's own, ns.
+    extra_jitter_ns: u64,
 }
 
 impl Asked {
@@ -143,6 +149,9 @@ impl Asked {
             found: error.found,
             expected: error.expected,
         })?;
+        for task in &mut question.system.tasks {
+            task.task.jitter_ns = task.task.jitter_ns.saturating_add(self.extra_jitter_ns).min(MAX_NS);
+        }
         if self.heuristic.is_some_and(|heuristic| !place(&mut question.system, heuristic)) {
             let verdict = Verdict::not_placed(&question.system);
             return Ok((question, verdict));

@@ -1,6 +1,8 @@
 //! `stillcore sched`: what can be guaranteed, from task sets. The theory is the `sched` crate's; here are files, options and printing.
 
 mod analyze;
+mod generate;
+mod jitter;
 
 use clap::Subcommand;
 
@@ -9,6 +11,8 @@ use clap::Subcommand;
 pub(crate) enum SchedVerb {
     /// Test task sets, a set a line of JSON: response times, blocking, verdicts.
     Analyze(analyze::AnalyzeArgs),
+    /// Draw random task sets, a set a line of JSON: what `sched analyze` reads.
+    Generate(generate::GenerateArgs),
 }
 
 impl SchedVerb {
@@ -16,6 +20,7 @@ impl SchedVerb {
     pub(crate) fn json(&self) -> bool {
         match self {
             Self::Analyze(args) => args.json,
+            Self::Generate(_) => false,
         }
     }
 
@@ -23,6 +28,7 @@ impl SchedVerb {
     pub(crate) fn run(&self) -> anyhow::Result<u8> {
         match self {
             Self::Analyze(args) => analyze::run(args),
+            Self::Generate(args) => generate::run(args),
         }
     }
 }

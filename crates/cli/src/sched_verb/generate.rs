@@ -1,0 +1,160 @@
+//! `stillcore sched generate`: random task sets, a question a line.
+
+use super::jitter::JitterArgs;
+use clap::{Args, ValueEnum};
+use model::Error;
+use sched::generate::{
+    GenerateError, Generator, Periods, Sharing, Spec, Utilizations, read_periods, read_time,
+};
+use sched::question::Unit;
+use sched::question_line;
+use std::io::{self, BufWriter, Write};
+
+/// Arguments of `sched generate`.
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// How many sets.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    count: u64,
+    /// Number of the first set: set I of a seed is always the same.
+    #[arg(long, default_value_t = 0, value_name = "I")]
+    first: u64,
+    /// What all numbers follow from.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    #[command(flatten)]
+    set: SetArgs,
+    /// Release jitter of every task.
+    #[arg(long, default_value = "0us", value_name = "TIME", value_parser = time)]
+    jitter: u64,
+    #[command(flatten)]
+    from: JitterArgs,
+}
+
+/// What a set is like.
+#[derive(Debug, Args)]
+struct SetArgs {
+    /// Tasks of a set.
+    #[arg(long = "n", default_value_t = 40, value_name = "N")]
+    tasks: usize,
+    /// Sum of the tasks' utilizations.
+    #[arg(long, default_value_t = 0.8, value_name = "U")]
+    utilization: f64,
+    /// How it is divided [default: uunifast, above 1 randfixedsum].
+    #[arg(long, value_name = "HOW")]
+    utilizations: Option<Division>,
+    /// Periods: uniform:LOW:HIGH[:STEP], log-uniform:LOW:HIGH[:STEP], harmonic:LOW:HIGH[:FACTOR], list:T,T.
+    #[arg(long, default_value = "uniform:10ms:100ms", value_name = "LAW", value_parser = periods)]
+    periods: Periods,
+    /// Deadlines as shares of the period, uniformly between the two.
+    #[arg(long, default_value = "1:1", value_name = "LOW:HIGH", value_parser = shares)]
+    deadlines: [f64; 2],
+    /// Cores of the system.
+    #[arg(long, default_value_t = 1, value_name = "M")]
+    cores: u32,
+    /// Give each core tasks and utilization of its own.
+    #[arg(long)]
+    per_core: bool,
+    /// Shared resources.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    resources: u32,
+    /// Probability that a task requests a resource.
+    #[arg(long, default_value_t = 1.0, value_name = "P", requires = "resources")]
+    access: f64,
+    /// Most requests of a job for one resource.
+    #[arg(long, default_value_t = 1, value_name = "N", requires = "resources")]
+    requests: u64,
+    /// Shortest and longest critical section.
+    #[arg(long, default_value = "100us:100us", value_name = "LOW:HIGH", value_parser = times, requires = "resources")]
+    section: [u64; 2],
+    /// Share of the tasks that only read.
+    #[arg(long, default_value_t = 0.0, value_name = "P", requires = "resources")]
+    readers: f64,
+}
+
+/// How a utilization is divided.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Division {
+    Uunifast,
+    Randfixedsum,
+}
+
+fn time(text: &str) -> Result<u64, String> {
+    read_time(text).map_err(|error| error.to_string())
+}
+
+fn periods(text: &str) -> Result<Periods, String> {
+    read_periods(text).map_err(|error| error.to_string())
+}
+
+fn pair<'a>(text: &'a str) -> Result<(&'a str, &'a str), String> {
+    text.split_once(':').ok_or_else(|| format!("{text:?}; expected two values, as in LOW:HIGH"))
+}
+
+fn times(text: &str) -> Result<[u64; 2], String> {
+    let (low, high) = pair(text)?;
+    Ok([time(low)?, time(high)?])
+}
+
+fn shares(text: &str) -> Result<[f64; 2], String> {
+    let (low, high) = pair(text)?;
+    let number = |text: &str| text.parse::<f64>().map_err(|_| format!("{text:?}; expected a number"));
+    Ok([number(low)?, number(high)?])
+}
+
+impl SetArgs {
+    fn spec(&self, jitter_ns: u64) -> Spec {
+        let usual = if self.utilization > 1.0 { Division::Randfixedsum } else { Division::Uunifast };
+        Spec {
+            tasks: self.tasks,
+            utilization: self.utilization,
+            utilizations: match self.utilizations.unwrap_or(usual) {
+                Division::Uunifast => Utilizations::UUniFast,
+                Division::Randfixedsum => Utilizations::RandFixedSum,
+            },
+            periods: self.periods.clone(),
+            deadlines: self.deadlines,
+            jitter_ns,
+            cores: self.cores,
+            per_core: self.per_core,
+            sharing: (self.resources > 0).then_some(Sharing {
+                resources: self.resources,
+                probability: self.access,
+                requests: self.requests,
+                length_ns: self.section,
+                readers: self.readers,
+            }),
+        }
+    }
+}
+
+/// What is wrong with a specification, in the shape of every error.
+pub(crate) fn refused(place: &str, error: GenerateError) -> anyhow::Error {
+    match error {
+        GenerateError::Spec { field, found, expected } => {
+            Error::invalid(format!("{place}{field}"), found, expected).into()
+        }
+        other => other.into(),
+    }
+}
+
+/// Draws and prints.
+pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<u8> {
+    let jitter_ns = args.jitter.saturating_add(args.from.told()?);
+    let generator =
+        Generator::new(args.set.spec(jitter_ns), args.seed).map_err(|error| refused("--", error))?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    for set in args.first..args.first.saturating_add(args.count) {
+        let system = generator.system(set)?;
+        // Every time is a whole number of ns.
+        let line = question_line(&system, Unit::Ns).unwrap_or_default();
+        match writeln!(out, "{line}") {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(0),
+            result => result?,
+        }
+    }
+    match out.flush() {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        result => Ok(result.map(|()| 0)?),
+    }
+}
