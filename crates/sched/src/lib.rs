@@ -21,6 +21,7 @@
 //! | `system` | cores, tasks, requests: a question as a user puts it |
 //! | `partition` | which core a task gets |
 //! | `generate/` | random task sets, the same on every machine |
+//! | `curves/` | shares of random sets that tests accept, compared set by set |
 //! | `jitter_margin` | the largest uniform release jitter a set tolerates |
 //! | `jitter_steps` | where along the jitter axis a busy window jumps |
 //! | `paper_sets` | published task sets, as data |
@@ -38,6 +39,7 @@
 #![forbid(unsafe_code)]
 
 mod analyze;
+pub mod curves;
 mod edf_qpa;
 mod fp_lanes;
 mod fp_limited;

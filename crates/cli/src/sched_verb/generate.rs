@@ -87,7 +87,7 @@ fn periods(text: &str) -> Result<Periods, String> {
     read_periods(text).map_err(|error| error.to_string())
 }
 
-fn pair<'a>(text: &'a str) -> Result<(&'a str, &'a str), String> {
+fn pair(text: &str) -> Result<(&str, &str), String> {
     text.split_once(':').ok_or_else(|| format!("{text:?}; expected two values, as in LOW:HIGH"))
 }
 

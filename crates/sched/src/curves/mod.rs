@@ -1,0 +1,146 @@
+//! Schedulability curves: the share of random sets that a test accepts, over utilization or cores, and what such a sample can support.
+//!
+//! All curves of a study are asked about the same sets (common random numbers), so that they are compared set by set.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `proportion` | one share: interval, difference of unrelated samples, sample size |
+//! | `paired` | two curves on the same sets |
+//! | `area` | a whole curve as one number |
+
+mod area;
+mod paired;
+mod proportion;
+
+use crate::analyze::{Refusal, Test, analyze};
+use crate::fp_lanes::{Path, are_generated_schedulable};
+use crate::generate::{GenerateError, Generator};
+use crate::partition::{Heuristic, partition};
+use crate::system::System;
+use crate::task::Task;
+use crate::window::Limits;
+use std::ops::Range;
+use thiserror::Error;
+
+pub use area::{Area, area, area_gain};
+pub use paired::{Paired, paired};
+pub use proportion::{Proportion, Unrelated, sets_to_tell_apart, unrelated, wilson};
+
+/// The normal quantile of 95 % intervals.
+pub const Z95: f64 = 1.959_963_984_540_054;
+
+/// What is asked of every set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Curve {
+    /// The test.
+    pub test: Test,
+    /// How tasks get a core; none where they have one already, or the test is global.
+    pub partition: Option<Heuristic>,
+    /// Release jitter of every task, ns.
+    pub jitter_ns: u64,
+}
+
+/// Why a curve has no answer.
+#[derive(Debug, Error)]
+pub enum CurveError {
+    /// A set cannot be drawn.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// The test does not answer.
+    #[error("set {set}: {source}")]
+    Refused {
+        /// The set.
+        set: u64,
+        /// Why.
+        source: Refusal,
+    },
+}
+
+/// The verdicts of every curve on the sets `range`: `[curve][set]`. A pure function of its arguments: the unit in which studies are split.
+pub fn verdicts(
+    generator: &Generator,
+    curves: &[Curve],
+    range: Range<u64>,
+) -> Result<Vec<Vec<bool>>, CurveError> {
+    let limits = Limits::default();
+    let one_core = generator.spec().cores == 1 && generator.spec().sharing.is_none();
+    // What goes through the vector units together, and the rest.
+    let quick = |curve: &Curve| one_core && curve.test == Test::FpRta;
+    let jitters: Vec<u64> = curves.iter().filter(|curve| quick(curve)).map(|curve| curve.jitter_ns).collect();
+    let mut quickly =
+        are_generated_schedulable(generator, range.clone(), &jitters, limits, Path::Widest)?.into_iter();
+    let slow = curves.iter().any(|curve| !quick(curve));
+    let systems = if slow { range.clone() } else { 0..0 };
+    let systems = systems.map(|set| generator.system(set)).collect::<Result<Vec<_>, _>>()?;
+    let by_one = |curve: &Curve| {
+        let ask = |(set, system): (u64, &System)| {
+            ask(system, curve, limits).map_err(|source| CurveError::Refused { set, source })
+        };
+        range.clone().zip(&systems).map(ask).collect::<Result<Vec<bool>, _>>()
+    };
+    curves
+        .iter()
+        .map(|curve| if quick(curve) { Ok(quickly.next().unwrap_or_default()) } else { by_one(curve) })
+        .collect()
+}
+
+fn ask(system: &System, curve: &Curve, limits: Limits) -> Result<bool, Refusal> {
+    let mut system = system.clone();
+    for task in &mut system.tasks {
+        task.task.jitter_ns = curve.jitter_ns;
+    }
+    if let Some(heuristic) = curve.partition {
+        let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
+        let Some(placed) = partition(&tasks, system.cores, heuristic) else { return Ok(false) };
+        for (task, core) in system.tasks.iter_mut().zip(placed) {
+            task.core = core;
+        }
+    }
+    Ok(analyze(&system, curve.test, limits)?.schedulable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::Spec;
+
+    #[test]
+    fn parts_are_the_whole_and_more_jitter_loses_sets() {
+        let generator = Generator::new(Spec { utilization: 0.82, ..Spec::default() }, 3).unwrap();
+        let curve = |test, jitter_ns| Curve { test, partition: None, jitter_ns };
+        let curves = [curve(Test::FpRta, 0), curve(Test::EdfQpa, 104_000), curve(Test::FpRta, 4_000_000)];
+        let whole = verdicts(&generator, &curves, 0..300).unwrap();
+        let (left, right) =
+            (verdicts(&generator, &curves, 0..97).unwrap(), verdicts(&generator, &curves, 97..300).unwrap());
+        for curve in 0..3 {
+            assert_eq!(whole[curve], [left[curve].clone(), right[curve].clone()].concat());
+        }
+        let count = |curve: usize| whole[curve].iter().filter(|one| **one).count();
+        assert!(
+            count(1) > count(0) && count(0) > count(2) && count(2) > 0,
+            "{} {} {}",
+            count(1),
+            count(0),
+            count(2)
+        );
+        assert!(whole[0].iter().zip(&whole[2]).all(|(early, late)| *early || !*late));
+    }
+
+    #[test]
+    fn partitioned_cores() {
+        let spec = Spec {
+            tasks: 12,
+            utilization: 3.0,
+            cores: 4,
+            utilizations: crate::generate::Utilizations::RandFixedSum,
+            ..Spec::default()
+        };
+        let generator = Generator::new(spec, 3).unwrap();
+        let curve = |name| Curve { test: Test::FpRta, partition: Heuristic::by_name(name), jitter_ns: 0 };
+        let found = verdicts(&generator, &[curve("wfd"), curve("ffd"), curve("none")], 0..200).unwrap();
+        let count = |curve: usize| found[curve].iter().filter(|one| **one).count();
+        // First fit fills cores, worst fit spreads; all on one core is an overload.
+        assert!(count(0) > count(1), "{} {}", count(0), count(1));
+        assert_eq!(count(2), 0);
+    }
+}
