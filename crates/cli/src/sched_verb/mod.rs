@@ -3,6 +3,7 @@
 mod analyze;
 mod generate;
 mod jitter;
+mod study;
 
 use clap::Subcommand;
 
@@ -13,6 +14,8 @@ pub(crate) enum SchedVerb {
     Analyze(analyze::AnalyzeArgs),
     /// Draw random task sets, a set a line of JSON: what `sched analyze` reads.
     Generate(generate::GenerateArgs),
+    /// Run a declared study: the share of random sets that tests accept, over utilization or cores.
+    Study(study::StudyArgs),
 }
 
 impl SchedVerb {
@@ -21,6 +24,7 @@ impl SchedVerb {
         match self {
             Self::Analyze(args) => args.json,
             Self::Generate(_) => false,
+            Self::Study(args) => args.json,
         }
     }
 
@@ -29,6 +33,7 @@ impl SchedVerb {
         match self {
             Self::Analyze(args) => analyze::run(args),
             Self::Generate(args) => generate::run(args),
+            Self::Study(args) => study::run(args),
         }
     }
 }

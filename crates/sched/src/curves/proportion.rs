@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn intervals_of_published_shares() {
-        // statsmodels.stats.proportion.proportion_confint(k, 500, method="wilson")
+        // The published 66.4 and 69.2 % are known to within four points.
         for (accepted, low, high) in [
             (332, 0.621_45, 0.703_98),
             (346, 0.650_14, 0.730_88),

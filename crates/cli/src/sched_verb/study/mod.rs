@@ -1,0 +1,239 @@
+//! `stillcore sched study`: schedulability curves, cell by cell by the engine of `study`, conclusions by `sched::curves`.
+//!
+//! A cell is one point of the axis and one block of sets; its result is the verdict of every curve on every set of it, a bit each. All
+//! conclusions are drawn from these bits, so that more sets, or another look at them, costs no cell that is there already.
+
+mod conclude;
+mod declared;
+mod text;
+
+use super::jitter::{At, observed, read_at};
+use crate::failure;
+use anyhow::Context;
+use clap::Args;
+use conclude::Concluded;
+use declared::{Declared, DeclaredCurve};
+use model::{Error, store};
+use rayon::prelude::*;
+use report::svg;
+use sched::curves::{Curve, verdicts};
+use sched::generate::Generator;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use study::{Cell, Store, Study};
+
+/// Sets of a cell at most.
+const BLOCK: u64 = 100_000;
+/// Sets that one thread takes at a time.
+const PART: u64 = 256;
+
+/// Arguments of `sched study`.
+#[derive(Debug, Args)]
+pub(crate) struct StudyArgs {
+    /// A declared study.
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Directory for results: new, empty, or of the same study, which is then gone on with [default: study-NAME].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Sets a point [default: as declared].
+    #[arg(long, value_name = "N")]
+    sets: Option<u64>,
+    /// What all sets follow from [default: as declared].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Threads [default: as many as there are CPUs].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Add a curve with the latest wake-up of a measured run as jitter; test and partition as of the first curve.
+    #[arg(long, value_name = "RUN")]
+    jitter_from: Vec<PathBuf>,
+    /// What of the run to take: max, the observed maximum, or a quantile such as 0.999.
+    #[arg(long, value_name = "max|P", default_value = "max", requires = "jitter_from", value_parser = read_at)]
+    jitter_at: At,
+    /// Print one JSON object instead of the tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Runs it, or what is left of it.
+pub(crate) fn run(args: &StudyArgs) -> anyhow::Result<u8> {
+    let mut declared = Declared::read(&args.file)?;
+    declared.sets = args.sets.unwrap_or(declared.sets);
+    declared.seed = args.seed.unwrap_or(declared.seed);
+    let conditions = add_measured(args, &mut declared)?;
+    declared.check_again(&args.file)?;
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("study-{}", declared.name)));
+    let curves = declared.curves.iter().map(DeclaredCurve::curve).collect::<Result<Vec<Curve>, _>>();
+    let curves = curves.map_err(|(field, found, expected)| Error::invalid(field, found, expected))?;
+    let points = evaluate(args, &declared, &curves, &out)?;
+    let concluded = conclude::conclude(&declared, &curves, &points, conditions);
+    write(&out, &concluded)?;
+    if args.json {
+        println!("{}", serde_json::to_string(&concluded)?);
+    } else {
+        print!("{}", text::text(&concluded));
+        println!("written: {}/curves.json, curves.csv, curves.svg", out.display());
+    }
+    Ok(0)
+}
+
+/// Puts a curve for every run named into the study; their conditions.
+fn add_measured(args: &StudyArgs, declared: &mut Declared) -> anyhow::Result<Vec<String>> {
+    let mut conditions = Vec::new();
+    for dir in &args.jitter_from {
+        let Some(first) = declared.curves.first().cloned() else { break };
+        let measured = observed(dir, args.jitter_at)?;
+        let jitter = format!("{}ns", measured.jitter_ns);
+        let name = dir.display().to_string();
+        declared.curves.push(DeclaredCurve { name, jitter, published: None, ..first });
+        conditions.push(measured.conditions);
+    }
+    Ok(conditions)
+}
+
+/// The study as the engine takes it. All that a verdict depends on is in the factors, and so in the identity of the cells; the number of
+/// sets is not, but for the last block.
+fn matrix(declared: &Declared) -> Study {
+    let told = declared.curves.iter();
+    let told = told.map(|one| json!({ "test": one.test, "partition": one.partition, "jitter": one.jitter }));
+    let sets = json!({ "generate": declared.generate, "axis": declared.axis.of, "seed": declared.seed });
+    let blocks = declared.sets.div_ceil(BLOCK);
+    let factors = BTreeMap::from([
+        ("x".to_owned(), declared.axis.values.iter().map(|x| json!(x)).collect()),
+        ("drawn".to_owned(), vec![sets]),
+        ("curves".to_owned(), vec![Value::Array(told.collect())]),
+        (
+            "block".to_owned(),
+            (0..blocks).map(|block| json!([block * BLOCK, declared.end_of(block)])).collect(),
+        ),
+    ]);
+    Study {
+        schema: study::STUDY_SCHEMA.to_owned(),
+        name: declared.name.clone(),
+        runner: "sched".to_owned(),
+        seed: declared.seed,
+        factors,
+        repetitions: 1,
+    }
+}
+
+impl Declared {
+    fn end_of(&self, block: u64) -> u64 {
+        ((block + 1) * BLOCK).min(self.sets)
+    }
+}
+
+/// Why the loop over the cells ended early.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", failure::sentence(.0))]
+struct Ended(anyhow::Error);
+
+/// The verdicts, `[curve][point][set]`.
+fn evaluate(
+    args: &StudyArgs,
+    declared: &Declared,
+    curves: &[Curve],
+    out: &Path,
+) -> anyhow::Result<Vec<Vec<Vec<bool>>>> {
+    let cells = matrix(declared).cells()?;
+    let threads = args.threads.map_or(0, usize::from);
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("no threads can be started")?;
+    let store = Store::new(out);
+    let progress = study::run(&cells, &store, |cell| {
+        let found = pool.install(|| cell_verdicts(declared, curves, cell)).map_err(Ended)?;
+        Ok::<_, Ended>(found.iter().map(|bits| hex(bits)).collect::<Value>())
+    });
+    let progress = match progress {
+        Ok(progress) => progress,
+        Err(study::RunError::Cell { source: Ended(error), .. }) => return Err(error),
+        Err(error) => return Err(error.into()),
+    };
+    let mut points =
+        vec![vec![vec![false; declared.sets as usize]; declared.axis.values.len()]; curves.len()];
+    for (cell, result) in &progress.results {
+        let (point, sets) = place(declared, cell)?;
+        for (at, curve) in declared.curves.iter().enumerate() {
+            let bits = result.get(at).and_then(Value::as_str).unwrap_or_default();
+            let bits = unhex(bits, (sets.end - sets.start) as usize);
+            let bits =
+                bits.with_context(|| format!("cell {} holds no verdicts of {}", cell.id, curve.name))?;
+            points[at][point][sets.start as usize..sets.end as usize].copy_from_slice(&bits);
+        }
+    }
+    Ok(points)
+}
+
+/// Which point of the axis, and which sets, a cell is.
+fn place(declared: &Declared, cell: &Cell) -> anyhow::Result<(usize, std::ops::Range<u64>)> {
+    let x = cell.factors.get("x").and_then(Value::as_f64);
+    let point = declared.axis.values.iter().position(|value| Some(*value) == x);
+    let block = cell.factors.get("block").and_then(Value::as_array);
+    let end = |at: usize| block.and_then(|block| block.get(at)).and_then(Value::as_u64);
+    match (point, end(0), end(1)) {
+        (Some(point), Some(start), Some(end)) => Ok((point, start..end)),
+        _ => anyhow::bail!("cell {} is not of this study", cell.id),
+    }
+}
+
+/// The verdicts of a cell, `[curve][set]`; parts of it go to all threads, and which thread has which changes nothing.
+fn cell_verdicts(declared: &Declared, curves: &[Curve], cell: &Cell) -> anyhow::Result<Vec<Vec<bool>>> {
+    let (point, sets) = place(declared, cell)?;
+    let generator = Generator::new(declared.spec(declared.axis.values[point])?, declared.seed)?;
+    let starts: Vec<u64> = sets.clone().step_by(PART as usize).collect();
+    let parts =
+        starts.into_par_iter().map(|start| verdicts(&generator, curves, start..(start + PART).min(sets.end)));
+    let parts = parts.collect::<Result<Vec<_>, _>>()?;
+    let whole = |curve: usize| parts.iter().flat_map(|part| part[curve].iter().copied()).collect();
+    Ok((0..curves.len()).map(whole).collect())
+}
+
+/// Bits as hex digits, four sets a digit, the first the highest.
+fn hex(bits: &[bool]) -> String {
+    let digit = |four: &[bool]| {
+        let value = four.iter().enumerate().fold(0, |value, (at, bit)| value | u32::from(*bit) << (3 - at));
+        char::from_digit(value, 16).unwrap_or('0')
+    };
+    bits.chunks(4).map(digit).collect()
+}
+
+fn unhex(text: &str, bits: usize) -> Option<Vec<bool>> {
+    let mut found = Vec::with_capacity(bits + 3);
+    for digit in text.chars() {
+        let value = digit.to_digit(16)?;
+        found.extend((0..4).map(|at| value >> (3 - at) & 1 == 1));
+    }
+    (found.len() == bits.div_ceil(4) * 4).then(|| {
+        found.truncate(bits);
+        found
+    })
+}
+
+fn write(out: &Path, concluded: &Concluded) -> anyhow::Result<()> {
+    store::write_json(&out.join("curves.json"), concluded)?;
+    store::write_whole(&out.join("curves.csv"), text::csv(concluded).as_bytes())?;
+    if let Some(chart) =
+        svg::shares("curves", &concluded.title, [&concluded.axis, "schedulable sets"], &concluded.chart())
+    {
+        store::write_whole(&out.join("curves.svg"), svg::standalone(&chart).as_bytes())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_survive() {
+        for n in 0..20 {
+            let bits: Vec<bool> = (0..n).map(|at| at % 3 == 1).collect();
+            assert_eq!(unhex(&hex(&bits), n), Some(bits.clone()));
+            assert_eq!(unhex(&hex(&bits), n + 5), None);
+        }
+        assert_eq!(unhex("g", 4), None);
+        assert_eq!(hex(&[true, false, false, false, true]), "88");
+    }
+}
