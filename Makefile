@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched
 
 STRICT = 1
 ARGS =
@@ -20,6 +20,7 @@ help:
 	@echo 'make bench-trace    a trace of 350 MB read by trace-cmd and by us, in turns'
 	@echo 'make bench-interference  what two papers counted on an isolated CPU, and six problems provoked, on four kernels (15 minutes)'
 	@echo 'make bench-sched    schedulability tests on generated sets, sets a second beside the plain analysis'
+	@echo 'make study-sched    Table VII of the replication, with 500 and with 100,000 sets'
 	@echo 'make bench-watch    trace watch beside cyclictest, here and in a guest, in turns'
 	@echo 'make fuzz           damaged traces by the ten million (half an hour; ARGS="--executions N --campaign N")'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
@@ -141,6 +142,14 @@ bench-sched:
 	@mkdir -p docs/results; log="docs/results/bench-sched-$$(date -u +%F).txt"; \
 	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore-sched --benches -- $(ARGS); } | tee "$$log"; \
 	grep -q '^generation and lanes' "$$log"
+
+# Table VII with as many sets as were published, and with enough.
+study-sched:
+	@mkdir -p docs/results; log="docs/results/study-sched-$$(date -u +%F).txt"; out="$$(mktemp -d)"; \
+	{ $(HEAD_LINES); for sets in 500 100000; do \
+	    $(CARGO) run --locked --quiet --release --package stillcore -- sched study experiments/replication-table7.toml --sets $$sets \
+	      --out "$$out/$$sets" | grep -v '^written:'; echo; done; } | tee "$$log"; \
+	rm -r "$$out"; grep -q '^500 sets cannot support' "$$log"
 
 bench-watch:
 	@sh xtask/deps.sh test

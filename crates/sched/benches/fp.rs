@@ -37,7 +37,7 @@ type Turn<'a> = (&'a str, Box<dyn Fn() -> usize + 'a>);
 
 /// Every turn once a round, the best time of each; the count of schedulable sets is printed so that nothing is optimised away, and because
 /// it must be the same.
-fn race(title: &str, turns: &[Turn<'_>], rounds: usize) {
+fn race(title: &str, sets: u64, turns: &[Turn<'_>], rounds: usize) {
     let mut best = vec![Duration::MAX; turns.len()];
     let mut found = vec![0; turns.len()];
     for _ in 0..rounds {
@@ -49,9 +49,9 @@ fn race(title: &str, turns: &[Turn<'_>], rounds: usize) {
     }
     println!("\n{title}");
     for (at, (name, _)) in turns.iter().enumerate() {
-        let rate = SETS as f64 / best[at].as_secs_f64();
+        let rate = sets as f64 / best[at].as_secs_f64();
         let ratio = best[0].as_secs_f64() / best[at].as_secs_f64();
-        println!("{name:44} {rate:>12.0} sets/s {ratio:>9.1} x   {} of {SETS} schedulable", found[at]);
+        println!("{name:44} {rate:>12.0} sets/s {ratio:>9.1} x   {} of {sets} schedulable", found[at]);
     }
 }
 
@@ -75,6 +75,7 @@ fn main() {
         let title = format!("FP, 40 tasks, U = {utilization}, RM, uniform [10, 100] ms, J = 104 us");
         race(
             &title,
+            SETS,
             &[
                 ("textbook, u64 divisions", Box::new(|| drawn.iter().filter(|set| textbook(set)).count())),
                 (
@@ -97,6 +98,7 @@ fn main() {
         );
         race(
             "generation alone, set by set",
+            SETS,
             &[(
                 "generation",
                 Box::new(|| {
@@ -109,8 +111,66 @@ fn main() {
         );
         race(
             &title.replace("FP", "EDF").replace(", RM", ""),
+            SETS,
             &[("QPA", Box::new(|| drawn.iter().filter(|set| edf_qpa(set, limits).schedulable).count()))],
             rounds,
         );
     }
+    constrained(rounds);
+    scaling(rounds);
+}
+
+/// Deadlines below periods make processor demand look at many more intervals.
+fn constrained(rounds: usize) {
+    let limits = Limits::default();
+    for utilization in [0.8, 0.9] {
+        let spec = Spec { utilization, deadlines: [0.7, 1.0], ..Spec::default() };
+        let generator = Generator::new(spec, 1).expect("a good specification");
+        let drawn: Vec<TaskSet> = (0..SETS)
+            .map(|set| generator.set(set))
+            .collect::<Result<_, _>>()
+            .expect("every set can be drawn");
+        race(
+            &format!("40 tasks, U = {utilization}, uniform [10, 100] ms, D uniform in [0.7, 1] T"),
+            SETS,
+            &[
+                (
+                    "FP, response times of all tasks",
+                    Box::new(|| drawn.iter().filter(|set| response_times(set, limits).schedulable).count()),
+                ),
+                (
+                    "FP, lanes",
+                    Box::new(|| {
+                        are_schedulable(&drawn, limits, Path::Widest).into_iter().filter(|one| *one).count()
+                    }),
+                ),
+                (
+                    "EDF, QPA",
+                    Box::new(|| drawn.iter().filter(|set| edf_qpa(set, limits).schedulable).count()),
+                ),
+            ],
+            rounds,
+        );
+    }
+}
+
+/// Parts of the sets on several threads.
+fn scaling(rounds: usize) {
+    const MANY: u64 = 65_536;
+    let generator = Generator::new(Spec::default(), 1).expect("a good specification");
+    let part = |range| {
+        let found =
+            are_generated_schedulable(&generator, range, &[JITTER_NS], Limits::default(), Path::Widest);
+        found.expect("every set can be drawn").remove(0).into_iter().filter(|one| *one).count()
+    };
+    let on = |threads: u64| {
+        let part = &part;
+        std::thread::scope(|scope| {
+            let of = |at: u64| scope.spawn(move || part(MANY * at / threads..MANY * (at + 1) / threads));
+            let handles: Vec<_> = (0..threads).map(of).collect();
+            handles.into_iter().map(|handle| handle.join().expect("no part panics")).sum()
+        })
+    };
+    let turns: [Turn<'_>; 2] = [("one thread", Box::new(|| on(1))), ("two threads", Box::new(|| on(2)))];
+    race("generation and lanes, FP, U = 0.8, J = 104 us", MANY, &turns, rounds);
 }

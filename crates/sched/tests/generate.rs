@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use sched::generate::{Generator, Periods, Sharing, Spec, Utilizations};
-use sched::{Access, rate_monotonic};
+use sched::{
+    Access, Limits, Path, Task, TaskSet, are_generated_schedulable, are_schedulable, rate_monotonic,
+};
 
 /// Largest distance between the empirical distribution of `values` and `law`, times √n: above 1.95 once in a thousand (Kolmogorov).
 fn distance(mut values: Vec<f64>, law: impl Fn(f64) -> f64) -> f64 {
@@ -219,4 +221,39 @@ fn what_cannot_be_drawn_is_told() {
     let hopeless = Spec { utilization: 39.0, ..Spec::default() };
     let error = Generator::new(hopeless, 1).unwrap().set(4).unwrap_err().to_string();
     assert!(error.starts_with("set 4: 10000 vectors in a row"), "{error}");
+}
+
+/// The textbook's way, with nothing in common: a chain of powers, periods drawn and sorted, another generator of numbers.
+fn textbook_set(next: &mut impl FnMut() -> f64, utilization: f64) -> TaskSet {
+    let mut left = utilization;
+    let mut tasks: Vec<Task> = (1..=40)
+        .map(|drawn| {
+            let rest = if drawn < 40 { left * next().powf(1.0 / f64::from(40 - drawn)) } else { 0.0 };
+            let share = left - rest;
+            left = rest;
+            let period = (1e7 + 9e7 * next()).round();
+            Task::implicit(period as u64, ((share * period).round() as u64).max(1))
+        })
+        .collect();
+    tasks.sort_by_key(|task| task.period_ns);
+    TaskSet::new(tasks).unwrap()
+}
+
+#[test]
+fn as_many_are_schedulable_as_of_sets_drawn_the_textbook_way() {
+    let mut state = 99u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    };
+    for utilization in [0.8, 0.85] {
+        let textbook: Vec<TaskSet> = (0..20_000).map(|_| textbook_set(&mut next, utilization)).collect();
+        let generator = generator(Spec { utilization, ..Spec::default() });
+        let share = |verdicts: Vec<bool>| verdicts.iter().filter(|one| **one).count() as f64 / 20_000.0;
+        let theirs = share(are_schedulable(&textbook, Limits::default(), Path::Widest));
+        let ours = are_generated_schedulable(&generator, 0..20_000, &[0], Limits::default(), Path::Widest);
+        let ours = share(ours.unwrap().remove(0));
+        let error = (2.0 * theirs * (1.0 - theirs) / 20_000.0).sqrt();
+        assert!((ours - theirs).abs() < 3.3 * error, "U = {utilization}: {ours} and {theirs}, error {error}");
+    }
 }

@@ -65,6 +65,7 @@ pub(crate) fn run(args: &StudyArgs) -> anyhow::Result<u8> {
     let conditions = add_measured(args, &mut declared)?;
     declared.check_again(&args.file)?;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("study-{}", declared.name)));
+    refuse_foreign(&out, &declared.name)?;
     let curves = declared.curves.iter().map(DeclaredCurve::curve).collect::<Result<Vec<Curve>, _>>();
     let curves = curves.map_err(|(field, found, expected)| Error::invalid(field, found, expected))?;
     let points = evaluate(args, &declared, &curves, &out)?;
@@ -77,6 +78,33 @@ pub(crate) fn run(args: &StudyArgs) -> anyhow::Result<u8> {
         println!("written: {}/curves.json, curves.csv, curves.svg", out.display());
     }
     Ok(0)
+}
+
+/// Results go to a directory that is new, empty, or of a study of this name.
+fn refuse_foreign(out: &Path, name: &str) -> anyhow::Result<()> {
+    let conclusions = out.join("curves.json");
+    if conclusions.exists() {
+        let told: Value = store::read_json(&conclusions)?;
+        return match told.get("name").and_then(Value::as_str) {
+            Some(other) if other == name => Ok(()),
+            other => {
+                let found = format!("results of {}", other.unwrap_or("something else"));
+                Err(Error::invalid(out.display(), found, format!("another --out, or those of {name}")).into())
+            }
+        };
+    }
+    let entries = match std::fs::read_dir(out) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(|source| Error::io("read", out, source))?,
+    };
+    // What an interrupted study has left.
+    match entries.flatten().find(|entry| entry.file_name() != "cells") {
+        Some(entry) => {
+            let found = format!("{} in it", entry.file_name().display());
+            Err(Error::invalid(out.display(), found, "a new or empty directory, or that of a study").into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Puts a curve for every run named into the study; their conditions.
