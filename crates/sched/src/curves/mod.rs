@@ -15,6 +15,7 @@ mod proportion;
 use crate::analyze::{Refusal, Test, analyze};
 use crate::fp_lanes::{Path, are_generated_schedulable};
 use crate::generate::{GenerateError, Generator};
+use crate::locks::{Protocol, analyze_with_locks};
 use crate::partition::{Heuristic, partition};
 use crate::system::System;
 use crate::task::Task;
@@ -36,8 +37,19 @@ pub struct Curve {
     pub test: Test,
     /// How tasks get a core; none where they have one already, or the test is global.
     pub partition: Option<Heuristic>,
+    /// How requests for resources are served; none where there are none.
+    pub locks: Option<Protocol>,
     /// Release jitter of every task, ns.
     pub jitter_ns: u64,
+    /// Whether what delays a release delays a critical section as much: each is longer by the jitter, and so is its task for each request.
+    pub longer_sections: bool,
+}
+
+impl Curve {
+    /// A test alone.
+    pub const fn of(test: Test) -> Self {
+        Self { test, partition: None, locks: None, jitter_ns: 0, longer_sections: false }
+    }
 }
 
 /// Why a curve has no answer.
@@ -65,7 +77,7 @@ pub fn verdicts(
     let limits = Limits::default();
     let one_core = generator.spec().cores == 1 && generator.spec().sharing.is_none();
     // What goes through the vector units together, and the rest.
-    let quick = |curve: &Curve| one_core && curve.test == Test::FpRta;
+    let quick = |curve: &Curve| one_core && curve.test == Test::FpRta && curve.locks.is_none();
     let jitters: Vec<u64> = curves.iter().filter(|curve| quick(curve)).map(|curve| curve.jitter_ns).collect();
     let mut quickly =
         are_generated_schedulable(generator, range.clone(), &jitters, limits, Path::Widest)?.into_iter();
@@ -88,6 +100,13 @@ fn ask(system: &System, curve: &Curve, limits: Limits) -> Result<bool, Refusal> 
     let mut system = system.clone();
     for task in &mut system.tasks {
         task.task.jitter_ns = curve.jitter_ns;
+        if curve.longer_sections {
+            for request in &mut task.requests {
+                request.length_ns = request.length_ns.saturating_add(curve.jitter_ns);
+                let longer = curve.jitter_ns.saturating_mul(request.count);
+                task.task.cost_ns = task.task.cost_ns.saturating_add(longer).min(crate::MAX_NS);
+            }
+        }
     }
     if let Some(heuristic) = curve.partition {
         let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
@@ -96,18 +115,22 @@ fn ask(system: &System, curve: &Curve, limits: Limits) -> Result<bool, Refusal> 
             task.core = core;
         }
     }
-    Ok(analyze(&system, curve.test, limits)?.schedulable)
+    let verdict = match curve.locks {
+        None => analyze(&system, curve.test, limits)?,
+        Some(protocol) => analyze_with_locks(&system, curve.test, protocol, limits)?,
+    };
+    Ok(verdict.schedulable)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::Spec;
+    use crate::generate::{Sharing, Spec};
 
     #[test]
     fn parts_are_the_whole_and_more_jitter_loses_sets() {
         let generator = Generator::new(Spec { utilization: 0.82, ..Spec::default() }, 3).unwrap();
-        let curve = |test, jitter_ns| Curve { test, partition: None, jitter_ns };
+        let curve = |test, jitter_ns| Curve { jitter_ns, ..Curve::of(test) };
         let curves = [curve(Test::FpRta, 0), curve(Test::EdfQpa, 104_000), curve(Test::FpRta, 4_000_000)];
         let whole = verdicts(&generator, &curves, 0..300).unwrap();
         let (left, right) =
@@ -136,11 +159,35 @@ mod tests {
             ..Spec::default()
         };
         let generator = Generator::new(spec, 3).unwrap();
-        let curve = |name| Curve { test: Test::FpRta, partition: Heuristic::by_name(name), jitter_ns: 0 };
+        let curve = |name| Curve { partition: Heuristic::by_name(name), ..Curve::of(Test::FpRta) };
         let found = verdicts(&generator, &[curve("wfd"), curve("ffd"), curve("none")], 0..200).unwrap();
         let count = |curve: usize| found[curve].iter().filter(|one| **one).count();
         // First fit fills cores, worst fit spreads; all on one core is an overload.
         assert!(count(0) > count(1), "{} {}", count(0), count(1));
         assert_eq!(count(2), 0);
+    }
+
+    #[test]
+    fn longer_sections_lose_sets_and_win_none() {
+        let sharing =
+            Sharing { resources: 1, probability: 1.0, requests: 1, length_ns: [100_000; 2], readers: 0.5 };
+        let spec = Spec {
+            tasks: 10,
+            utilization: 0.6,
+            cores: 4,
+            per_core: true,
+            sharing: Some(sharing),
+            ..Spec::default()
+        };
+        let generator = Generator::new(spec, 3).unwrap();
+        let locks = Protocol::by_name("fifo-np");
+        let curve =
+            |longer_sections| Curve { locks, jitter_ns: 104_000, longer_sections, ..Curve::of(Test::FpRta) };
+        let found = verdicts(&generator, &[curve(false), curve(true)], 0..40).unwrap();
+        assert!(found[0].iter().zip(&found[1]).all(|(plain, longer)| *plain || !*longer));
+        let count = |curve: usize| found[curve].iter().filter(|one| **one).count();
+        assert!(count(0) > count(1), "{} {}", count(0), count(1));
+        let without = verdicts(&generator, &[Curve::of(Test::FpRta)], 0..1).unwrap_err().to_string();
+        assert!(without.starts_with("set 0: fp-rta knows nothing of requests"), "{without}");
     }
 }

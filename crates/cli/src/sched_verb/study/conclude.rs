@@ -33,6 +33,8 @@ pub(super) struct Told {
     pub(super) name: String,
     pub(super) test: &'static str,
     pub(super) partition: Option<String>,
+    pub(super) locks: Option<String>,
+    pub(super) longer_sections: bool,
     pub(super) jitter_ns: u64,
     /// One a point.
     pub(super) points: Vec<Proportion>,
@@ -77,6 +79,8 @@ pub(super) fn conclude(
         name: curve.name.clone(),
         test: asked.test.name(),
         partition: curve.partition.clone(),
+        locks: curve.locks.clone(),
+        longer_sections: curve.longer_sections,
         jitter_ns: asked.jitter_ns,
         points: points.iter().map(share).collect(),
         published: curve.published.clone(),

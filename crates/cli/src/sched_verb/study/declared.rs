@@ -4,6 +4,7 @@ use crate::sched_verb::generate::refused;
 use model::Error;
 use sched::curves::Curve;
 use sched::generate::{GenerateError, Generator, Sharing, Spec, Utilizations, read_periods, read_time};
+use sched::locks::Protocol;
 use sched::{Heuristic, Test};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -105,8 +106,13 @@ pub(super) struct DeclaredCurve {
     pub(super) test: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) partition: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) locks: Option<String>,
     #[serde(default = "no_time")]
     pub(super) jitter: String,
+    /// Critical sections are longer by the jitter.
+    #[serde(default)]
+    pub(super) longer_sections: bool,
     /// Percent schedulable, a value a point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) published: Option<Vec<f64>>,
@@ -280,9 +286,21 @@ impl DeclaredCurve {
                 ("partition".to_owned(), format!("{name:?}"), format!("one of {known}"))
             })
         });
+        let locks = self.locks.as_ref().map(|name| {
+            Protocol::by_name(name).ok_or_else(|| {
+                let known = Protocol::ALL.map(Protocol::name).join(", ");
+                ("locks".to_owned(), format!("{name:?}"), format!("one of {known}"))
+            })
+        });
         let jitter_ns = read_time(&self.jitter).map_err(|_| {
             ("jitter".to_owned(), format!("{:?}", self.jitter), "a time such as 72us".to_owned())
         })?;
-        Ok(Curve { test, partition: partition.transpose()?, jitter_ns })
+        Ok(Curve {
+            test,
+            partition: partition.transpose()?,
+            locks: locks.transpose()?,
+            jitter_ns,
+            longer_sections: self.longer_sections,
+        })
     }
 }

@@ -125,7 +125,10 @@ fn add_measured(args: &StudyArgs, declared: &mut Declared) -> anyhow::Result<Vec
 /// sets is not, but for the last block.
 fn matrix(declared: &Declared) -> Study {
     let told = declared.curves.iter();
-    let told = told.map(|one| json!({ "test": one.test, "partition": one.partition, "jitter": one.jitter }));
+    let told = told.map(|one| {
+        json!({ "test": one.test, "partition": one.partition, "locks": one.locks, "jitter": one.jitter,
+            "longer_sections": one.longer_sections })
+    });
     let sets = json!({ "generate": declared.generate, "axis": declared.axis.of, "seed": declared.seed });
     let blocks = declared.sets.div_ceil(BLOCK);
     let factors = BTreeMap::from([

@@ -23,7 +23,13 @@ pub(super) fn text(concluded: &Concluded) -> String {
     for curve in &concluded.curves {
         let partition = curve.partition.as_ref().map(|how| format!(", cores by {how}")).unwrap_or_default();
         let jitter = format::ns(curve.jitter_ns as i64);
-        let _ = writeln!(text, "  {}: {}{partition}, release jitter {jitter}", curve.name, curve.test);
+        let locks = curve.locks.as_ref().map(|how| format!(", locks {how}")).unwrap_or_default();
+        let sections = if curve.longer_sections { ", critical sections longer by it" } else { "" };
+        let _ = writeln!(
+            text,
+            "  {}: {}{partition}{locks}, release jitter {jitter}{sections}",
+            curve.name, curve.test
+        );
     }
     text.push_str("\nschedulable, percent, with Wilson's 95 % interval\n");
     text.push_str(&shares(concluded));
