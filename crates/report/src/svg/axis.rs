@@ -154,7 +154,11 @@ fn count(value: f64) -> String {
 
 /// Shares as percentages down to a thousandth of a percent, then as powers of ten.
 fn share(value: f64) -> String {
-    if value >= 0.999e-5 { format!("{} %", short(value * 100.0)) } else { format!("{value:.0e}") }
+    if value >= 0.999e-5 || value <= 0.0 {
+        format!("{} %", short(value * 100.0))
+    } else {
+        format!("{value:.0e}")
+    }
 }
 
 #[cfg(test)]
@@ -170,6 +174,8 @@ mod tests {
     fn decades_are_labelled_in_the_units_of_the_field() {
         let axis = Axis::decades(Unit::Ns, 812.0, 2_400_000.0, [0.0, 500.0]);
         assert_eq!(labels(&axis), ["100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]);
+        let whole = Axis::linear(Unit::Share, 0.0, 1.0, [100.0, 0.0]);
+        assert_eq!(labels(&whole), ["0 %", "50 %", "100 %"]);
         let share = Axis::decades(Unit::Share, 2e-6, 1.0, [300.0, 0.0]);
         assert_eq!(labels(&share), ["1e-6", "0.001 %", "0.01 %", "0.1 %", "1 %", "10 %", "100 %"]);
     }
