@@ -196,7 +196,7 @@ fn noise_causes(dir: &Path, run: &Run, one: &Measured<'_>) -> Result<Option<Nois
 }
 
 /// Samples as figures take them: less the smallest turn of the busy loop, where that was asked for.
-fn unbiased(record: &ProbeRecord, mut samples: Vec<Sample>) -> Vec<Sample> {
+pub(crate) fn unbiased(record: &ProbeRecord, mut samples: Vec<Sample>) -> Vec<Sample> {
     let bias_ns = record.noise.as_ref().map_or(0, |noise| noise.bias_ns.min(i64::MAX as u64) as i64);
     samples
         .iter_mut()
@@ -285,7 +285,7 @@ fn read_samples<'r>(
 }
 
 /// The samples, where the file says itself that they are those of the record, all of them.
-fn belonging(
+pub(crate) fn belonging(
     record: &ProbeRecord,
     path: &Path,
     meta: &SampleMeta,

@@ -113,6 +113,29 @@ impl BlockedSamples {
         (self.values.len() >= rank + 10).then(|| self.values.get(rank.checked_sub(1)?).copied()).flatten()
     }
 
+    /// The values, ascending.
+    pub fn values(&self) -> &[i64] {
+        &self.values
+    }
+
+    /// Of each block, how many samples are at least `from_ns`, and how many there are.
+    pub fn at_least(&self, from_ns: i64) -> (Vec<f64>, Vec<f64>) {
+        let first = self.values.partition_point(|&value| value < from_ns);
+        let mut part = vec![0.0; self.count];
+        self.blocks[first..].iter().for_each(|&block| part[usize::from(block)] += 1.0);
+        let whole = self.before.rchunks(self.count).next().unwrap_or_default();
+        (part, whole.iter().map(|&count| f64::from(count)).collect())
+    }
+
+    /// The values of the first half of the blocks and those of the second, each ascending.
+    pub fn halves(&self) -> [Vec<i64>; 2] {
+        let tagged = || self.values.iter().zip(&self.blocks);
+        let half = |second: bool| {
+            tagged().filter(move |(_, block)| (usize::from(**block) >= self.count / 2) == second)
+        };
+        [false, true].map(|second| half(second).map(|(value, _)| *value).collect())
+    }
+
     /// The number of blocks that are drawn apart.
     pub fn block_count(&self) -> usize {
         self.count

@@ -31,6 +31,8 @@ pub(crate) enum Verb {
     Snapshot(crate::snapshot_verb::SnapshotArgs),
     /// Draw the conclusions of a run directory again and write its report.
     Report(ReportArgs),
+    /// Compare groups of runs: better, worse, equivalent, or how many more runs it takes.
+    Compare(crate::compare_verb::CompareArgs),
     /// Keep CPUs still: plan, apply, verify and undo.
     Isolate {
         /// What to do.
@@ -74,6 +76,7 @@ impl Verb {
             Self::Resources(args) => args.json,
             Self::Snapshot(args) => args.json,
             Self::Report(args) => args.json,
+            Self::Compare(args) => args.json,
             Self::Isolate { verb } => verb.json(),
             Self::Measure { verb } => verb.json(),
             Self::Sched { verb } => verb.json(),

@@ -6,6 +6,7 @@
 mod args;
 mod assess;
 mod audit;
+mod compare_verb;
 mod conclude;
 mod disturb_verb;
 mod explain_verb;
@@ -85,6 +86,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Resources(args) => resources_verb::run(&args),
         Verb::Snapshot(args) => snapshot_verb::run(&args),
         Verb::Report(args) => report_verb::run(&args),
+        Verb::Compare(args) => compare_verb::run(&args),
         Verb::Isolate { verb } => verb.run(&signals),
         Verb::Measure { verb } => verb.run(&signals),
         Verb::Trace(verb) => trace_verb::run(&verb, &signals),

@@ -1,0 +1,226 @@
+//! Conditions under which a comparison fails: a small grammar for continuous integration.
+//!
+//! ```text
+//! condition  = ["maybe"] figure ("<" | ">") value  |  (figure | "any") ["not"] verdict
+//! figure     = "min" | "p50" | "p99.9" | … | "max" | "exceed:100us" | "stolen"
+//! value      = ["+" | "-"] number ["ns" | "us" | "ms" | "s" | "%"]
+//! verdict    = "better" | "worse" | "equivalent"
+//! ```
+//!
+//! A value with a sign is of the difference, other less base (in % of the base); one without is of the other group itself. A condition holds
+//! where the whole 95 % interval lies beyond the value; with `maybe`, where any of it does: the gate then fails unless the runs exclude it.
+
+use super::decide::Verdict;
+use super::figures::Figure;
+use super::{FigureComparison, GroupComparison, units};
+use serde::Serialize;
+
+/// A condition as given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    /// As typed.
+    pub text: String,
+    /// The figure; none for any.
+    pub figure: Option<Figure>,
+    /// What is asked of it.
+    pub asked: Asked,
+}
+
+/// What a condition asks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Asked {
+    /// Beyond a value.
+    Beyond {
+        /// Above it, or below.
+        above: bool,
+        /// The value.
+        limit: Limit,
+        /// Whether it holds already where the runs do not exclude it.
+        maybe: bool,
+    },
+    /// A verdict.
+    Verdict {
+        /// Which.
+        verdict: Verdict,
+        /// Whether it holds where the verdict is another.
+        not: bool,
+    },
+}
+
+/// A value of a condition.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limit {
+    /// Of the other group, in the figure's unit.
+    Value(f64),
+    /// Of the difference, in the figure's unit.
+    Difference(f64),
+    /// Of the difference over the base.
+    Relative(f64),
+}
+
+/// What came of a condition.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judged {
+    /// The condition as typed.
+    pub condition: String,
+    /// Whether it holds, so that the gate fails; none where the runs cannot be judged by it.
+    pub holds: Option<bool>,
+    /// Why, in words.
+    pub sentence: String,
+}
+
+impl Condition {
+    /// Reads a condition; an error is a sentence.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| {
+            Err(format!("--fail-if {text:?}: {why}; expected such as \"p99 > +5us\" or \"any worse\""))
+        };
+        let spaced = text.replace('>', " > ").replace('<', " < ");
+        let words: Vec<&str> = spaced.split_whitespace().collect();
+        let (maybe, words) = match words.split_first() {
+            Some((&"maybe", rest)) => (true, rest),
+            _ => (false, &words[..]),
+        };
+        let Some((name, rest)) = words.split_first() else { return wrong("it is empty") };
+        let figure = match *name {
+            "any" => None,
+            name => match Figure::parse(name) {
+                Ok(figure) => Some(figure),
+                Err(why) => return wrong(&why),
+            },
+        };
+        let asked = match (rest, figure) {
+            ([sign @ ("<" | ">"), value @ ..], Some(figure)) if !value.is_empty() => {
+                match limit(figure, &value.concat()) {
+                    Ok(limit) => Asked::Beyond { above: *sign == ">", limit, maybe },
+                    Err(why) => return wrong(&why),
+                }
+            }
+            ([word], _) if !maybe => match verdict(word) {
+                Some(verdict) => Asked::Verdict { verdict, not: false },
+                None => return wrong(&format!("{word:?} is no verdict")),
+            },
+            (["not", word], _) if !maybe => match verdict(word) {
+                Some(verdict) => Asked::Verdict { verdict, not: true },
+                None => return wrong(&format!("{word:?} is no verdict")),
+            },
+            _ => return wrong("it has no comparison with a value and no verdict"),
+        };
+        Ok(Self { text: text.trim().to_owned(), figure, asked })
+    }
+
+    /// Whether it holds of a comparison.
+    pub fn judge(&self, comparison: &GroupComparison) -> Judged {
+        let figures = comparison.windows.iter().flat_map(|window| &window.figures);
+        let mine = figures.filter(|figure| self.figure.is_none_or(|wanted| wanted == figure.figure));
+        // Where one cannot be judged the others still can fail; what `any` withholds is no reason.
+        let told: Vec<Result<(bool, String), String>> = mine
+            .filter(|figure| self.figure.is_some() || figure.verdict != Verdict::Withheld)
+            .map(|figure| self.of(figure))
+            .collect();
+        let condition = self.text.clone();
+        let say = |holds: bool| -> Vec<String> {
+            told.iter().flatten().filter(|(one, _)| *one == holds).map(|(_, why)| why.clone()).collect()
+        };
+        let (failed, passed) = (say(true), say(false));
+        if !failed.is_empty() {
+            return Judged { condition, holds: Some(true), sentence: failed.join("; ") };
+        }
+        match told.iter().find_map(|one| one.as_ref().err()) {
+            Some(why) => Judged { condition, holds: None, sentence: why.clone() },
+            None if passed.is_empty() => Judged {
+                condition,
+                holds: None,
+                sentence: "no measurement that was compared has this figure".to_owned(),
+            },
+            None => Judged { condition, holds: Some(false), sentence: passed.join("; ") },
+        }
+    }
+
+    fn of(&self, figure: &FigureComparison) -> Result<(bool, String), String> {
+        let name = figure.figure.name();
+        if figure.verdict == Verdict::Withheld {
+            return Err(format!(
+                "{name} is withheld: {}",
+                figure.why.as_deref().unwrap_or("it has no value")
+            ));
+        }
+        let one_run = || {
+            format!(
+                "{name}: one run a side says nothing about configurations; at least two are needed, five are better"
+            )
+        };
+        match self.asked {
+            Asked::Verdict { verdict, not } => match figure.verdict {
+                Verdict::OneRun => Err(one_run()),
+                told => Ok(((told == verdict) != not, format!("{name} is {}", told.words()))),
+            },
+            Asked::Beyond { above, limit, maybe } => {
+                let (interval, bound) = match limit {
+                    Limit::Value(value) => {
+                        let observed = figure.other.map(|value| [value; 2]);
+                        (figure.other_interval.or(observed), value)
+                    }
+                    _ if figure.verdict == Verdict::OneRun => return Err(one_run()),
+                    Limit::Difference(value) => (figure.interval, value),
+                    Limit::Relative(share) => match figure.base.filter(|base| *base != 0.0) {
+                        Some(base) => (figure.interval, share * base.abs()),
+                        None => return Err(format!("{name}: the base is 0, and nothing is a share of it")),
+                    },
+                };
+                let Some([low, high]) = interval else {
+                    return Err(format!("{name}: no interval can be given"));
+                };
+                let holds = match (above, maybe) {
+                    (true, false) => low > bound,
+                    (true, true) => high > bound,
+                    (false, false) => high < bound,
+                    (false, true) => low < bound,
+                };
+                let of = if matches!(limit, Limit::Value(_)) { "" } else { "the difference of " };
+                let say = |value: f64| crate::words::figure(value, figure.unit);
+                Ok((holds, format!("{of}{name} is {} to {} with 95 %", say(low), say(high))))
+            }
+        }
+    }
+}
+
+fn verdict(word: &str) -> Option<Verdict> {
+    match word {
+        "better" => Some(Verdict::Better),
+        "worse" => Some(Verdict::Worse),
+        "equivalent" => Some(Verdict::Equivalent),
+        _ => None,
+    }
+}
+
+fn limit(figure: Figure, text: &str) -> Result<Limit, String> {
+    let (sign, digits) = match text.split_at_checked(1) {
+        Some(("+", rest)) => (Some(1.0), rest),
+        Some(("-", rest)) => (Some(-1.0), rest),
+        _ => (None, text),
+    };
+    let number = |text: &str| -> Result<f64, String> {
+        let plain =
+            !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || b".e-+".contains(&byte));
+        text.parse()
+            .ok()
+            .filter(|value: &f64| plain && value.is_finite())
+            .ok_or_else(|| format!("{text:?} is no number"))
+    };
+    let timed = matches!(figure, Figure::Min | Figure::Max | Figure::Quantile(_));
+    if let Some(percent) = digits.strip_suffix('%') {
+        let share = number(percent)? / 100.0;
+        return match sign {
+            Some(sign) => Ok(Limit::Relative(sign * share)),
+            None if timed => Err(format!("{text:?} is a share of nothing: a difference has a sign, as +5%")),
+            None => Ok(Limit::Value(share)),
+        };
+    }
+    let value = if timed {
+        units::time_ns(digits).ok_or_else(|| format!("{text:?} is no time with a unit"))? as f64
+    } else {
+        number(digits)?
+    };
+    Ok(sign.map_or(Limit::Value(value), |sign| Limit::Difference(sign * value)))
+}

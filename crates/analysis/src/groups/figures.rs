@@ -1,0 +1,206 @@
+//! The figures that runs are compared in, and the value of each in one run.
+//!
+//! Time figures are in ns, shares in parts of one, rates per second and CPU. A figure that a run cannot estimate has no value there, with
+//! the reason: a quantile needs ten samples above it, a bin's count ends with the bins.
+
+use super::measured::{MeasuredWindow, Samples};
+use crate::resample::{generator, ratio_draws};
+use model::sample::ProbeKind;
+use serde::{Serialize, Serializer};
+
+/// Draws within one run.
+const WITHIN: usize = 300;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// The smallest value.
+    Min,
+    /// The nearest-rank quantile of so many parts in 100,000.
+    Quantile(u64),
+    /// The largest observed value.
+    Max,
+    /// Samples of at least so many ns: of releases their share, of gaps their number per second and CPU.
+    Exceed(i64),
+    /// The share of its time that a busy loop lost.
+    Stolen,
+}
+
+impl Figure {
+    /// Reads a name: `min`, `p99.9`, `max`, `exceed:100us`, `stolen`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let expected = "min, p50, p99.9 and the like, max, exceed:100us or stolen";
+        let unknown = || format!("{text:?} is no figure; expected {expected}");
+        match text {
+            "min" => Ok(Self::Min),
+            "max" => Ok(Self::Max),
+            "stolen" => Ok(Self::Stolen),
+            _ => {
+                if let Some(limit) = text.strip_prefix("exceed:") {
+                    return super::units::time_ns(limit).map(Self::Exceed).ok_or_else(unknown);
+                }
+                let percent: f64 =
+                    text.strip_prefix('p').and_then(|digits| digits.parse().ok()).ok_or_else(unknown)?;
+                let parts = (percent * 1000.0).round();
+                if !(1.0..=99_999.0).contains(&parts) || (parts - percent * 1000.0).abs() > 1e-6 {
+                    return Err(format!("{text:?} is not between p0.001 and p99.999 in steps of 0.001"));
+                }
+                Ok(Self::Quantile(parts as u64))
+            }
+        }
+    }
+
+    /// Its name, as it is read.
+    pub fn name(self) -> String {
+        match self {
+            Self::Min => "min".to_owned(),
+            Self::Max => "max".to_owned(),
+            Self::Stolen => "stolen".to_owned(),
+            Self::Exceed(limit) => format!("exceed:{}", super::units::short_time(limit)),
+            Self::Quantile(parts) => format!("p{}", parts as f64 / 1000.0),
+        }
+    }
+
+    /// The unit of its values for windows of this probe: `ns`, `share`, `per s`.
+    pub fn unit(self, probe: ProbeKind) -> &'static str {
+        match self {
+            Self::Min | Self::Max | Self::Quantile(_) => "ns",
+            Self::Exceed(_) if probe == ProbeKind::Noise => "per s",
+            Self::Exceed(_) | Self::Stolen => "share",
+        }
+    }
+
+    /// Whether it is an extreme: it goes on moving with the length of a run, and blocks of one run say nothing of it.
+    pub fn is_extreme(self) -> bool {
+        matches!(self, Self::Min | Self::Max)
+    }
+
+    /// The figures that a window is compared in unless the user says otherwise. Quantiles of gaps would be those of the gaps that happen to
+    /// be stored, so noise is compared in rates.
+    pub fn usual(probe: ProbeKind, threshold_ns: Option<u64>, binned: bool) -> Vec<Self> {
+        match probe {
+            ProbeKind::Noise => {
+                let from = threshold_ns.map_or(2_000, |ns| ns.min(i64::MAX as u64) as i64);
+                let rates =
+                    [Self::Exceed(from.max(1)), Self::Exceed(from.max(1).saturating_mul(10)), Self::Max];
+                if binned { rates.to_vec() } else { [&[Self::Stolen], &rates[..]].concat() }
+            }
+            _ => vec![
+                Self::Min,
+                Self::Quantile(50_000),
+                Self::Quantile(99_000),
+                Self::Quantile(99_900),
+                Self::Max,
+            ],
+        }
+    }
+}
+
+impl Serialize for Figure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}
+
+/// A figure in one run.
+#[derive(Debug, Clone)]
+pub struct InRun {
+    /// Its value.
+    pub value: f64,
+    /// The same with blocks of the run's time drawn anew; empty where nothing is known of time, and for extremes.
+    pub draws: Vec<f64>,
+}
+
+/// The figure in one window, or why it has none. `stream` tells its random numbers from those of others.
+pub fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Result<InRun, String> {
+    let n = window.samples.n();
+    let none = |why: String| Err(why);
+    if n == 0 {
+        return none("has no samples".to_owned());
+    }
+    let seconds = window.duration_ns.map(|ns| ns as f64 / 1e9).filter(|seconds| *seconds > 0.0);
+    let gaps = window.probe == ProbeKind::Noise;
+    let mut random = generator(0, stream);
+    match (figure, &window.samples) {
+        (Figure::Min, samples) => {
+            samples.min().map(exact).ok_or_else(|| "does not tell its smallest value".to_owned())
+        }
+        (Figure::Max, samples) => samples
+            .max()
+            .map(exact)
+            .ok_or_else(|| "has samples beyond its last bin, and does not tell the largest".to_owned()),
+        (Figure::Quantile(_), _) if gaps => {
+            none("holds the gaps above a threshold only, which have no quantiles of their own".to_owned())
+        }
+        (Figure::Quantile(parts), samples) => {
+            let Some(value) = samples.quantile(parts) else {
+                return none(format!("has {n} samples: too few above it, or beyond the last bin"));
+            };
+            let draws = match samples {
+                Samples::Blocked { samples, .. } => samples.quantile_draws(parts, WITHIN, &mut random),
+                Samples::Binned(_) => Vec::new(),
+            };
+            Ok(InRun { value: value as f64, draws })
+        }
+        (Figure::Exceed(from), _)
+            if gaps && window.threshold_ns.is_some_and(|stored| from < stored as i64) =>
+        {
+            none("stores only gaps longer than that".to_owned())
+        }
+        (Figure::Exceed(from), samples) => {
+            let Some(count) = samples.at_least(from) else {
+                return none("has bins that end below it".to_owned());
+            };
+            let whole = match (gaps, seconds) {
+                (false, _) => n as f64,
+                (true, Some(seconds)) => seconds,
+                (true, None) => return none("does not tell how long it ran".to_owned()),
+            };
+            let draws = match samples {
+                Samples::Blocked { samples, .. } => {
+                    let (part, mut all) = samples.at_least(from);
+                    if gaps {
+                        all.fill(whole / part.len() as f64);
+                    }
+                    ratio_draws(&part, &all, WITHIN, &mut random)
+                }
+                Samples::Binned(_) => Vec::new(),
+            };
+            Ok(InRun { value: count as f64 / whole, draws })
+        }
+        (Figure::Stolen, Samples::Blocked { stolen: [part, whole], .. }) if gaps => {
+            let of: f64 = whole.iter().sum();
+            if of <= 0.0 {
+                return none("does not tell how long it ran".to_owned());
+            }
+            Ok(InRun {
+                value: part.iter().sum::<f64>() / of,
+                draws: ratio_draws(part, whole, WITHIN, &mut random),
+            })
+        }
+        (Figure::Stolen, _) => none("does not hold every gap with its length".to_owned()),
+    }
+}
+
+fn exact(value: i64) -> InRun {
+    InRun { value: value as f64, draws: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for name in
+            ["min", "max", "stolen", "p50", "p99.9", "p99.999", "exceed:100us", "exceed:1500ns", "exceed:2ms"]
+        {
+            assert_eq!(Figure::parse(name).map(Figure::name), Ok(name.to_owned()));
+        }
+        for wrong in
+            ["", "p", "p100", "p0", "p99.9999", "pp", "exceed:", "exceed:100", "mean", "p-1", "pNaN", "pinf"]
+        {
+            assert!(Figure::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

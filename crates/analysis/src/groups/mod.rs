@@ -1,0 +1,387 @@
+//! Groups of runs against each other: is one configuration or kernel better than another, beyond what its runs differ by themselves?
+//!
+//! [`compare`] sets two groups side by side in every figure, [`best::best`] ranks any number by one loss, [`chi2`] carries out a published
+//! selection method to the letter, [`condition`] turns a comparison into a gate. Within one run [`crate::compare`] sets a disturbed phase
+//! against its idle controls; nothing there is about another boot.
+
+pub mod best;
+pub mod bins;
+pub mod chi2;
+pub mod comparable;
+pub mod condition;
+pub mod decide;
+pub mod draws;
+pub mod figures;
+pub mod measured;
+pub mod permute;
+pub mod qq;
+pub mod shift;
+#[cfg(test)]
+mod tests;
+mod units;
+pub mod wasserstein;
+
+use crate::rates::holm;
+use comparable::Matched;
+use decide::{Margin, Verdict, more_runs, verdict};
+use draws::GroupFigure;
+use figures::{Figure, in_run};
+use measured::{MeasuredRun, MeasuredWindow};
+use model::sample::ProbeKind;
+use permute::Exchanged;
+use serde::Serialize;
+
+/// What is compared, and how much matters.
+#[derive(Debug, Clone, Default)]
+pub struct Question {
+    /// Only this probe.
+    pub probe: Option<ProbeKind>,
+    /// Only this phase.
+    pub phase: Option<String>,
+    /// These figures instead of the usual ones.
+    pub figures: Vec<Figure>,
+    /// Figures beside the usual ones.
+    pub more_figures: Vec<Figure>,
+    /// What difference matters.
+    pub margin: Margin,
+    /// Whether to compute the difference at each level of the distribution and the distance as well.
+    pub whole: bool,
+    /// Whether to compare what differs in more than the configuration.
+    pub anyway: bool,
+}
+
+/// Two groups of runs side by side.
+#[derive(Debug, Clone, Serialize)]
+pub struct GroupComparison {
+    /// Names of the runs of the base.
+    pub base: Vec<String>,
+    /// Names of the others.
+    pub other: Vec<String>,
+    /// Kernels of the base and of the others, where known.
+    pub kernels: [Option<String>; 2],
+    /// What the reader must know first.
+    pub warnings: Vec<String>,
+    /// One entry a probe.
+    pub windows: Vec<WindowComparison>,
+    /// Figures whose probabilities were adjusted together.
+    pub family: usize,
+}
+
+/// One probe in one phase.
+#[derive(Debug, Clone, Serialize)]
+pub struct WindowComparison {
+    /// The probe.
+    pub probe: ProbeKind,
+    /// The phase.
+    pub phase: String,
+    /// Samples of the base and of the others.
+    pub n: [u64; 2],
+    /// Missed releases of both.
+    pub missed: [u64; 2],
+    /// Threads a run.
+    pub threads: usize,
+    /// Distance of releases, ns.
+    pub period_ns: Option<u64>,
+    /// What was compared.
+    pub figures: Vec<FigureComparison>,
+    /// The difference at each level; empty for noise, and where it was not asked for.
+    pub shift: Vec<Shift>,
+    /// How far apart the distributions are; none for noise, of which the short gaps are not stored.
+    pub distance: Option<Distance>,
+}
+
+pub use shift::Shift;
+
+/// How far apart two groups' distributions are.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Distance {
+    /// First Wasserstein distance, ns.
+    pub wasserstein_ns: f64,
+    /// The part of it from the base's p99 on, ns; none where that is not known.
+    pub tail_ns: Option<f64>,
+    /// Probability of one as large were the runs' labels exchangeable.
+    pub exchanged: Option<Exchanged>,
+}
+
+/// One figure of two groups.
+#[derive(Debug, Clone, Serialize)]
+pub struct FigureComparison {
+    /// Which.
+    pub figure: Figure,
+    /// Unit of all values: `ns`, `share`, `per s`.
+    pub unit: &'static str,
+    /// Mean over the runs of the base.
+    pub base: Option<f64>,
+    /// Mean over the others.
+    pub other: Option<f64>,
+    /// Each run of the base, then each of the others; empty where withheld.
+    pub runs: [Vec<f64>; 2],
+    /// Other less base.
+    pub difference: Option<f64>,
+    /// 95 % interval of that; of one run a side that of chance within the runs.
+    pub interval: Option<[f64; 2]>,
+    /// 95 % interval of the other group's value.
+    pub other_interval: Option<[f64; 2]>,
+    /// What difference matters.
+    pub margin: Option<f64>,
+    /// Probability of no difference, by itself and adjusted over the family.
+    pub p_differs: Option<[f64; 2]>,
+    /// Probability of a difference as large as the margin, by itself and adjusted.
+    pub p_equivalent: Option<[f64; 2]>,
+    /// Probability of a difference as large were labels exchangeable: a second opinion, with what it could be at the least.
+    pub exchanged: Option<Exchanged>,
+    /// Standard deviation between the runs of each group.
+    pub between_sd: [Option<f64>; 2],
+    /// Standard deviation that chance makes within one run of each.
+    pub within_sd: [Option<f64>; 2],
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Runs a side that would probably decide, where these cannot; none beyond a thousand.
+    pub more_runs: Option<usize>,
+    /// Why there is no verdict.
+    pub why: Option<String>,
+}
+
+/// Compares two groups; an error is a sentence without a verb of its own saying what cannot be compared.
+pub fn compare(
+    base: &[MeasuredRun],
+    other: &[MeasuredRun],
+    question: &Question,
+) -> Result<GroupComparison, String> {
+    let groups = [base, other];
+    let (matched, warnings) = admitted(&groups, question)?;
+    let mut windows: Vec<WindowComparison> = matched.iter().map(|one| window(one, question)).collect();
+    let family = adjust(&mut windows);
+    let names = |runs: &[MeasuredRun]| runs.iter().map(|run| run.name.clone()).collect();
+    let kernel = |runs: &[MeasuredRun]| runs.first().and_then(|run| run.kernel.clone());
+    Ok(GroupComparison {
+        base: names(base),
+        other: names(other),
+        kernels: [kernel(base), kernel(other)],
+        warnings,
+        windows,
+        family,
+    })
+}
+
+/// What of these groups can be compared, with warnings; an error says why nothing can.
+pub fn admitted<'a>(
+    groups: &[&'a [MeasuredRun]],
+    question: &Question,
+) -> Result<(Vec<Matched<'a>>, Vec<String>), String> {
+    let matched = comparable::matched(groups, question.probe, question.phase.as_deref())?;
+    let mut found = comparable::check(groups, &matched);
+    if !question.anyway
+        && let Some(first) = found.refused.first()
+    {
+        return Err(format!("cannot be compared: {first}"));
+    }
+    found.refused.append(&mut found.warned);
+    Ok((matched, found.refused))
+}
+
+fn window(matched: &Matched<'_>, question: &Question) -> WindowComparison {
+    let [base, other] = [&matched.groups[0][..], &matched.groups[1][..]];
+    let figures = figures_of(base, question);
+    let sum =
+        |windows: &[&MeasuredWindow], of: fn(&MeasuredWindow) -> u64| windows.iter().map(|w| of(w)).sum();
+    WindowComparison {
+        probe: matched.probe,
+        phase: matched.phase.to_owned(),
+        n: [base, other].map(|windows| sum(windows, |window| window.samples.n())),
+        missed: [base, other].map(|windows| sum(windows, |window| window.lost[0])),
+        threads: base.first().map_or(0, |window| window.threads),
+        period_ns: base.first().and_then(|window| window.period_ns),
+        figures: figures
+            .iter()
+            .enumerate()
+            .map(|(at, one)| figure(*one, at, base, other, question))
+            .collect(),
+        shift: if question.whole { shift::shift(base, other) } else { Vec::new() },
+        distance: (question.whole && matched.probe != ProbeKind::Noise)
+            .then(|| distance(base, other))
+            .flatten(),
+    }
+}
+
+fn figures_of(base: &[&MeasuredWindow], question: &Question) -> Vec<Figure> {
+    let mut figures = question.figures.clone();
+    if figures.is_empty()
+        && let Some(first) = base.first()
+    {
+        let binned = matches!(first.samples, measured::Samples::Binned(_));
+        figures = Figure::usual(first.probe, first.threshold_ns, binned);
+    }
+    for more in &question.more_figures {
+        if !figures.contains(more) {
+            figures.push(*more);
+        }
+    }
+    figures
+}
+
+/// A group's figure, or why it has none.
+pub(crate) fn of_group(
+    figure: Figure,
+    windows: &[&MeasuredWindow],
+    stream: u64,
+) -> Result<GroupFigure, String> {
+    let runs = windows.iter().enumerate().map(|(at, window)| {
+        in_run(figure, window, stream * 1000 + at as u64)
+            .map_err(|why| format!("run {} of its group {why}", at + 1))
+    });
+    let runs = runs.collect::<Result<Vec<_>, _>>()?;
+    let unit = windows.first().map_or("ns", |window| figure.unit(window.probe));
+    let resolution = if unit == "ns" { shift::resolution(windows) } else { 0.0 };
+    Ok(draws::group(&runs, resolution, stream))
+}
+
+fn figure(
+    figure: Figure,
+    at: usize,
+    base: &[&MeasuredWindow],
+    other: &[&MeasuredWindow],
+    question: &Question,
+) -> FigureComparison {
+    let probe = base.first().map_or(ProbeKind::Wakeup, |window| window.probe);
+    let unit = figure.unit(probe);
+    let stream = (probe as u64) * 200 + 2 * at as u64;
+    let (a, b) = (of_group(figure, base, stream), of_group(figure, other, stream + 1));
+    let mut told = FigureComparison {
+        figure,
+        unit,
+        base: a.as_ref().ok().map(|group| group.value),
+        other: b.as_ref().ok().map(|group| group.value),
+        runs: [Vec::new(), Vec::new()],
+        difference: None,
+        interval: None,
+        other_interval: None,
+        margin: None,
+        p_differs: None,
+        p_equivalent: None,
+        exchanged: None,
+        between_sd: [None; 2],
+        within_sd: [None; 2],
+        verdict: Verdict::Withheld,
+        more_runs: None,
+        why: None,
+    };
+    let (a, b) = match (a, b) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(why), _) => return FigureComparison { why: Some(format!("base: {why}")), ..told },
+        (_, Err(why)) => return FigureComparison { why: Some(format!("other: {why}")), ..told },
+    };
+    let drawn = draws::differences(&a, &b);
+    let margin = question.margin.of(unit, a.value, floor(base, unit));
+    told.difference = Some(b.value - a.value);
+    told.margin = Some(margin);
+    told.interval = draws::interval(&drawn);
+    told.other_interval = own_interval(&b);
+    told.between_sd = [a.between_sd, b.between_sd];
+    told.within_sd = [a.within_sd, b.within_sd];
+    if a.runs.len() > 1 && b.runs.len() > 1 {
+        let all: Vec<f64> = a.runs.iter().chain(&b.runs).copied().collect();
+        told.exchanged = permute::p_value(a.runs.len(), b.runs.len(), |labels| apart(&all, labels));
+    }
+    let lengths = lengths_differ(base, other);
+    told.runs = [a.runs, b.runs];
+    if figure.is_extreme() && lengths {
+        told.why =
+            Some("the runs of the groups are not equally long, and extremes grow with time".to_owned());
+    } else if told.runs.iter().any(|runs| runs.len() < 2) {
+        told.verdict = Verdict::OneRun;
+    } else {
+        told.p_differs = Some([draws::p_differs(&drawn); 2]);
+        told.p_equivalent = Some([draws::p_equivalent(&drawn, margin); 2]);
+    }
+    told
+}
+
+/// 95 % interval of one group's value.
+fn own_interval(group: &GroupFigure) -> Option<[f64; 2]> {
+    let mut drawn: Vec<f64> = group.deviations.iter().map(|deviation| group.value + deviation).collect();
+    drawn.sort_unstable_by(f64::total_cmp);
+    draws::interval(&drawn)
+}
+
+/// What three events more or fewer make of a share or rate.
+fn floor(windows: &[&MeasuredWindow], unit: &str) -> f64 {
+    let whole: f64 = match unit {
+        "per s" => windows.iter().filter_map(|window| window.duration_ns).map(|ns| ns as f64 / 1e9).sum(),
+        _ => windows.iter().map(|window| window.samples.n() as f64).sum(),
+    };
+    if unit == "ns" || whole <= 0.0 { 0.0 } else { 3.0 / whole }
+}
+
+fn apart(values: &[f64], second: &[bool]) -> f64 {
+    let mean = |label: bool| {
+        let of = values.iter().zip(second).filter(|(_, one)| **one == label);
+        let (sum, n) = of.fold((0.0, 0.0), |(sum, n), (value, _)| (sum + value, n + 1.0));
+        sum / f64::max(n, 1.0)
+    };
+    (mean(true) - mean(false)).abs()
+}
+
+/// Whether runs of the groups lasted so differently that their extremes say nothing: by more than a tenth.
+fn lengths_differ(base: &[&MeasuredWindow], other: &[&MeasuredWindow]) -> bool {
+    let mean = |windows: &[&MeasuredWindow]| {
+        windows.iter().map(|window| window.samples.n() as f64 + window.lost[1] as f64).sum::<f64>()
+            / windows.len().max(1) as f64
+    };
+    let time = |windows: &[&MeasuredWindow]| {
+        let told: Option<u64> = windows.iter().map(|window| window.duration_ns).sum();
+        told.map(|ns| ns as f64 / windows.len().max(1) as f64)
+    };
+    let (a, b) = match (time(base), time(other)) {
+        (Some(a), Some(b)) => (a, b),
+        _ => (mean(base), mean(other)),
+    };
+    a.max(b) > 1.1 * a.min(b)
+}
+
+fn distance(base: &[&MeasuredWindow], other: &[&MeasuredWindow]) -> Option<Distance> {
+    let steps = |windows: &[&MeasuredWindow]| -> Vec<wasserstein::Steps> {
+        windows.iter().map(|window| window.samples.steps()).collect()
+    };
+    let (a, b) = (steps(base), steps(other));
+    let (a, b): (Vec<_>, Vec<_>) = (a.iter().collect(), b.iter().collect());
+    let wasserstein_ns = wasserstein::distance_ns(&a, &b, i64::MIN)?;
+    let p99: Option<Vec<i64>> = base.iter().map(|window| window.samples.quantile(99_000)).collect();
+    let tail_ns = p99.and_then(|p99| {
+        let from = (p99.iter().map(|ns| *ns as f64).sum::<f64>() / p99.len().max(1) as f64) as i64;
+        wasserstein::distance_ns(&a, &b, from)
+    });
+    let exchanged = (a.len() > 1 && b.len() > 1).then(|| {
+        let all: Vec<_> = a.iter().chain(&b).copied().collect();
+        let grid = wasserstein::Grid::new(&all);
+        permute::p_value(a.len(), b.len(), |labels| grid.distance(labels))
+    });
+    Some(Distance { wasserstein_ns, tail_ns, exchanged: exchanged.flatten() })
+}
+
+/// Holm over all figures, then the verdicts. Returns the size of the family.
+fn adjust(windows: &mut [WindowComparison]) -> usize {
+    let mut figures: Vec<&mut FigureComparison> = windows
+        .iter_mut()
+        .flat_map(|window| &mut window.figures)
+        .filter(|figure| figure.p_differs.is_some())
+        .collect();
+    let of = |figures: &[&mut FigureComparison], p: fn(&FigureComparison) -> Option<[f64; 2]>| -> Vec<f64> {
+        figures.iter().map(|figure| p(figure).map_or(1.0, |p| p[0])).collect()
+    };
+    let differs = holm(&of(&figures, |figure| figure.p_differs));
+    let equivalent = holm(&of(&figures, |figure| figure.p_equivalent));
+    for (at, figure) in figures.iter_mut().enumerate() {
+        if let (Some(p), Some(q)) = (&mut figure.p_differs, &mut figure.p_equivalent) {
+            (p[1], q[1]) = (differs[at], equivalent[at]);
+        }
+        let difference = figure.difference.unwrap_or(0.0);
+        figure.verdict = verdict(difference, differs[at], equivalent[at]);
+        if figure.verdict == Verdict::CannotTell {
+            let variances = figure.between_sd.map(|sd| sd.unwrap_or(0.0).powi(2));
+            let runs = [figure.runs[0].len(), figure.runs[1].len()];
+            figure.more_runs = more_runs(difference, figure.margin.unwrap_or(0.0), variances, runs);
+        }
+    }
+    figures.len()
+}

@@ -1,0 +1,42 @@
+//! `cyclictest --json=FILE` (rt-tests, `cyclictest.c`, file version 1): a histogram a thread, in us or, with `-N`, in ns.
+//!
+//! `cycles` counts every sample, the histogram those within its limit (`-h`); the difference lies beyond. The command line is under
+//! `"cmdline:"`, with the colon.
+
+use super::json::Document;
+use super::{Facts, option, single};
+use crate::groups::measured::{MeasuredRun, Tool};
+use model::Error;
+use model::sample::ProbeKind;
+use serde_json::Value;
+
+pub(super) fn is(document: &Document) -> bool {
+    document.get(&["thread"]).is_some() && document.get(&["resolution_in_ns"]).is_some()
+}
+
+pub(super) fn run(document: &Document, name: String) -> Result<MeasuredRun, Error> {
+    let nanoseconds = document.get(&["resolution_in_ns"]).and_then(Value::as_u64).unwrap_or(0) != 0;
+    let unit_ns = if nanoseconds { 1 } else { 1_000 };
+    let mut threads = Vec::new();
+    for (number, thread) in document.members("thread")? {
+        threads.push(document.thread(&format!("thread.{number}"), thread, unit_ns, Some("cycles"))?);
+    }
+    single(name, Tool::Cyclictest, ProbeKind::Wakeup, threads, facts(document))
+}
+
+/// What files of rt-tests say of themselves.
+pub(super) fn facts(document: &Document) -> Facts {
+    let command = document.text(&["cmdline:"]).or_else(|| document.text(&["cmdline"]));
+    let kernel = document.text(&["sysinfo", "release"]);
+    let line = command.as_deref().unwrap_or_default();
+    let interval = option(line, "-i", "--interval").and_then(|us| us.parse::<u64>().ok());
+    let priority = option(line, "-p", "--prio").or_else(|| option(line, "-p", "--priority"));
+    let policy = option(line, "--policy", "--policy").map(str::to_owned);
+    let policy = match (policy, priority.filter(|priority| *priority != "0")) {
+        (Some(policy), Some(priority)) => Some(format!("{policy} {priority}")),
+        (Some(policy), None) => Some(policy),
+        (None, Some(priority)) => Some(format!("fifo {priority}")),
+        (None, None) => None,
+    };
+    Facts { kernel, period_ns: interval.map(|us| us.saturating_mul(1_000)), policy }
+}

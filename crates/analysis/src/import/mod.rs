@@ -1,0 +1,144 @@
+//! Results of other tools as runs, so that what people have can be compared.
+//!
+//! What they leave behind are histograms: no times, so nothing is known of chance within a run, and figures are known to the width of a
+//! bin. One format a file; a file is recognised by what is in it, not by its name.
+
+mod cyclictest;
+mod cyclictest_json;
+mod jitterdebugger;
+mod json;
+mod oslat;
+mod rtla;
+#[cfg(test)]
+mod tests;
+
+use crate::groups::bins::Bins;
+use crate::groups::measured::{MeasuredRun, MeasuredWindow, Samples, Tool};
+use model::sample::ProbeKind;
+use model::{Cpus, Error};
+use std::path::Path;
+
+/// Larger files are none of these.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// More samples than this nobody has taken; sums of counts stay far from overflowing.
+const MOST_SAMPLES: u64 = 1 << 60;
+/// Nor so large ones.
+const MOST_NS: u64 = 1_000_000_000_000_000_000;
+
+/// One thread's histogram, as a tool tells it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Thread {
+    /// Its CPU, where told.
+    cpu: Option<u32>,
+    /// Its histogram.
+    bins: Bins,
+    /// How long it measured, ns, where told.
+    duration_ns: Option<u64>,
+}
+
+/// What a file says besides its histograms.
+#[derive(Debug, Clone, Default)]
+struct Facts {
+    /// `uname -r`.
+    kernel: Option<String>,
+    /// Distance of releases, ns.
+    period_ns: Option<u64>,
+    /// Policy in words.
+    policy: Option<String>,
+}
+
+/// Reads a file of another tool. `part` chooses, of a file that holds several series, the one that is compared: `irq`, `thread`, `user`.
+pub fn read(path: &Path, name: String, part: Option<&str>) -> Result<MeasuredRun, Error> {
+    let size = std::fs::metadata(path).map_err(|source| Error::io("read", path, source))?.len();
+    if size > MOST_BYTES {
+        return Err(Error::invalid(name, format!("{size} bytes"), "a result file of at most 256 MiB"));
+    }
+    let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        Error::invalid(&name, format!("byte {} is no text", error.utf8_error().valid_up_to()), KNOWN)
+    })?;
+    parse(&text, name, part)
+}
+
+const KNOWN: &str = "a run directory, cyclictest's --json or histogram (-h), oslat's --json, the text of rtla timerlat hist or osnoise hist, \
+                     or jitterdebugger's results.json";
+
+/// The same of a text.
+fn parse(text: &str, name: String, part: Option<&str>) -> Result<MeasuredRun, Error> {
+    if text.trim_start().starts_with('{') {
+        let value = json::Document::parse(text, &name)?;
+        return match () {
+            () if jitterdebugger::is(&value) => jitterdebugger::run(&value, name),
+            () if oslat::is(&value) => oslat::run(&value, name),
+            () if cyclictest_json::is(&value) => cyclictest_json::run(&value, name),
+            () => Err(Error::invalid(name, "JSON of no tool that is known", KNOWN)),
+        };
+    }
+    match () {
+        () if rtla::is(text) => rtla::run(text, name, part),
+        () if cyclictest::is(text) => cyclictest::run(text, name),
+        () => Err(Error::invalid(name, "a text of no tool that is known", KNOWN)),
+    }
+}
+
+/// One run of one window, all threads together.
+fn single(
+    name: String,
+    tool: Tool,
+    probe: ProbeKind,
+    threads: Vec<Thread>,
+    facts: Facts,
+) -> Result<MeasuredRun, Error> {
+    let mut bins = Bins::default();
+    threads.iter().for_each(|thread| bins.merge(&thread.bins));
+    if bins.n() == 0 {
+        return Err(Error::invalid(name, "the histogram is empty", "at least one sample"));
+    }
+    if bins.n() >= MOST_SAMPLES {
+        return Err(Error::invalid(
+            name,
+            format!("{} samples", bins.n()),
+            "samples of less than 2^60 in all",
+        ));
+    }
+    if let Some((edge, _)) = bins.counts.iter().find(|(edge, _)| edge.unsigned_abs() > MOST_NS) {
+        return Err(Error::invalid(name, format!("a bin at {edge} ns"), "a latency of less than 31 years"));
+    }
+    let cpus: Option<Vec<u32>> = threads.iter().map(|thread| thread.cpu).collect();
+    let durations: Option<Vec<u64>> = threads.iter().map(|thread| thread.duration_ns).collect();
+    let window = MeasuredWindow {
+        probe,
+        phase: "measured".to_owned(),
+        disturbed: false,
+        cpus: cpus.map(|cpus| cpus.into_iter().collect::<Cpus>()).unwrap_or_default(),
+        threads: threads.len(),
+        period_ns: facts.period_ns,
+        threshold_ns: None,
+        policy: facts.policy,
+        duration_ns: durations.map(|all| all.into_iter().fold(0, u64::saturating_add)),
+        lost: [0, 0],
+        samples: Samples::Binned(bins),
+    };
+    let windows = vec![window];
+    Ok(MeasuredRun { name, tool, kernel: facts.kernel, started_at: None, cpu_model: None, windows })
+}
+
+/// The value of an option in a command line: `-i1000`, `-i 1000`, `--interval=1000`, `--interval 1000`.
+fn option<'a>(command: &'a str, short: &str, long: &str) -> Option<&'a str> {
+    let mut words = command.split_whitespace();
+    while let Some(word) = words.next() {
+        if let Some(rest) = word.strip_prefix(long) {
+            match rest.strip_prefix('=') {
+                Some(value) => return Some(value),
+                None if rest.is_empty() => return words.next(),
+                None => {}
+            }
+        } else if !word.starts_with("--")
+            && let Some(rest) = word.strip_prefix(short)
+        {
+            return if rest.is_empty() { words.next() } else { Some(rest) };
+        }
+    }
+    None
+}

@@ -1,0 +1,129 @@
+//! A comparison as Markdown: the summary that continuous integration shows.
+
+use super::text::{signed, value, verdict};
+use analysis::groups::best::Ranking;
+use analysis::groups::condition::Judged;
+use analysis::groups::decide::Verdict;
+use analysis::groups::{FigureComparison, GroupComparison};
+use std::fmt::Write;
+
+/// Two groups.
+pub(super) fn comparison(told: &GroupComparison, judged: &[Judged]) -> String {
+    let failed = judged.iter().any(|one| one.holds == Some(true));
+    let open = judged.iter().any(|one| one.holds.is_none());
+    let head = match (judged.is_empty(), failed, open) {
+        (true, ..) => "comparison",
+        (false, true, _) => "failed",
+        (false, false, true) => "cannot be judged",
+        (false, false, false) => "passed",
+    };
+    let mut text = format!("## stillcore compare: {head}\n\n");
+    for one in judged {
+        let word = one.holds.map_or("cannot be judged", |holds| if holds { "**failed**" } else { "passed" });
+        let _ = writeln!(text, "- `{}`: {word}: {}", code(&one.condition), escaped(&one.sentence));
+    }
+    for window in &told.windows {
+        let _ = write!(
+            text,
+            "\n### {}, phase {}: {} and {} runs\n\n| figure | base | other | difference | 95 % interval | verdict |\n|---|--:|--:|--:|--:|---|\n",
+            window.probe.name(),
+            escaped(&window.phase),
+            told.base.len(),
+            told.other.len()
+        );
+        window.figures.iter().for_each(|figure| text.push_str(&row(figure)));
+    }
+    for (name, runs, kernel) in
+        [("base", &told.base, &told.kernels[0]), ("other", &told.other, &told.kernels[1])]
+    {
+        let kernel =
+            kernel.as_deref().map(|kernel| format!(", kernel {}", escaped(kernel))).unwrap_or_default();
+        let runs: Vec<String> = runs.iter().map(|run| format!("`{}`", code(run))).collect();
+        let _ = write!(text, "\n{name}{kernel}: {}\n", runs.join(", "));
+    }
+    for warning in &told.warnings {
+        let _ = write!(text, "\n> {}\n", escaped(warning));
+    }
+    text
+}
+
+fn row(figure: &FigureComparison) -> String {
+    let say = |told: Option<f64>| told.map_or("-".to_owned(), |told| value(told, figure.unit));
+    let interval = figure
+        .interval
+        .map(|[low, high]| format!("{} to {}", signed(low, figure.unit), signed(high, figure.unit)));
+    let verdict = match (figure.verdict, figure.more_runs, &figure.why) {
+        (Verdict::CannotTell, Some(more), _) => format!("cannot tell: {more} more runs a side"),
+        (Verdict::Withheld, _, Some(why)) => format!("withheld: {}", escaped(why)),
+        (verdict, ..) => verdict.words().to_owned(),
+    };
+    format!(
+        "| {} | {} | {} | {} | {} | {verdict} |\n",
+        figure.figure.name(),
+        say(figure.base),
+        say(figure.other),
+        figure.difference.map_or("-".to_owned(), |difference| signed(difference, figure.unit)),
+        interval.unwrap_or_else(|| "-".to_owned())
+    )
+}
+
+/// Configurations by their loss.
+pub(super) fn ranking(told: &Ranking) -> String {
+    let name = told.loss.name();
+    let mut text = format!(
+        "## stillcore compare: best by {name} of {}\n\n{}\n\n| configuration | runs | {name} | best with | verdict |\n|---|--:|--:|--:|---|\n",
+        told.probe.name(),
+        escaped(&verdict(told))
+    );
+    for one in &told.groups {
+        let p = one.p_best.map_or("-".to_owned(), |p| format!("{:.1} %", p * 100.0));
+        let word = if one.p_best.is_none() {
+            "not judged"
+        } else if one.may_be_best {
+            "may be the best"
+        } else {
+            "worse"
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {p} | {word} |",
+            escaped(&one.name),
+            one.runs.len(),
+            value(one.value, told.unit)
+        );
+    }
+    for warning in &told.warnings {
+        let _ = write!(text, "\n> {}\n", escaped(warning));
+    }
+    text
+}
+
+/// Names and paths are others' words: nothing in them may become markup.
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::new(), |mut out, c| {
+        match c {
+            '\n' | '\r' => out.push(' '),
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '!' | '#' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+        out
+    })
+}
+
+/// Within backquotes nothing is escaped, and a backquote would end them.
+fn code(text: &str) -> String {
+    text.chars().map(|c| if c == '`' || c == '|' || c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_name_is_markup() {
+        assert_eq!(escaped("<b>|x|\n![a](b)"), "&lt;b>\\|x\\| \\!\\[a\\](b)");
+        assert_eq!(code("a`b|c\n"), "a?b?c?");
+    }
+}

@@ -1,0 +1,247 @@
+//! `stillcore compare`: groups of runs against each other, a published method beside ours, the best of several, and a gate.
+
+mod chi2_text;
+mod inputs;
+mod markdown;
+mod text;
+
+use analysis::groups::best::{Ranking, best};
+use analysis::groups::chi2::{Chi2, chi2};
+use analysis::groups::condition::{Condition, Judged};
+use analysis::groups::decide::Margin;
+use analysis::groups::figures::Figure;
+use analysis::groups::measured::MeasuredRun;
+use analysis::groups::{GroupComparison, Question, admitted, compare};
+use clap::{Args, ValueEnum};
+use inputs::Group;
+use model::{sample::ProbeKind, store};
+use serde::Serialize;
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Schema of the JSON answer.
+const SCHEMA: &str = "stillcore.compare/1";
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Runs of the base; with --best one argument a configuration. A run directory, a result of cyclictest, oslat, rtla or
+    /// jitterdebugger, a directory of these, or NAME=PATH[,PATH].
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<String>,
+    /// Runs that are compared with the base [default: the second of two].
+    #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "best")]
+    with: Vec<String>,
+    /// Rank the configurations by --loss, and say which cannot be told from the best.
+    #[arg(long)]
+    best: bool,
+    /// What is to be low: p99.9 and the like, max, exceed:TIME, stolen.
+    #[arg(long, value_name = "FIGURE", value_parser = Figure::parse, default_value = "p99.9", requires = "best")]
+    loss: Figure,
+    /// How: by whole runs, or also by the chi-square selection of IEEE Access 8 (2020), the first group being its reference.
+    #[arg(long, value_name = "HOW", default_value = "runs")]
+    method: Method,
+    /// Difference that matters, as a time, a percentage of the base, or both: 2us, 5%, 2us,5% [default: 1us or 5%, the larger].
+    #[arg(long, value_name = "TIME|%", value_parser = margin)]
+    margin: Option<Margin>,
+    /// Compare these figures only.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Figure::parse)]
+    figures: Vec<Figure>,
+    /// Compare the share of samples of at least this length as well; of noise their rate.
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration)]
+    over: Vec<Duration>,
+    /// Only this probe: wakeup, noise, periodic.
+    #[arg(long, value_name = "NAME", value_parser = probe)]
+    probe: Option<ProbeKind>,
+    /// The phase to compare [default: the disturbed one, where every run has it].
+    #[arg(long, value_name = "NAME")]
+    phase: Option<String>,
+    /// Of rtla timerlat: irq, thread or user [default: thread].
+    #[arg(long, value_name = "NAME")]
+    series: Option<String>,
+    /// Compare what was measured differently as well, and say so.
+    #[arg(long)]
+    anyway: bool,
+    /// Fail, exit status 2, where this holds: "p99 > +5us", "max > 100us", "any worse", "maybe p99.9 > +10%", "p50 not
+    /// equivalent".
+    #[arg(long, value_name = "CONDITION", value_parser = Condition::parse, conflicts_with = "best")]
+    fail_if: Vec<Condition>,
+    /// Write a summary in Markdown there.
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How groups are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Method {
+    /// Whole runs as the unit.
+    Runs,
+    /// The published selection beside it.
+    Chi2,
+}
+
+/// What the published method says of one group.
+#[derive(Debug, Serialize)]
+struct Selected {
+    /// Its name.
+    name: String,
+    /// The probe.
+    probe: ProbeKind,
+    /// The test.
+    #[serde(flatten)]
+    chi2: Chi2,
+}
+
+fn margin(text: &str) -> Result<Margin, String> {
+    let mut margin = Margin::default();
+    for part in text.split(',') {
+        match part.strip_suffix('%') {
+            Some(percent) => {
+                let share =
+                    percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
+                let share = share.ok_or_else(|| format!("{part:?} is no percentage; expected such as 5%"))?;
+                margin.share = Some(share / 100.0);
+            }
+            None => margin.ns = Some(crate::args::duration(part)?.as_nanos() as f64),
+        }
+    }
+    Ok(margin)
+}
+
+fn probe(name: &str) -> Result<ProbeKind, String> {
+    let known = [ProbeKind::Wakeup, ProbeKind::Noise, ProbeKind::Periodic];
+    known
+        .into_iter()
+        .find(|probe| probe.name() == name)
+        .ok_or_else(|| "expected wakeup, noise or periodic".to_owned())
+}
+
+/// Compares; 2 when a condition holds.
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
+    let question = question(args);
+    if args.best { ranked(args, &question) } else { compared(args, &question) }
+}
+
+fn question(args: &CompareArgs) -> Question {
+    let over = args.over.iter().map(|time| Figure::Exceed(time.as_nanos().min(i64::MAX as u128) as i64));
+    let asked = args.fail_if.iter().filter_map(|condition| condition.figure);
+    Question {
+        probe: args.probe,
+        phase: args.phase.clone(),
+        figures: args.figures.clone(),
+        more_figures: over.chain(asked).collect(),
+        margin: args.margin.unwrap_or_default(),
+        whole: true,
+        anyway: args.anyway,
+    }
+}
+
+fn compared(args: &CompareArgs, question: &Question) -> anyhow::Result<u8> {
+    let series = args.series.as_deref();
+    let (base, other) = match (&args.runs[..], &args.with[..]) {
+        ([base, other], []) => (inputs::group(base, series)?.1, inputs::group(other, series)?.1),
+        (runs, []) => anyhow::bail!(
+            "{} were given: two are compared with each other; more need --with before the second group, or --best",
+            if runs.len() == 1 { "runs of one side".to_owned() } else { format!("{} groups", runs.len()) }
+        ),
+        (base, with) => (inputs::runs(base, series)?, inputs::runs(with, series)?),
+    };
+    let comparison = compare(&base, &other, question).map_err(anyhow::Error::msg)?;
+    let selected = match args.method {
+        Method::Runs => Vec::new(),
+        Method::Chi2 => selected(&[("base".to_owned(), base), ("other".to_owned(), other)], question)?,
+    };
+    let judged: Vec<Judged> = args.fail_if.iter().map(|condition| condition.judge(&comparison)).collect();
+    if let Some(file) = &args.markdown {
+        store::write_whole(file, markdown::comparison(&comparison, &judged).as_bytes())?;
+    }
+    if args.json {
+        println!("{}", answer(&comparison, &selected, &judged)?);
+    } else {
+        print!("{}", text::comparison(&comparison));
+        print!("{}", chi2_text::page(&selected));
+        print!("{}", text::gate(&judged));
+    }
+    // A gate that cannot judge must not let anything through.
+    if let Some(open) = judged.iter().find(|judged| judged.holds.is_none())
+        && !judged.iter().any(|judged| judged.holds == Some(true))
+    {
+        anyhow::bail!("condition {:?} cannot be judged: {}", open.condition, open.sentence);
+    }
+    Ok(if judged.iter().any(|judged| judged.holds == Some(true)) { 2 } else { 0 })
+}
+
+fn answer(
+    comparison: &GroupComparison,
+    selected: &[Selected],
+    judged: &[Judged],
+) -> anyhow::Result<serde_json::Value> {
+    let mut answer = serde_json::to_value(comparison)?;
+    answer["schema"] = json!(SCHEMA);
+    answer["conditions"] = serde_json::to_value(judged)?;
+    if !selected.is_empty() {
+        answer["chi2"] = serde_json::to_value(selected)?;
+    }
+    Ok(answer)
+}
+
+fn ranked(args: &CompareArgs, question: &Question) -> anyhow::Result<u8> {
+    let series = args.series.as_deref();
+    let groups: Vec<Group> =
+        args.runs.iter().map(|argument| inputs::group(argument, series)).collect::<anyhow::Result<_>>()?;
+    if groups.len() < 2 {
+        anyhow::bail!(
+            "--best ranks at least two configurations, one argument each; only {} was given",
+            groups[0].0
+        );
+    }
+    let ranking = best(&groups, args.loss, question).map_err(anyhow::Error::msg)?;
+    let selected = match args.method {
+        Method::Runs => Vec::new(),
+        Method::Chi2 => selected(&groups, question)?,
+    };
+    if let Some(file) = &args.markdown {
+        store::write_whole(file, markdown::ranking(&ranking).as_bytes())?;
+    }
+    if args.json {
+        println!("{}", ranking_answer(&ranking, &selected)?);
+    } else {
+        print!("{}", text::ranking(&ranking));
+        print!("{}", chi2_text::page(&selected));
+    }
+    Ok(0)
+}
+
+fn ranking_answer(ranking: &Ranking, selected: &[Selected]) -> anyhow::Result<serde_json::Value> {
+    let mut answer = serde_json::to_value(ranking)?;
+    answer["schema"] = json!(SCHEMA);
+    if !selected.is_empty() {
+        answer["chi2"] = serde_json::to_value(selected)?;
+    }
+    Ok(answer)
+}
+
+/// The published method: every group against the first.
+fn selected(groups: &[Group], question: &Question) -> anyhow::Result<Vec<Selected>> {
+    let runs: Vec<&[MeasuredRun]> = groups.iter().map(|(_, runs)| &runs[..]).collect();
+    let (matched, _) = admitted(&runs, question).map_err(anyhow::Error::msg)?;
+    let mut selected = Vec::new();
+    for one in matched.iter().filter(|one| one.probe != ProbeKind::Noise) {
+        for (windows, (name, _)) in one.groups.iter().zip(groups).skip(1) {
+            let told = chi2(&one.groups[0], windows).ok_or_else(|| {
+                anyhow::anyhow!(
+                    "--method chi2: {name} or its reference has no samples, or spans more than a second"
+                )
+            })?;
+            selected.push(Selected { name: name.clone(), probe: one.probe, chi2: told });
+        }
+    }
+    if selected.is_empty() {
+        anyhow::bail!("--method chi2 is a method for latencies, and the runs share none");
+    }
+    Ok(selected)
+}

@@ -1,0 +1,260 @@
+//! A comparison as tables and sentences.
+
+use crate::measure::table::table;
+use analysis::groups::best::Ranking;
+use analysis::groups::condition::Judged;
+use analysis::groups::decide::Verdict;
+use analysis::groups::permute::Exchanged;
+use analysis::groups::{Distance, FigureComparison, GroupComparison, Shift, WindowComparison};
+use model::sample::ProbeKind;
+use report::format;
+use std::fmt::Write;
+
+/// Everything that the comparison says.
+pub(super) fn comparison(told: &GroupComparison) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "base:  {}", side(&told.base, told.kernels[0].as_deref()));
+    let _ = writeln!(text, "other: {}\n", side(&told.other, told.kernels[1].as_deref()));
+    for window in &told.windows {
+        text.push_str(&window_text(window));
+    }
+    if told.family > 1 {
+        text.push_str(&folded(&format!(
+            "Differences are other less base; lower is better. Intervals hold 95 % each; verdicts allow for all {} figures together \
+             (Holm).",
+            told.family
+        )));
+    }
+    told.warnings.iter().for_each(|one| text.push_str(&folded(&format!("note: {one}"))));
+    text
+}
+
+fn side(runs: &[String], kernel: Option<&str>) -> String {
+    let kernel = kernel.map(|kernel| format!(", kernel {kernel}")).unwrap_or_default();
+    match runs {
+        [one] => format!("{one}{kernel}"),
+        [first, .., last] => format!("{} runs, {first} to {last}{kernel}", runs.len()),
+        [] => "no runs".to_owned(),
+    }
+}
+
+fn window_text(window: &WindowComparison) -> String {
+    let period =
+        window.period_ns.map(|ns| format!(", every {}", format::ns_round(ns as f64))).unwrap_or_default();
+    let of = if window.probe == ProbeKind::Noise { "gaps" } else { "releases" };
+    let mut text = format!(
+        "{}, phase {}, {} thread{} a run{period}: {} and {} {of}, {} and {} missed\n\n",
+        window.probe.name(),
+        window.phase,
+        window.threads,
+        if window.threads == 1 { "" } else { "s" },
+        format::count(window.n[0]),
+        format::count(window.n[1]),
+        format::count(window.missed[0]),
+        format::count(window.missed[1])
+    );
+    let rows = window.figures.iter().map(row).collect();
+    text.push_str(&table(
+        &["figure", "base", "other", "difference", "95 % interval", "margin", "verdict"],
+        rows,
+    ));
+    text.push('\n');
+    for figure in &window.figures {
+        if let Some(sentence) = beside(figure) {
+            text.push_str(&folded(&sentence));
+        }
+    }
+    if let Some(distance) = &window.distance {
+        text.push_str(&folded(&distance_text(distance)));
+    }
+    if !window.shift.is_empty() {
+        text.push('\n');
+        text.push_str(&shift_text(&window.shift));
+    }
+    text.push('\n');
+    text
+}
+
+fn row(figure: &FigureComparison) -> Vec<String> {
+    let say = |value: Option<f64>| value.map_or("-".to_owned(), |value| self::value(value, figure.unit));
+    let signed = |value: f64| signed(value, figure.unit);
+    let interval =
+        figure.interval.map_or("-".to_owned(), |[low, high]| format!("{} to {}", signed(low), signed(high)));
+    vec![
+        figure.figure.name(),
+        say(figure.base),
+        say(figure.other),
+        figure.difference.map_or("-".to_owned(), signed),
+        interval,
+        say(figure.margin),
+        figure.verdict.words().to_owned(),
+    ]
+}
+
+/// What stands beside a verdict.
+fn beside(figure: &FigureComparison) -> Option<String> {
+    let name = figure.figure.name();
+    match figure.verdict {
+        Verdict::CannotTell => Some(match figure.more_runs {
+            Some(1) => format!("{name}: 1 more run a side would probably decide."),
+            Some(more) => format!("{name}: {more} more runs a side would probably decide."),
+            None => format!(
+                "{name}: more runs than a thousand would be needed; the difference is too small beside what runs differ by."
+            ),
+        }),
+        Verdict::Withheld => {
+            Some(format!("{name} is withheld: {}.", figure.why.as_deref().unwrap_or("it has no value")))
+        }
+        _ => None,
+    }
+}
+
+/// A figure in its unit.
+pub(super) fn value(value: f64, unit: &str) -> String {
+    match unit {
+        "ns" => format::ns_f(value),
+        "share" => format::share(value),
+        _ => format::rate(value),
+    }
+}
+
+/// A difference with its sign.
+pub(super) fn signed(difference: f64, unit: &str) -> String {
+    let sign = if difference > 0.0 {
+        "+"
+    } else if difference < 0.0 {
+        "-"
+    } else {
+        ""
+    };
+    format!("{sign}{}", value(difference.abs(), unit))
+}
+
+fn distance_text(distance: &Distance) -> String {
+    let tail = distance.tail_ns.map(|ns| format!(", {} of it from the base's p99 on", format::ns_f(ns)));
+    format!(
+        "The average release would have to move by {} (Wasserstein distance){}{}.",
+        format::ns_f(distance.wasserstein_ns),
+        tail.unwrap_or_default(),
+        exchanged(distance.exchanged)
+    )
+}
+
+/// What exchanging the labels of runs says.
+pub(super) fn exchanged(told: Option<Exchanged>) -> String {
+    told.map_or(String::new(), |told| {
+        format!("; were the runs' labels exchanged, as much would come with probability {:.3} ({:.3} at the least)", told.p, told.least)
+    })
+}
+
+fn shift_text(shift: &[Shift]) -> String {
+    let widest = shift.iter().map(|one| one.difference_ns.abs()).fold(0.0, f64::max);
+    let bar = |value: f64| {
+        const HALF: usize = 12;
+        let length = if widest > 0.0 { (value.abs() / widest * HALF as f64).round() as usize } else { 0 };
+        let (left, right) = if value < 0.0 { (length, 0) } else { (0, length) };
+        format!(
+            "{}{}|{}{}",
+            " ".repeat(HALF - left),
+            "-".repeat(left),
+            "+".repeat(right),
+            " ".repeat(HALF - right)
+        )
+    };
+    let row = |one: &Shift| {
+        let interval =
+            one.interval_ns.map(|[low, high]| format!("{} to {}", signed(low, "ns"), signed(high, "ns")));
+        vec![
+            format!("p{}", format::short(one.p * 100.0)),
+            format::ns_f(one.base_ns),
+            signed(one.difference_ns, "ns"),
+            interval.unwrap_or_else(|| "-".to_owned()),
+            bar(one.difference_ns),
+        ]
+    };
+    table(&["level", "base", "shift", "95 % interval", "better | worse"], shift.iter().map(row).collect())
+}
+
+/// What became of the conditions.
+pub(super) fn gate(judged: &[Judged]) -> String {
+    let mut text = String::new();
+    for one in judged {
+        let word = match one.holds {
+            Some(true) => "FAILED",
+            Some(false) => "passed",
+            None => "cannot be judged",
+        };
+        text.push_str(&folded(&format!("fail-if {:?}: {word}: {}", one.condition, one.sentence)));
+    }
+    text
+}
+
+/// Groups by their loss.
+pub(super) fn ranking(told: &Ranking) -> String {
+    let mut text =
+        format!("{} of {}, phase {}; lower is better\n\n", told.loss.name(), told.probe.name(), told.phase);
+    let row = |one: &analysis::groups::best::Ranked| {
+        let interval = one
+            .interval
+            .map(|[low, high]| format!("{} to {}", value(low, told.unit), value(high, told.unit)));
+        vec![
+            one.name.clone(),
+            one.runs.len().to_string(),
+            value(one.value, told.unit),
+            interval.unwrap_or_else(|| "-".to_owned()),
+            one.p_best.map_or("-".to_owned(), |p| format!("{:.1} %", p * 100.0)),
+            if one.p_best.is_none() {
+                "not judged"
+            } else if one.may_be_best {
+                "may be the best"
+            } else {
+                "worse"
+            }
+            .to_owned(),
+        ]
+    };
+    let head = ["configuration", "runs", &told.loss.name(), "95 % interval", "best with", "verdict"];
+    text.push_str(&table(&head, told.groups.iter().map(row).collect()));
+    text.push('\n');
+    text.push_str(&folded(&verdict(told)));
+    told.warnings.iter().for_each(|one| text.push_str(&folded(&format!("note: {one}"))));
+    text
+}
+
+/// The ranking in a sentence.
+pub(super) fn verdict(told: &Ranking) -> String {
+    let Some(first) = told.groups.first() else { return String::new() };
+    if first.p_best.is_none() {
+        return "With one run of a configuration nothing is concluded about configurations: the order is that of these runs.".to_owned();
+    }
+    let able: Vec<&str> =
+        told.groups.iter().filter(|one| one.may_be_best).map(|one| one.name.as_str()).collect();
+    match able[..] {
+        [one] => format!("{one} is the best: every other is worse, allowing for all {} pairs.", told.family),
+        _ => format!(
+            "{} cannot be told apart; {} has the lowest {} of these runs.",
+            able.join(", "),
+            first.name,
+            told.loss.name()
+        ),
+    }
+}
+
+/// A sentence in lines of at most 100 columns.
+pub(super) fn folded(sentence: &str) -> String {
+    let (mut text, mut width) = (String::new(), 0);
+    for word in sentence.split_whitespace() {
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > 100 {
+            text.push_str("\n  ");
+            width = 2;
+        } else if width > 0 {
+            text.push(' ');
+            width += 1;
+        }
+        text.push_str(word);
+        width += length;
+    }
+    text.push('\n');
+    text
+}
