@@ -72,9 +72,7 @@ pub struct Judged {
 impl Condition {
     /// Reads a condition; an error is a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| {
-            Err(format!("--fail-if {text:?}: {why}; expected such as \"p99 > +5us\" or \"any worse\""))
-        };
+        let wrong = |why: &str| Err(format!("{why}; expected such as \"p99 > +5us\" or \"any worse\""));
         let spaced = text.replace('>', " > ").replace('<', " < ");
         let words: Vec<&str> = spaced.split_whitespace().collect();
         let (maybe, words) = match words.split_first() {
@@ -95,6 +93,10 @@ impl Condition {
                     Ok(limit) => Asked::Beyond { above: *sign == ">", limit, maybe },
                     Err(why) => return wrong(&why),
                 }
+            }
+            (["<" | ">", ..], Some(_)) => return wrong("it has no value"),
+            (["<" | ">", ..], None) => {
+                return wrong("figures have different units, so any cannot be held against a value");
             }
             ([word], _) if !maybe => match verdict(word) {
                 Some(verdict) => Asked::Verdict { verdict, not: false },
@@ -223,4 +225,51 @@ fn limit(figure: Figure, text: &str) -> Result<Limit, String> {
         number(digits)?
     };
     Ok(sign.map_or(Limit::Value(value), |sign| Limit::Difference(sign * value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> Asked {
+        Condition::parse(text).unwrap().asked
+    }
+
+    #[test]
+    fn a_sign_makes_a_difference() {
+        let beyond = |above, limit, maybe| Asked::Beyond { above, limit, maybe };
+        assert_eq!(asked("p99 > +5us"), beyond(true, Limit::Difference(5_000.0), false));
+        assert_eq!(asked("p99>+5us"), asked("p99 > + 5us"));
+        assert_eq!(asked("max > 100us"), beyond(true, Limit::Value(100_000.0), false));
+        assert_eq!(asked("maybe p99.9 > +10%"), beyond(true, Limit::Relative(0.1), true));
+        assert_eq!(asked("p50 < -2us"), beyond(false, Limit::Difference(-2_000.0), false));
+        assert_eq!(asked("exceed:50us > 1e-6"), beyond(true, Limit::Value(1e-6), false));
+        assert_eq!(asked("stolen > 0.5%"), beyond(true, Limit::Value(0.005), false));
+        assert_eq!(asked("stolen > +0.5%"), beyond(true, Limit::Relative(0.005), false));
+        assert_eq!(asked("any worse"), Asked::Verdict { verdict: Verdict::Worse, not: false });
+        assert_eq!(asked("p50 not equivalent"), Asked::Verdict { verdict: Verdict::Equivalent, not: true });
+    }
+
+    #[test]
+    fn what_is_no_condition_is_refused_in_words() {
+        let wrong = [
+            ("", "empty"),
+            ("maybe", "empty"),
+            ("p99", "no comparison"),
+            ("p99 >", "no value"),
+            ("p99 > 5", "no time with a unit"),
+            ("p99 > 5%", "share of nothing"),
+            ("any > 5us", "different units"),
+            ("p99 = 5us", "no comparison"),
+            ("mean > 5us", "no figure"),
+            ("any bad", "no verdict"),
+            ("maybe any worse", "no comparison"),
+            ("exceed:50us > nan", "no number"),
+            ("p99 > +-5us", "no time"),
+        ];
+        for (text, expected) in wrong {
+            let why = Condition::parse(text).unwrap_err();
+            assert!(why.contains(expected), "{text:?}: {why}");
+        }
+    }
 }

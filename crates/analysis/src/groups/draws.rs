@@ -62,6 +62,13 @@ pub fn group(runs: &[InRun], resolution: f64, stream: u64) -> GroupFigure {
     }
 }
 
+/// Deviations of a share or rate of which no event was seen in so many trials or seconds: what the mean of a Poisson variable may be after
+/// none, exponential, so that its 95 % bound is the rule of three ([`crate::bounds`]). A bootstrap of zeros would be sure of zero.
+pub fn none_seen(whole: f64, stream: u64) -> Vec<f64> {
+    let mut random = generator(3, stream);
+    (0..DRAWS).map(|_| -(1.0 - uniform(&mut random)).ln() / whole).collect()
+}
+
 /// Deviations of the mean with runs drawn anew, and within each its blocks.
 fn raw(values: &[f64], centred: &[Vec<f64>], mean: f64, random: &mut ChaCha8Rng) -> Vec<f64> {
     let runs = values.len();
@@ -195,6 +202,13 @@ mod tests {
         let [low, high] = interval(&drawn).unwrap();
         assert!(low > -1000.0 && low < -600.0 && high < 1000.0 && high > 600.0, "{low} {high}");
         assert!(p_equivalent(&drawn, 1000.0) < 0.01 && p_equivalent(&drawn, 500.0) > 0.05);
+    }
+
+    #[test]
+    fn none_seen_is_bounded_by_three_over_n() {
+        let mut drawn = none_seen(1_000.0, 1);
+        drawn.sort_unstable_by(f64::total_cmp);
+        assert!((drawn[DRAWS * 95 / 100] * 1_000.0 - 3.0).abs() < 0.25, "{}", drawn[DRAWS * 95 / 100]);
     }
 
     #[test]

@@ -147,6 +147,9 @@ pub fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Result<In
         {
             none("stores only gaps longer than that".to_owned())
         }
+        (Figure::Exceed(from), Samples::Binned(bins)) if from % bins.width_ns.max(1) as i64 != 0 => {
+            none(format!("has bins of {} ns, none of which begins there", bins.width_ns))
+        }
         (Figure::Exceed(from), samples) => {
             let Some(count) = samples.at_least(from) else {
                 return none("has bins that end below it".to_owned());

@@ -171,6 +171,11 @@ impl Samples {
         }
     }
 
+    /// Whether some lie beyond the last bin.
+    pub fn beyond_bins(&self) -> bool {
+        matches!(self, Self::Binned(bins) if bins.over > 0)
+    }
+
     /// Values in ns with their counts, ascending; what lies beyond the last bin stands at that bin's end.
     pub fn steps(&self) -> Vec<(i64, u64)> {
         match self {

@@ -97,6 +97,8 @@ pub use shift::Shift;
 pub struct Distance {
     /// First Wasserstein distance, ns.
     pub wasserstein_ns: f64,
+    /// Whether samples lie beyond the last bin of a histogram, where they were taken to be at its end.
+    pub beyond_bins: bool,
     /// The part of it from the base's p99 on, ns; none where that is not known.
     pub tail_ns: Option<f64>,
     /// Probability of one as large were the runs' labels exchangeable.
@@ -233,7 +235,12 @@ pub(crate) fn of_group(
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let unit = windows.first().map_or("ns", |window| figure.unit(window.probe));
     let resolution = if unit == "ns" { shift::resolution(windows) } else { 0.0 };
-    Ok(draws::group(&runs, resolution, stream))
+    let mut told = draws::group(&runs, resolution, stream);
+    let whole = whole(windows, unit);
+    if matches!(figure, Figure::Exceed(_)) && told.value == 0.0 && whole > 0.0 {
+        told.deviations = draws::none_seen(whole, stream);
+    }
+    Ok(told)
 }
 
 fn figure(
@@ -306,11 +313,16 @@ fn own_interval(group: &GroupFigure) -> Option<[f64; 2]> {
 
 /// What three events more or fewer make of a share or rate.
 fn floor(windows: &[&MeasuredWindow], unit: &str) -> f64 {
-    let whole: f64 = match unit {
+    let whole = whole(windows, unit);
+    if unit == "ns" || whole <= 0.0 { 0.0 } else { 3.0 / whole }
+}
+
+/// What events are a share of: all samples, or for rates the seconds.
+fn whole(windows: &[&MeasuredWindow], unit: &str) -> f64 {
+    match unit {
         "per s" => windows.iter().filter_map(|window| window.duration_ns).map(|ns| ns as f64 / 1e9).sum(),
         _ => windows.iter().map(|window| window.samples.n() as f64).sum(),
-    };
-    if unit == "ns" || whole <= 0.0 { 0.0 } else { 3.0 / whole }
+    }
 }
 
 fn apart(values: &[f64], second: &[bool]) -> f64 {
@@ -356,7 +368,8 @@ fn distance(base: &[&MeasuredWindow], other: &[&MeasuredWindow]) -> Option<Dista
         let grid = wasserstein::Grid::new(&all);
         permute::p_value(a.len(), b.len(), |labels| grid.distance(labels))
     });
-    Some(Distance { wasserstein_ns, tail_ns, exchanged: exchanged.flatten() })
+    let beyond_bins = base.iter().chain(other).any(|window| window.samples.beyond_bins());
+    Some(Distance { wasserstein_ns, beyond_bins, tail_ns, exchanged: exchanged.flatten() })
 }
 
 /// Holm over all figures, then the verdicts. Returns the size of the family.

@@ -69,7 +69,7 @@ fn of_samples(samples: Vec<(i64, i64)>) -> MeasuredRun {
         samples: Samples::Blocked { samples, stolen: [Vec::new(), Vec::new()] },
     };
     MeasuredRun {
-        name: "run".into(),
+        name: String::new(),
         tool: Tool::Stillcore,
         kernel: None,
         started_at: None,
@@ -80,7 +80,7 @@ fn of_samples(samples: Vec<(i64, i64)>) -> MeasuredRun {
 
 fn runs(truth: Truth, count: usize, seed: u64) -> Vec<MeasuredRun> {
     let mut random = generator(seed, 77);
-    (0..count).map(|_| run(truth, &mut random)).collect()
+    (0..count).map(|at| MeasuredRun { name: format!("{seed}-{at}"), ..run(truth, &mut random) }).collect()
 }
 
 fn asked(figures: &[Figure]) -> Question {
@@ -241,6 +241,39 @@ fn trap_samples_as_the_unit() {
         })
         .count();
     assert!(alarms >= 8, "{alarms} of 12");
+}
+
+#[test]
+fn nothing_seen_is_not_nothing() {
+    let comparison = told(&runs(USUAL, 5, 21), &runs(USUAL, 5, 22), &[Figure::Exceed(90_000)]);
+    let figure = &comparison.windows[0].figures[0];
+    assert_eq!((figure.base, figure.other), (Some(0.0), Some(0.0)));
+    // Of 10,000 releases a side.
+    let [low, high] = figure.interval.unwrap();
+    assert!(low < -2e-4 && high > 2e-4, "{low} {high}");
+    let margin =
+        Question { margin: Margin { ns: None, share: Some(0.05) }, ..asked(&[Figure::Exceed(90_000)]) };
+    let told = compare(&runs(USUAL, 5, 21), &runs(USUAL, 5, 22), &margin).unwrap();
+    assert_eq!(told.windows[0].figures[0].verdict, Verdict::CannotTell, "a margin of 5 % of nothing");
+}
+
+#[test]
+fn groups_made_one_after_the_other_are_told() {
+    let timed = |seed: u64, hours: [u32; 2]| -> Vec<MeasuredRun> {
+        let times = hours.map(|hour| Some(format!("2026-01-01T{hour:02}:00:00Z")));
+        let named = |(at, (run, started_at)): (usize, (MeasuredRun, Option<String>))| MeasuredRun {
+            started_at,
+            name: format!("run{seed}-{at}"),
+            ..run
+        };
+        runs(USUAL, 2, seed).into_iter().zip(times).enumerate().map(named).collect()
+    };
+    let warned = |a: [u32; 2], b: [u32; 2]| {
+        let comparison = told(&timed(1, a), &timed(2, b), &[Figure::Quantile(50_000)]);
+        comparison.warnings.iter().any(|one| one.contains("in turns"))
+    };
+    assert!(warned([1, 2], [3, 4]) && warned([3, 4], [1, 2]));
+    assert!(!warned([1, 3], [2, 4]));
 }
 
 #[test]

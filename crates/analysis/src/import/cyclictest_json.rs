@@ -17,16 +17,24 @@ pub(super) fn is(document: &Document) -> bool {
 pub(super) fn run(document: &Document, name: String) -> Result<MeasuredRun, Error> {
     let nanoseconds = document.get(&["resolution_in_ns"]).and_then(Value::as_u64).unwrap_or(0) != 0;
     let unit_ns = if nanoseconds { 1 } else { 1_000 };
+    let command = command(document).unwrap_or_default();
+    let mut names = [("-h", "--histogram"), ("-H", "--histofall")].into_iter();
+    let limit = names.find_map(|(short, long)| option(&command, short, long)?.parse::<i64>().ok());
+    let limit_ns = limit.and_then(|bins| bins.checked_mul(unit_ns as i64));
     let mut threads = Vec::new();
     for (number, thread) in document.members("thread")? {
-        threads.push(document.thread(&format!("thread.{number}"), thread, unit_ns, Some("cycles"))?);
+        let mut told = document.thread(&format!("thread.{number}"), thread, unit_ns, Some("cycles"))?;
+        // The file does not hold its bins' end; the command line does.
+        told.bins.over_from_ns =
+            told.bins.over_from_ns.map(|least| limit_ns.map_or(least, |limit| limit.max(least)));
+        threads.push(told);
     }
     single(name, Tool::Cyclictest, ProbeKind::Wakeup, threads, facts(document))
 }
 
 /// What files of rt-tests say of themselves.
 pub(super) fn facts(document: &Document) -> Facts {
-    let command = document.text(&["cmdline:"]).or_else(|| document.text(&["cmdline"]));
+    let command = command(document);
     let kernel = document.text(&["sysinfo", "release"]);
     let line = command.as_deref().unwrap_or_default();
     let interval = option(line, "-i", "--interval").and_then(|us| us.parse::<u64>().ok());
@@ -39,4 +47,8 @@ pub(super) fn facts(document: &Document) -> Facts {
         (None, None) => None,
     };
     Facts { kernel, period_ns: interval.map(|us| us.saturating_mul(1_000)), policy }
+}
+
+fn command(document: &Document) -> Option<String> {
+    document.text(&["cmdline:"]).or_else(|| document.text(&["cmdline"]))
 }

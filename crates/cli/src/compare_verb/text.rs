@@ -133,8 +133,9 @@ pub(super) fn signed(difference: f64, unit: &str) -> String {
 fn distance_text(distance: &Distance) -> String {
     let tail = distance.tail_ns.map(|ns| format!(", {} of it from the base's p99 on", format::ns_f(ns)));
     format!(
-        "The average release would have to move by {} (Wasserstein distance){}{}.",
+        "The average release would have to move by {} (Wasserstein distance{}){}{}.",
         format::ns_f(distance.wasserstein_ns),
+        if distance.beyond_bins { ", samples beyond the last bin taken to be at its end" } else { "" },
         tail.unwrap_or_default(),
         exchanged(distance.exchanged)
     )
