@@ -4,6 +4,7 @@
 //! the reason: a quantile needs ten samples above it, a bin's count ends with the bins.
 
 use super::measured::{MeasuredWindow, Samples};
+use crate::distribution::nearest_rank;
 use crate::resample::{generator, ratio_draws};
 use model::sample::ProbeKind;
 use serde::{Serialize, Serializer};
@@ -134,7 +135,11 @@ pub fn in_run(figure: Figure, window: &MeasuredWindow, stream: u64) -> Result<In
         }
         (Figure::Quantile(parts), samples) => {
             let Some(value) = samples.quantile(parts) else {
-                return none(format!("has {n} samples: too few above it, or beyond the last bin"));
+                let above = (n as usize).saturating_sub(nearest_rank(n as usize, parts));
+                return none(match above {
+                    0..10 => format!("has {n} samples, {above} of them above it: ten are needed"),
+                    _ => "has it beyond its last bin".to_owned(),
+                });
             };
             let draws = match samples {
                 Samples::Blocked { samples, .. } => samples.quantile_draws(parts, WITHIN, &mut random),

@@ -229,8 +229,7 @@ pub(crate) fn of_group(
     stream: u64,
 ) -> Result<GroupFigure, String> {
     let runs = windows.iter().enumerate().map(|(at, window)| {
-        in_run(figure, window, stream * 1000 + at as u64)
-            .map_err(|why| format!("run {} of its group {why}", at + 1))
+        in_run(figure, window, stream * 1000 + at as u64).map_err(|why| format!("run {} {why}", at + 1))
     });
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let unit = windows.first().map_or("ns", |window| figure.unit(window.probe));
@@ -275,8 +274,8 @@ fn figure(
     };
     let (a, b) = match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(why), _) => return FigureComparison { why: Some(format!("base: {why}")), ..told },
-        (_, Err(why)) => return FigureComparison { why: Some(format!("other: {why}")), ..told },
+        (Err(why), _) => return FigureComparison { why: Some(format!("of the base, {why}")), ..told },
+        (_, Err(why)) => return FigureComparison { why: Some(format!("of the others, {why}")), ..told },
     };
     let drawn = draws::differences(&a, &b);
     let margin = question.margin.of(unit, a.value, floor(base, unit));
