@@ -88,7 +88,7 @@ pub fn chi2(reference: &[&MeasuredWindow], observed: &[&MeasuredWindow]) -> Opti
         self::test(&side(false), &side(true)).map_or(0.0, |test| test.statistic / test.n[1] as f64)
     };
     let exchanged = (expected.len() > 1 && seen.len() > 1)
-        .then(|| permute::p_value(expected.len(), seen.len(), statistic));
+        .then(|| permute::p_value(expected.len(), seen.len(), false, statistic));
     Some(Chi2 {
         test,
         itself: itself(reference, &expected),

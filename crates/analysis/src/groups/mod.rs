@@ -287,7 +287,7 @@ fn figure(
     told.within_sd = [a.within_sd, b.within_sd];
     if a.runs.len() > 1 && b.runs.len() > 1 {
         let all: Vec<f64> = a.runs.iter().chain(&b.runs).copied().collect();
-        told.exchanged = permute::p_value(a.runs.len(), b.runs.len(), |labels| apart(&all, labels));
+        told.exchanged = permute::p_value(a.runs.len(), b.runs.len(), true, |labels| apart(&all, labels));
     }
     let lengths = lengths_differ(base, other);
     told.runs = [a.runs, b.runs];
@@ -365,7 +365,7 @@ fn distance(base: &[&MeasuredWindow], other: &[&MeasuredWindow]) -> Option<Dista
     let exchanged = (a.len() > 1 && b.len() > 1).then(|| {
         let all: Vec<_> = a.iter().chain(&b).copied().collect();
         let grid = wasserstein::Grid::new(&all);
-        permute::p_value(a.len(), b.len(), |labels| grid.distance(labels))
+        permute::p_value(a.len(), b.len(), true, |labels| grid.distance(labels))
     });
     let beyond_bins = base.iter().chain(other).any(|window| window.samples.beyond_bins());
     Some(Distance { wasserstein_ns, beyond_bins, tail_ns, exchanged: exchanged.flatten() })

@@ -20,8 +20,13 @@ pub struct Exchanged {
     pub least: f64,
 }
 
-/// `statistic` of a labelling (true: second group), as large for two groups that are named the other way round.
-pub fn p_value(first: usize, second: usize, statistic: impl Fn(&[bool]) -> f64) -> Option<Exchanged> {
+/// `statistic` of a labelling (true: second group); `symmetric` where it is as large for groups that are named the other way round.
+pub fn p_value(
+    first: usize,
+    second: usize,
+    symmetric: bool,
+    statistic: impl Fn(&[bool]) -> f64,
+) -> Option<Exchanged> {
     if first == 0 || second == 0 {
         return None;
     }
@@ -31,7 +36,7 @@ pub fn p_value(first: usize, second: usize, statistic: impl Fn(&[bool]) -> f64) 
     let reaches = |labels: &[bool]| statistic(labels) >= observed * (1.0 - 1e-9);
     let ways = ways(first + second, second);
     // A division and its mirror image are one where the groups are as large.
-    let twice = if first == second { 2.0 } else { 1.0 };
+    let twice = if first == second && symmetric { 2.0 } else { 1.0 };
     if ways <= MOST {
         labels.sort_unstable();
         let mut as_far = 0u64;
@@ -92,16 +97,17 @@ mod tests {
 
     #[test]
     fn three_against_three_cannot_do_better_than_a_tenth() {
-        let told = p_value(3, 3, means(&[1.0, 2.0, 3.0, 11.0, 12.0, 13.0])).unwrap();
+        let told = p_value(3, 3, true, means(&[1.0, 2.0, 3.0, 11.0, 12.0, 13.0])).unwrap();
         assert_eq!((told.p, told.least), (0.1, 0.1));
-        let told = p_value(5, 5, means(&[1.0, 2.0, 3.0, 4.0, 5.0, 11.0, 12.0, 13.0, 14.0, 15.0])).unwrap();
+        let told =
+            p_value(5, 5, true, means(&[1.0, 2.0, 3.0, 4.0, 5.0, 11.0, 12.0, 13.0, 14.0, 15.0])).unwrap();
         assert_eq!(told.p, 2.0 / 252.0);
     }
 
     #[test]
     fn agrees_with_scipy() {
         // scipy.stats.permutation_test([3,1,4,1,5], [9,2,6,5], |mean difference|, n_resamples=inf, alternative="greater"), version 1.17.1.
-        let told = p_value(5, 4, means(&[3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0])).unwrap();
+        let told = p_value(5, 4, true, means(&[3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0])).unwrap();
         assert!((told.p - SCIPY).abs() < 1e-6, "{}", told.p);
     }
 
@@ -110,9 +116,9 @@ mod tests {
     #[test]
     fn many_runs_are_drawn() {
         let values: Vec<f64> = (0..40).map(|k| f64::from(k % 5) + if k < 20 { 0.0 } else { 50.0 }).collect();
-        let told = p_value(20, 20, means(&values)).unwrap();
+        let told = p_value(20, 20, true, means(&values)).unwrap();
         assert!(told.p < 0.001 && told.p > 0.0, "{told:?}");
-        assert_eq!(p_value(0, 3, |_| 1.0), None);
+        assert_eq!(p_value(0, 3, true, |_| 1.0), None);
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn said(one: &Selected) -> String {
     }
     if test.folded != [0, 0] {
         said.push(format!(
-            "{} samples were folded into the first and {} into the last bin",
+            "samples folded into the first bin: {}, into the last: {}",
             test.folded[0], test.folded[1]
         ));
     }
