@@ -185,7 +185,7 @@ fn runs_that_scatter_ask_for_more() {
 /// Trap: the bootstrap of independent samples. Its 95 % interval of one run's median misses the truth most of the time, that of blocks seldom.
 #[test]
 fn trap_the_bootstrap_of_independent_samples() {
-    let truth = Truth { rho: 0.99, between: 0.0, ..USUAL };
+    let truth = Truth { rho: 0.95, between: 0.0, ..USUAL };
     // The median of the model, from a run of many runs.
     let many: Vec<f64> = runs(truth, 300, 40)
         .iter()
@@ -207,7 +207,7 @@ fn trap_the_bootstrap_of_independent_samples() {
         samples_hold += usize::from(rank(-1.0) <= median && median <= rank(1.0));
     }
     assert!(samples_hold <= 24, "independent: {samples_hold} of 60");
-    assert!(blocks_hold >= 42 && blocks_hold > samples_hold + 15, "blocks: {blocks_hold} of 60");
+    assert!(blocks_hold >= 50 && blocks_hold > samples_hold + 15, "blocks: {blocks_hold} of 60");
 }
 
 /// Trap: chi-square of samples. Two groups of one and the same configuration are "different" nearly always, and the reference is so against
