@@ -231,6 +231,7 @@ pub(super) fn verdict(told: &Ranking) -> String {
     let able: Vec<&str> =
         told.groups.iter().filter(|one| one.may_be_best).map(|one| one.name.as_str()).collect();
     match able[..] {
+        [one] if told.family == 1 => format!("{one} is the best: the other is worse."),
         [one] => format!("{one} is the best: every other is worse, allowing for all {} pairs.", told.family),
         _ => format!(
             "{} cannot be told apart; {} has the lowest {} of these runs.",
