@@ -390,7 +390,10 @@ fn adjust(windows: &mut [WindowComparison]) -> usize {
         let difference = figure.difference.unwrap_or(0.0);
         figure.verdict = verdict(difference, differs[at], equivalent[at]);
         if figure.verdict == Verdict::CannotTell {
-            let variances = figure.between_sd.map(|sd| sd.unwrap_or(0.0).powi(2));
+            // As for the interval: what chance within runs makes alone is the least they can vary by.
+            let sd = |sd: Option<f64>| sd.unwrap_or(0.0);
+            let larger = |at: usize| sd(figure.between_sd[at]).max(sd(figure.within_sd[at]));
+            let variances = [0, 1].map(|at| larger(at).powi(2));
             let runs = [figure.runs[0].len(), figure.runs[1].len()];
             figure.more_runs = more_runs(difference, figure.margin.unwrap_or(0.0), variances, runs);
         }
