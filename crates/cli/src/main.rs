@@ -3,6 +3,9 @@
 //! Exit status: 0 pass, 1 error (wrong usage included), 2 a finding or a threshold that failed.
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod stdout;
+
 mod args;
 mod assess;
 mod audit;

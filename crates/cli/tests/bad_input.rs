@@ -5,7 +5,7 @@
 mod support;
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use support::{Place, assert_refused, is_root, stillcore};
 
 /// `assess` with these arguments is refused before anything is written.
@@ -245,5 +245,25 @@ fn what_may_harm_the_machine_is_asked_for() {
         let output = command.args(order).arg("--state").arg(place.state()).output().unwrap();
         assert_refused(&output, &["may harm the machine", "--dangerous"]);
         assert_eq!(place.leftovers(), Vec::<String>::new());
+    }
+}
+
+/// A reader that has gone is no error; a place that cannot be written to is one, in one sentence.
+#[test]
+fn an_answer_that_nobody_takes() {
+    for order in [&["disturb", "--list", "--json"][..], &["sched", "generate", "--count", "3000"], &["audit"]]
+    {
+        let mut command = stillcore(order);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 2)), "{order:?}: {output:?}");
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{order:?}");
+
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = stillcore(order).stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{order:?}: {said}");
+        assert!(said.contains("No space left") && !said.contains("panicked"), "{order:?}: {said}");
     }
 }
