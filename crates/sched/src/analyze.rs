@@ -3,8 +3,11 @@
 use crate::edf_qpa::edf_qpa;
 use crate::fp_rta::response_times;
 use crate::fp_suspension::{SuspensionError, response_times_with_suspension};
-use crate::system::System;
-use crate::task::{Task, TaskError};
+use crate::global::sched_deadline::{self, RealTimeShare};
+use crate::global::{GlobalTest, global};
+use crate::question::Question;
+use crate::system::{System, SystemTask};
+use crate::task::{Task, TaskError, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::Limits;
 use thiserror::Error;
@@ -18,11 +21,34 @@ pub enum Test {
     FpLimited,
     /// EDF, each core by itself: processor demand.
     EdfQpa,
+    /// Any task on any core.
+    Global(GlobalTest),
+    /// Whether Linux admits the tasks to `SCHED_DEADLINE`, all cores one root domain.
+    SchedDeadline,
+    /// The same with every core a root domain of its own.
+    SchedDeadlinePartitioned,
 }
 
 impl Test {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 3] = [Self::FpRta, Self::FpLimited, Self::EdfQpa];
+    pub const ALL: [Self; 16] = [
+        Self::FpRta,
+        Self::FpLimited,
+        Self::EdfQpa,
+        Self::Global(GlobalTest::EdfGfb),
+        Self::Global(GlobalTest::EdfBak),
+        Self::Global(GlobalTest::EdfBcl),
+        Self::Global(GlobalTest::EdfBclIterative),
+        Self::Global(GlobalTest::EdfBar),
+        Self::Global(GlobalTest::EdfRta),
+        Self::Global(GlobalTest::EdfFfDbf),
+        Self::Global(GlobalTest::EdfLoad),
+        Self::Global(GlobalTest::EdfDa),
+        Self::Global(GlobalTest::FpGuan),
+        Self::Global(GlobalTest::FpBertogna),
+        Self::SchedDeadline,
+        Self::SchedDeadlinePartitioned,
+    ];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -30,7 +56,15 @@ impl Test {
             Self::FpRta => "fp-rta",
             Self::FpLimited => "fp-limited",
             Self::EdfQpa => "edf-qpa",
+            Self::Global(test) => test.name(),
+            Self::SchedDeadline => "sched-deadline",
+            Self::SchedDeadlinePartitioned => "sched-deadline-partitioned",
         }
+    }
+
+    /// Whether cores are looked at one by one, so that every task needs one.
+    pub const fn is_partitioned(self) -> bool {
+        !matches!(self, Self::Global(_) | Self::SchedDeadline)
     }
 
     /// The test of one name.
@@ -60,7 +94,37 @@ pub enum Refusal {
     Suspension(#[from] SuspensionError),
 }
 
-/// Answers. Arrays of the verdict are in the order of the system's tasks.
+/// Answers a question. Global tests take its unit for the tick of time, all others nanoseconds, which makes no difference to them.
+pub fn answer(question: &Question, test: Test, limits: Limits) -> Result<Verdict, Refusal> {
+    let Test::Global(_) = test else { return analyze(&question.system, test, limits) };
+    let tick_ns = question.unit.ns();
+    let mut system = question.system.clone();
+    for task in &mut system.tasks {
+        *task = SystemTask { task: in_ticks(&task.task, tick_ns), ..task.clone() };
+    }
+    let mut verdict = analyze(&system, test, limits)?;
+    for response in verdict.response_times.iter_mut().flatten() {
+        *response = response.saturating_mul(tick_ns);
+    }
+    for ticks in &mut verdict.blocking {
+        *ticks = ticks.saturating_mul(tick_ns);
+    }
+    verdict.tasks = question.system.tasks.iter().map(|task| task.task).collect();
+    Ok(verdict)
+}
+
+/// Times that were read as whole ticks.
+fn in_ticks(task: &Task, tick_ns: u64) -> Task {
+    Task {
+        period_ns: task.period_ns / tick_ns,
+        deadline_ns: task.deadline_ns / tick_ns,
+        cost_ns: task.cost_ns / tick_ns,
+        jitter_ns: task.jitter_ns / tick_ns,
+        blocking_ns: task.blocking_ns / tick_ns,
+    }
+}
+
+/// Answers for a system in ns. Arrays of the verdict are in the order of the system's tasks.
 pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, Refusal> {
     if system.shares() {
         return Err(beyond(test, "requests for resources", "--locks PROTOCOL"));
@@ -70,7 +134,16 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     }
     let all: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
     let mut whole = Verdict::unanswered(&all);
+    if let Test::Global(test) = test {
+        whole = on_all_cores(system, &all, test, limits)?;
+    }
     whole.cores = system.tasks.iter().map(|task| task.core).collect();
+    if let Test::SchedDeadline | Test::SchedDeadlinePartitioned = test {
+        whole.schedulable = is_admitted(system, &all, test)?;
+    }
+    if !matches!(test, Test::FpRta | Test::FpLimited | Test::EdfQpa) {
+        return Ok(whole);
+    }
     whole.schedulable = true;
     for indices in system.by_core() {
         let verdict = on_one_core(system, &indices, test, limits)?;
@@ -104,7 +177,47 @@ fn on_one_core(system: &System, indices: &[usize], test: Test, limits: Limits) -
                 indices.iter().map(|&index| system.tasks[index].non_preemptive_ns).collect();
             crate::fp_limited::response_times_limited(&set, &sections, limits)?
         }
-        Test::EdfQpa => edf_qpa(&set, limits),
+        _ => edf_qpa(&set, limits),
+    })
+}
+
+fn on_all_cores(
+    system: &System,
+    tasks: &[Task],
+    test: GlobalTest,
+    limits: Limits,
+) -> Result<Verdict, Refusal> {
+    let refuse = |what, instead| Err(beyond(Test::Global(test), what, instead));
+    TaskSet::new(tasks.to_vec())?;
+    if tasks.iter().any(|task| task.deadline_ns > task.period_ns) {
+        return refuse("deadlines beyond periods", "fp-rta or edf-qpa on single cores");
+    }
+    if system.tasks.iter().any(|task| task.non_preemptive_ns > 0) {
+        return refuse("sections that cannot be preempted", "fp-limited on single cores");
+    }
+    if test != GlobalTest::FpBertogna && tasks.iter().any(|task| task.blocking_ns > 0) {
+        return refuse("blocking", "gfp-bertogna");
+    }
+    if test == GlobalTest::EdfDa && tasks.iter().any(|task| task.deadline_ns != task.period_ns) {
+        return refuse("deadlines other than periods", "gedf-rta");
+    }
+    if test == GlobalTest::EdfFfDbf && system.cores == 1 {
+        return refuse("a single core", "edf-qpa");
+    }
+    Ok(global(tasks, system.cores, test, limits))
+}
+
+fn is_admitted(system: &System, tasks: &[Task], test: Test) -> Result<bool, Refusal> {
+    if tasks.iter().any(|task| task.jitter_ns > 0 || task.blocking_ns > 0) {
+        return Err(beyond(test, "release jitter and blocking", "edf-qpa, which promises deadlines"));
+    }
+    let share = RealTimeShare::default();
+    Ok(match test {
+        Test::SchedDeadline => sched_deadline::admits(tasks, system.cores, share),
+        _ => system.by_core().iter().all(|indices| {
+            let own: Vec<Task> = indices.iter().map(|&index| tasks[index]).collect();
+            sched_deadline::admits(&own, 1, share)
+        }),
     })
 }
 
@@ -133,6 +246,34 @@ mod tests {
         let suspends = r#"{"tasks":[{"period":10,"cost":3,"suspension":2}]}"#;
         assert!(answer(suspends, Test::EdfQpa).unwrap_err().to_string().contains("self-suspension"));
         assert_eq!(answer(suspends, Test::FpRta).unwrap().response_times, [Some(5)]);
+    }
+
+    #[test]
+    fn global_tests_go_by_the_unit_of_the_question() {
+        // 3 us of higher priority on 2 cores: 1 whole us of both busy, or 1.5 us.
+        let line = |unit: &str, by: u64| {
+            let tasks: Vec<String> = [1, 1, 1, 5]
+                .iter()
+                .map(|cost| format!("{{\"period\":{},\"cost\":{}}}", 20 * by, cost * by))
+                .collect();
+            format!("{{\"unit\":\"{unit}\",\"cores\":2,\"tasks\":[{}]}}", tasks.join(","))
+        };
+        let ask = |line: &str| {
+            let test = Test::Global(GlobalTest::FpBertogna);
+            super::answer(&question::read(line).unwrap(), test, Limits::default()).unwrap()
+        };
+        assert_eq!(ask(&line("us", 1)).response_times[3], Some(6_000));
+        assert_eq!(ask(&line("ns", 1_000)).response_times[3], Some(6_500));
+        assert_eq!(ask(&line("us", 1)).tasks, ask(&line("ns", 1_000)).tasks);
+    }
+
+    #[test]
+    fn admission_is_to_all_cores_or_to_each() {
+        let line = r#"{"unit":"ms","cores":2,"tasks":[{"period":100,"cost":50},{"period":100,"cost":50},{"period":100,"cost":50}]}"#;
+        assert!(answer(line, Test::SchedDeadline).unwrap().schedulable);
+        assert!(!answer(line, Test::SchedDeadlinePartitioned).unwrap().schedulable);
+        let late = r#"{"unit":"ms","tasks":[{"period":100,"cost":50,"jitter":1}]}"#;
+        assert!(answer(late, Test::SchedDeadline).unwrap_err().to_string().contains("release jitter"));
     }
 
     #[test]

@@ -14,6 +14,8 @@
 //! | `fp_suspension` | response times with self-suspension treated as release jitter |
 //! | `edf_qpa` | uniprocessor EDF: processor demand, with release jitter |
 //! | `fp_limited` | response times with sections that cannot be preempted |
+//! | `global` | tests of global scheduling and the admission of `SCHED_DEADLINE`, one a file |
+//! | `fractions` | the sign of a sum of fractions, exactly |
 //! | `question` | a system as a line of JSON |
 //! | `question_line` | the way back |
 //! | `locks` | locks between cores: blocking, and response times with it |
@@ -47,6 +49,8 @@ mod fp_quick;
 mod fp_rta;
 mod fp_suspension;
 pub mod generate;
+mod fractions;
+pub mod global;
 mod jitter_margin;
 mod jitter_steps;
 pub mod locks;
@@ -60,7 +64,7 @@ mod task;
 mod verdict;
 mod window;
 
-pub use analyze::{Refusal, Test, analyze};
+pub use analyze::{Refusal, Test, analyze, answer};
 pub use edf_qpa::edf_qpa;
 pub use fp_lanes::{Path, are_generated_schedulable, are_schedulable};
 pub use fp_limited::response_times_limited;

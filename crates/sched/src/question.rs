@@ -66,6 +66,8 @@ pub struct Question {
     pub system: System,
     /// For each task of the system its place in the question.
     pub places: Vec<usize>,
+    /// Whether any task names its core.
+    pub placed: bool,
 }
 
 const UNITS: [Unit; 3] = [Unit::Ns, Unit::Us, Unit::Ms];
@@ -99,12 +101,12 @@ pub fn read(line: &str) -> Result<Question, QuestionError> {
         }
     };
     let cores = object.integer("cores", 1, u64::from(MAX_CORES))?.unwrap_or(1) as u32;
-    let tasks = object.list("tasks")?.ok_or_else(|| wrong("tasks", "nothing", "a list of tasks"))?;
-    if tasks.len() > MAX_TASKS {
-        return Err(wrong("tasks", format!("{} tasks", tasks.len()), format!("at most {MAX_TASKS}")));
+    let given = object.list("tasks")?.ok_or_else(|| wrong("tasks", "nothing", "a list of tasks"))?;
+    if given.len() > MAX_TASKS {
+        return Err(wrong("tasks", format!("{} tasks", given.len()), format!("at most {MAX_TASKS}")));
     }
-    let mut ranked = Vec::with_capacity(tasks.len());
-    for (place, value) in tasks.iter().enumerate() {
+    let mut ranked = Vec::with_capacity(given.len());
+    for (place, value) in given.iter().enumerate() {
         let fields = Fields::of(value, &format!("tasks[{place}]"), &TASK_KEYS)?;
         let priority = fields.integer("priority", 0, u64::from(u32::MAX))?;
         ranked.push((priority, place, task(&fields, unit, cores)?));
@@ -117,7 +119,8 @@ pub fn read(line: &str) -> Result<Question, QuestionError> {
     ranked.sort_by_key(|(priority, place, _)| (*priority, *place));
     let places = ranked.iter().map(|(_, place, _)| *place).collect();
     let tasks = ranked.into_iter().map(|(_, _, task)| task).collect();
-    Ok(Question { unit, system: System { cores, tasks }, places })
+    let placed = given.iter().any(|task| task.get("core").is_some_and(|core| !core.is_null()));
+    Ok(Question { unit, system: System { cores, tasks }, places, placed })
 }
 
 fn task(fields: &Fields<'_>, unit: Unit, cores: u32) -> Result<SystemTask, QuestionError> {

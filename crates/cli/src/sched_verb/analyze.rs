@@ -6,9 +6,10 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use model::Error;
+use sched::global::GlobalTest;
 use sched::locks::{Protocol, Semantics, analyze_with_locks, block_once};
 use sched::question::{self, Question};
-use sched::{Heuristic, Limits, MAX_NS, Refusal, System, Task, Test, Verdict, analyze, partition};
+use sched::{Heuristic, Limits, MAX_NS, Refusal, System, Task, Test, Verdict, partition};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -60,6 +61,11 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
             .transpose()?,
         extra_jitter_ns: args.jitter.told()?,
     };
+    if let (Some(how), Test::Global(_)) = (&args.partition, asked.test) {
+        let what = format!("--partition {how} with {}", asked.test.name());
+        let expected = "fp-rta, edf-qpa or the like";
+        return Err(Error::invalid(what, "a test that binds no task to a core", expected).into());
+    }
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut wrong, mut late) = (0u64, false);
     let mut number = 0;
@@ -156,7 +162,7 @@ impl Asked {
             let verdict = Verdict::not_placed(&question.system);
             return Ok((question, verdict));
         }
-        let verdict = self.verdict(&question.system).map_err(|error| Wrong {
+        let verdict = self.verdict(&question).map_err(|error| Wrong {
             field: "the set".to_owned(),
             found: error.to_string(),
             expected: "what this test is for".to_owned(),
@@ -164,9 +170,15 @@ impl Asked {
         Ok((question, verdict))
     }
 
-    fn verdict(self, system: &System) -> Result<Verdict, Refusal> {
+    fn verdict(self, question: &Question) -> Result<Verdict, Refusal> {
+        let system = &question.system;
+        let test = match self.test {
+            // Tasks that are bound to cores are admitted to the cpusets of these.
+            Test::SchedDeadline if question.placed || self.heuristic.is_some() => Test::SchedDeadlinePartitioned,
+            test => test,
+        };
         match self.locks {
-            None => analyze(system, self.test, Limits::default()),
+            None => sched::answer(question, test, Limits::default()),
             Some(protocol) => match self.blocking_only {
                 Some(semantics) => block_once(system, protocol, semantics),
                 None => analyze_with_locks(system, self.test, protocol, Limits::default()),
@@ -240,6 +252,12 @@ impl Told<'_> {
             (true, _) => "schedulable",
             (false, true) => "not schedulable",
             (false, false) => "not decided within the cap on rounds, counted as not schedulable",
+        };
+        let word = match (self.asked.test, self.verdict.schedulable) {
+            (Test::Global(GlobalTest::EdfDa), true) => "bounded tardiness",
+            (Test::SchedDeadline | Test::SchedDeadlinePartitioned, true) => "admitted",
+            (Test::SchedDeadline | Test::SchedDeadlinePartitioned, false) => "not admitted",
+            _ => word,
         };
         let locks = self.asked.locks.map(|protocol| format!(", {}", protocol.name())).unwrap_or_default();
         let mut text = format!("line {}: {word} ({}{locks})\n", self.number, self.asked.test.name());

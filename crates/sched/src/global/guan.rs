@@ -1,0 +1,68 @@
+//! Global fixed priorities by response times, with carry-in from at most m - 1 tasks.
+//!
+//! Guan, Stigge, Yi and Yu, "New response time bounds for fixed priority multiprocessor scheduling", RTSS 2009, for deadlines up to
+//! periods: the least x = C_k + floor(W(x) / m), where of the tasks above, the m - 1 that gain most from it bring in a job from before the
+//! window, and the others start with it.
+
+use super::{Case, Effort};
+use crate::fractions::Open;
+use crate::task::Task;
+
+/// Response times down to the first task that may be late; nothing below it.
+pub(super) fn responses(case: Case<'_>, effort: &mut Effort) -> Result<Vec<Option<u64>>, Open> {
+    let mut found: Vec<u64> = Vec::with_capacity(case.tasks.len());
+    for index in 0..case.tasks.len() {
+        match response(case, index, &found, effort)? {
+            Some(response) => found.push(response),
+            None => break,
+        }
+    }
+    let mut all: Vec<Option<u64>> = found.into_iter().map(Some).collect();
+    all.resize(case.tasks.len(), None);
+    Ok(all)
+}
+
+fn response(case: Case<'_>, index: usize, above: &[u64], effort: &mut Effort) -> Result<Option<u64>, Open> {
+    let task = &case.tasks[index];
+    let mut window = task.cost_ns;
+    if (index as u64) < case.cores {
+        // There is always a core for it.
+        return Ok((window <= task.deadline_ns).then_some(window));
+    }
+    let mut gains = Vec::with_capacity(index);
+    while window <= task.deadline_ns {
+        effort.spend()?;
+        let most = u128::from(window - task.cost_ns) + 1;
+        let mut sum = 0u128;
+        gains.clear();
+        for (other, &bound) in case.tasks.iter().zip(above) {
+            let without = starting(other, window).min(most);
+            sum += without;
+            gains.push(carrying(other, bound, window).min(most) - without);
+        }
+        gains.sort_unstable_by(|a, b| b.cmp(a));
+        sum += gains.iter().take(case.cores as usize - 1).sum::<u128>();
+        let next = u128::from(task.cost_ns) + sum / u128::from(case.cores);
+        if next == u128::from(window) {
+            return Ok(Some(window));
+        }
+        let Ok(next) = u64::try_from(next) else { break };
+        window = next;
+    }
+    Ok(None)
+}
+
+/// Workload of a task whose first job is released with the window.
+fn starting(task: &Task, window: u64) -> u128 {
+    let jobs = u128::from(window / task.period_ns);
+    jobs * u128::from(task.cost_ns) + u128::from((window % task.period_ns).min(task.cost_ns))
+}
+
+/// Workload of a task that brings in a job from before the window, its response time bounded. Never below [`starting`].
+fn carrying(task: &Task, response: u64, window: u64) -> u128 {
+    let after = window.saturating_sub(task.cost_ns);
+    let jobs = u128::from(after / task.period_ns) + 1;
+    let idle = task.period_ns.saturating_sub(response);
+    let head = (after % task.period_ns).saturating_sub(idle).min(task.cost_ns - 1);
+    jobs * u128::from(task.cost_ns) + u128::from(head)
+}

@@ -1,0 +1,203 @@
+//! Tests of global scheduling: any task on any of m equal cores, the m most urgent jobs at a time.
+//!
+//! One test a file. All of them are sufficient only: "no" means "not shown". Deadlines are at most periods. Quotients are compared exactly.
+//!
+//! Time goes in ticks, as in the papers: all parameters are whole ticks, and jobs arrive, start and stop at ticks only, so that work that keeps m
+//! cores busy is divided by m and rounded down. [`global`] takes a nanosecond for a tick; a question in microseconds is analysed in these
+//! ([`crate::answer`]).
+//!
+//! Release jitter: a task that becomes ready up to J after its arrival is, from its release on, a sporadic task of period T - J and
+//! deadline D - J (Brandenburg, "Scheduling and locking in multiprocessor real-time operating systems", University of North Carolina 2011,
+//! chapter 3). For fixed priorities that needs nothing else. Under EDF it is the scheduler that has to count deadlines of D - J from the release, as
+//! `SCHED_DEADLINE` does with such a reservation; an order by arrival + D is another one, of which the tests say nothing. Response times
+//! are told from the arrival.
+
+mod bak;
+mod bar;
+mod bcl;
+mod bcl_iterative;
+mod bertogna;
+mod da;
+mod ff_dbf;
+mod gfb;
+mod guan;
+mod load;
+mod rta;
+pub mod sched_deadline;
+
+use crate::fractions::{Fraction, Open, at_most_zero};
+use crate::task::Task;
+use crate::verdict::Verdict;
+use crate::window::Limits;
+
+/// A test of global scheduling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GlobalTest {
+    /// EDF, total density.
+    EdfGfb,
+    /// EDF, load of a busy window.
+    EdfBak,
+    /// EDF, interference in the window of one job.
+    EdfBcl,
+    /// The same with slacks.
+    EdfBclIterative,
+    /// EDF, demand since the last idle instant.
+    EdfBar,
+    /// EDF, response times.
+    EdfRta,
+    /// EDF, forced-forward demand.
+    EdfFfDbf,
+    /// EDF, load and largest density.
+    EdfLoad,
+    /// EDF, bounded tardiness.
+    EdfDa,
+    /// Fixed priorities, response times with limited carry-in.
+    FpGuan,
+    /// Fixed priorities, response times with carry-in from all.
+    FpBertogna,
+}
+
+impl GlobalTest {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 11] = [
+        Self::EdfGfb,
+        Self::EdfBak,
+        Self::EdfBcl,
+        Self::EdfBclIterative,
+        Self::EdfBar,
+        Self::EdfRta,
+        Self::EdfFfDbf,
+        Self::EdfLoad,
+        Self::EdfDa,
+        Self::FpGuan,
+        Self::FpBertogna,
+    ];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EdfGfb => "gedf-gfb",
+            Self::EdfBak => "gedf-bak",
+            Self::EdfBcl => "gedf-bcl",
+            Self::EdfBclIterative => "gedf-bcl-iterative",
+            Self::EdfBar => "gedf-bar",
+            Self::EdfRta => "gedf-rta",
+            Self::EdfFfDbf => "gedf-ff-dbf",
+            Self::EdfLoad => "gedf-load",
+            Self::EdfDa => "gedf-da",
+            Self::FpGuan => "gfp-guan",
+            Self::FpBertogna => "gfp-bertogna",
+        }
+    }
+}
+
+/// What every test of this folder looks at: tasks without jitter, D <= T, highest priority first.
+#[derive(Debug, Clone, Copy)]
+struct Case<'a> {
+    tasks: &'a [Task],
+    /// At least 1.
+    cores: u64,
+}
+
+/// What a test may cost: a round is a look at all tasks.
+#[derive(Debug)]
+struct Effort {
+    rounds: u64,
+    cap: u64,
+}
+
+impl Effort {
+    /// One round, below the cap.
+    fn spend(&mut self) -> Result<(), Open> {
+        if self.rounds >= self.cap {
+            return Err(Open);
+        }
+        self.rounds += 1;
+        Ok(())
+    }
+}
+
+/// A test's answer: response times where it has them.
+enum Answer {
+    Decided(bool),
+    Responses(Vec<Option<u64>>),
+}
+
+/// Answers for tasks with D <= T, in priority order, on `cores` cores. With [`GlobalTest::EdfDa`], schedulable is to have bounded tardiness.
+pub fn global(tasks: &[Task], cores: u32, test: GlobalTest, limits: Limits) -> Verdict {
+    let mut verdict = Verdict::unanswered(tasks);
+    let Some(released) = from_release(tasks) else { return verdict };
+    let cap = limits.rounds_per_task.saturating_mul(tasks.len() as u64);
+    let mut effort = Effort { rounds: 0, cap };
+    let case = Case { tasks: &released, cores: u64::from(cores) };
+    let answer = answer(case, test, &mut effort);
+    verdict.rounds = effort.rounds;
+    match answer {
+        Err(Open) => verdict.undecided = (0..tasks.len()).collect(),
+        Ok(Answer::Decided(schedulable)) => verdict.schedulable = schedulable,
+        Ok(Answer::Responses(responses)) => {
+            let from_arrival = |(response, task): (Option<u64>, &Task)| response?.checked_add(task.jitter_ns);
+            verdict.response_times = responses.into_iter().zip(tasks).map(from_arrival).collect();
+            verdict.schedulable = if test == GlobalTest::EdfDa {
+                verdict.response_times.iter().all(Option::is_some)
+            } else {
+                verdict.meets_deadlines()
+            };
+        }
+    }
+    verdict
+}
+
+/// The tasks as seen from their releases; none where a task may be released when it is due or when the next one arrives.
+fn from_release(tasks: &[Task]) -> Option<Vec<Task>> {
+    let one = |task: &Task| {
+        let left = |time_ns: u64| time_ns.checked_sub(task.jitter_ns).filter(|left| *left > 0);
+        Some(Task {
+            period_ns: left(task.period_ns)?,
+            deadline_ns: left(task.deadline_ns)?,
+            jitter_ns: 0,
+            ..*task
+        })
+    };
+    tasks.iter().map(one).collect()
+}
+
+fn answer(case: Case<'_>, test: GlobalTest, effort: &mut Effort) -> Result<Answer, Open> {
+    let by_priority = matches!(test, GlobalTest::FpGuan | GlobalTest::FpBertogna);
+    // The tests by deadline take it as given that the set is feasible as far as these tell.
+    if !by_priority && !may_be_feasible(case)? {
+        return Ok(Answer::Decided(false));
+    }
+    Ok(match test {
+        GlobalTest::EdfGfb => Answer::Decided(gfb::schedulable(case)?),
+        GlobalTest::EdfBak => Answer::Decided(bak::schedulable(case, effort)?),
+        GlobalTest::EdfBcl => Answer::Decided(bcl::schedulable(case)),
+        GlobalTest::EdfBclIterative => Answer::Decided(bcl_iterative::schedulable(case, effort)?),
+        GlobalTest::EdfBar => Answer::Decided(bar::schedulable(case, effort)?),
+        GlobalTest::EdfFfDbf => Answer::Decided(ff_dbf::schedulable(case, effort)?),
+        GlobalTest::EdfLoad => Answer::Decided(load::schedulable(case, effort)?),
+        GlobalTest::EdfRta => Answer::Responses(rta::responses(case, effort)?),
+        GlobalTest::EdfDa => Answer::Responses(da::responses(case)?),
+        GlobalTest::FpGuan => Answer::Responses(guan::responses(case, effort)?),
+        GlobalTest::FpBertogna => Answer::Responses(bertogna::responses(case, effort)?),
+    })
+}
+
+/// C <= D for every task, and U <= m.
+fn may_be_feasible(case: Case<'_>) -> Result<bool, Open> {
+    let all = case.tasks.iter().map(|task| Fraction::new(task.cost_ns, task.period_ns));
+    let fits = at_most_zero(all.chain([Fraction::whole(-i128::from(case.cores))]))?;
+    Ok(fits && case.tasks.iter().all(|task| task.cost_ns <= task.deadline_ns))
+}
+
+/// The task of the largest density, C/D.
+fn densest(tasks: &[Task]) -> Option<Task> {
+    let denser = |a: &&Task, b: &&Task| {
+        let cross = |one: &Task, other: &Task| u128::from(one.cost_ns) * u128::from(other.deadline_ns);
+        cross(a, b).cmp(&cross(b, a))
+    };
+    tasks.iter().max_by(denser).copied()
+}
+
+#[cfg(test)]
+mod tests;
