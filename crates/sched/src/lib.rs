@@ -16,6 +16,7 @@
 //! | `fp_limited` | response times with sections that cannot be preempted |
 //! | `global` | tests of global scheduling and the admission of `SCHED_DEADLINE`, one a file |
 //! | `fractions` | the sign of a sum of fractions, exactly |
+//! | `certificate` | verdicts with numbers that prove them, and their checker |
 //! | `question` | a system as a line of JSON |
 //! | `question_line` | the way back |
 //! | `locks` | locks between cores: blocking, and response times with it |
@@ -42,6 +43,7 @@
 
 mod analyze;
 pub mod curves;
+pub mod certificate;
 mod edf_qpa;
 mod fp_lanes;
 mod fp_limited;

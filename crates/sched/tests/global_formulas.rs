@@ -110,12 +110,12 @@ fn devi_anderson(tasks: &[Task], m: i128) -> Vec<Option<u64>> {
     if !possible(tasks, m) {
         return vec![None; tasks.len()];
     }
-    let some = (1..).find(|whole| n(*whole) >= total).unwrap_or(1) as usize - 1;
+    let some = (1..=tasks.len()).find(|whole| n(*whole as i128) >= total).unwrap_or(1) - 1;
     let mut costs: Vec<u64> = tasks.iter().map(|task| task.cost_ns).collect();
     costs.sort_unstable();
     let mut shares: Vec<Q> = tasks.iter().map(u).collect();
     shares.sort_unstable();
-    let over = costs.iter().rev().take(some).sum::<u64>() as i128 - i128::from(costs[0]);
+    let over = i128::from(costs.iter().rev().take(some).sum::<u64>()) - i128::from(costs[0]);
     let left = n(m) - sum(shares.iter().rev().take(some.saturating_sub(1)).copied());
     let x = if m == 1 { n(0) } else { n(over.max(0)) / left };
     let late = x.0.div_euclid(x.1) + i128::from(x.0.rem_euclid(x.1) > 0);

@@ -165,7 +165,8 @@ mod tests {
     fn the_steps_of_the_demand_are_not_enough() {
         let tasks = [task(11, 23, 23), task(3, 27, 27), task(20, 27, 27), task(5, 7, 7)];
         let case = Case { tasks: &tasks, cores: 3 };
-        let steps = |window: &u128| tasks.iter().any(|task| window.is_multiple_of(u128::from(task.period_ns)));
+        let steps =
+            |window: &u128| tasks.iter().any(|task| window.is_multiple_of(u128::from(task.period_ns)));
         for task in &tasks {
             let last = longest(case, task).unwrap().unwrap_or(0) + u128::from(task.deadline_ns);
             assert!(
