@@ -26,6 +26,7 @@
 //! | `generate/` | random task sets, the same on every machine |
 //! | `curves/` | shares of random sets that tests accept, compared set by set |
 //! | `jitter_margin` | the largest uniform release jitter a set tolerates |
+//! | `jitter_margin_edf` | the same under EDF |
 //! | `jitter_steps` | where along the jitter axis a busy window jumps |
 //! | `paper_sets` | published task sets, as data |
 //!
@@ -54,6 +55,7 @@ pub mod generate;
 mod fractions;
 pub mod global;
 mod jitter_margin;
+mod jitter_margin_edf;
 mod jitter_steps;
 pub mod locks;
 mod order;
@@ -74,6 +76,7 @@ pub use fp_quick::is_schedulable;
 pub use fp_rta::response_times;
 pub use fp_suspension::{SuspensionError, response_times_with_suspension};
 pub use jitter_margin::{JitterMargin, jitter_margin};
+pub use jitter_margin_edf::jitter_margin_edf;
 pub use jitter_steps::{JitterStep, JitterSteps, jitter_steps};
 pub use order::{deadline_minus_jitter_monotonic, deadline_monotonic, rate_monotonic};
 pub use partition::{Fit, Heuristic, partition};

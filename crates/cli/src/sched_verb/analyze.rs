@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use model::Error;
+use sched::certificate::{Certificate, certify};
 use sched::global::GlobalTest;
 use sched::locks::{Protocol, Semantics, analyze_with_locks, block_once};
 use sched::question::{self, Question};
@@ -41,6 +42,9 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) semantics: String,
     #[command(flatten)]
     pub(crate) jitter: JitterArgs,
+    /// Add to every answer numbers that prove it (fp-rta, edf-qpa), for check-certificate; with --json.
+    #[arg(long, requires = "json", conflicts_with = "locks")]
+    pub(crate) certificate: bool,
     /// Go on after a line that is no task set, and tell it.
     #[arg(long)]
     pub(crate) keep_going: bool,
@@ -60,6 +64,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
             .then(|| Semantics::by_name(&args.semantics).context("clap lets known semantics through only"))
             .transpose()?,
         extra_jitter_ns: args.jitter.told()?,
+        certified: args.certificate,
     };
     if let (Some(how), Test::Global(_)) = (&args.partition, asked.test) {
         let what = format!("--partition {how} with {}", asked.test.name());
@@ -84,10 +89,14 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
             }
         }
         match asked.answer(&line) {
-            Ok((question, verdict)) => {
+            Ok((question, verdict, certificate)) => {
                 late |= !verdict.schedulable && asked.blocking_only.is_none();
                 let told = Told { number, asked, question: &question, verdict: &verdict };
-                let text = if args.json { told.json().to_string() + "\n" } else { told.text() };
+                let mut json = told.json();
+                if args.certificate {
+                    json["certificate"] = serde_json::to_value(&certificate)?;
+                }
+                let text = if args.json { json.to_string() + "\n" } else { told.text() };
                 out.write_all(text.as_bytes())?;
             }
             Err(error) => {
@@ -127,7 +136,7 @@ fn located(path: &Path, number: usize, wrong: &Wrong) -> Error {
 }
 
 /// Assigns cores; a set that does not fit keeps those it has.
-fn place(system: &mut System, heuristic: Heuristic) -> bool {
+pub(super) fn place(system: &mut System, heuristic: Heuristic) -> bool {
     let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
     let placed = partition(&tasks, system.cores, heuristic);
     for (task, core) in system.tasks.iter_mut().zip(placed.iter().flatten()) {
@@ -146,10 +155,13 @@ struct Asked {
     blocking_only: Option<Semantics>,
     /// Release jitter on top of every task's own, ns.
     extra_jitter_ns: u64,
+    /// With numbers that prove the answer.
+    certified: bool,
 }
 
 impl Asked {
-    fn answer(self, line: &str) -> Result<(Question, Verdict), Wrong> {
+    /// The verdict on a line, and its certificate where it is asked for and was found.
+    fn answer(self, line: &str) -> Result<(Question, Verdict, Option<Certificate>), Wrong> {
         let mut question = question::read(line).map_err(|error| Wrong {
             field: error.field,
             found: error.found,
@@ -160,21 +172,28 @@ impl Asked {
         }
         if self.heuristic.is_some_and(|heuristic| !place(&mut question.system, heuristic)) {
             let verdict = Verdict::not_placed(&question.system);
-            return Ok((question, verdict));
+            return Ok((question, verdict, None));
         }
-        let verdict = self.verdict(&question).map_err(|error| Wrong {
+        let refused = |error: Refusal| Wrong {
             field: "the set".to_owned(),
             found: error.to_string(),
             expected: "what this test is for".to_owned(),
-        })?;
-        Ok((question, verdict))
+        };
+        let verdict = self.verdict(&question).map_err(refused)?;
+        let mut certificate = None;
+        if self.certified {
+            certificate = certify(&question.system, self.test, Limits::default()).map_err(refused)?;
+        }
+        Ok((question, verdict, certificate))
     }
 
     fn verdict(self, question: &Question) -> Result<Verdict, Refusal> {
         let system = &question.system;
         let test = match self.test {
             // Tasks that are bound to cores are admitted to the cpusets of these.
-            Test::SchedDeadline if question.placed || self.heuristic.is_some() => Test::SchedDeadlinePartitioned,
+            Test::SchedDeadline if question.placed || self.heuristic.is_some() => {
+                Test::SchedDeadlinePartitioned
+            }
             test => test,
         };
         match self.locks {

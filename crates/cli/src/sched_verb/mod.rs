@@ -4,6 +4,9 @@ mod analyze;
 mod generate;
 mod jitter;
 mod study;
+mod budget;
+mod check_certificate;
+mod lines;
 
 use clap::Subcommand;
 
@@ -16,6 +19,10 @@ pub(crate) enum SchedVerb {
     Generate(generate::GenerateArgs),
     /// Run a declared study: the share of random sets that tests accept, over utilization or cores.
     Study(study::StudyArgs),
+    /// How much release jitter task sets tolerate on top of their own, to the nanosecond.
+    Budget(budget::BudgetArgs),
+    /// Check the numbers that prove the verdicts of analyze --certificate.
+    CheckCertificate(check_certificate::CheckArgs),
 }
 
 impl SchedVerb {
@@ -25,6 +32,8 @@ impl SchedVerb {
             Self::Analyze(args) => args.json,
             Self::Generate(_) => false,
             Self::Study(args) => args.json,
+            Self::Budget(args) => args.json,
+            Self::CheckCertificate(args) => args.json,
         }
     }
 
@@ -34,6 +43,8 @@ impl SchedVerb {
             Self::Analyze(args) => analyze::run(args),
             Self::Generate(args) => generate::run(args),
             Self::Study(args) => study::run(args),
+            Self::Budget(args) => budget::run(args),
+            Self::CheckCertificate(args) => check_certificate::run(args),
         }
     }
 }

@@ -1,0 +1,132 @@
+//! `stillcore sched check-certificate`: whether the numbers that `sched analyze --certificate` gives prove its verdicts.
+
+use super::lines;
+use anyhow::Context;
+use clap::Args;
+use model::Error;
+use sched::certificate::{Certificate, check};
+use sched::{Task, question};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+const SCHEMA: &str = "stillcore.sched-check-certificate/1";
+
+/// Arguments of `sched check-certificate`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Answers of analyze --certificate --json, or bare certificates, a line each; - is standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Task sets, a line each: every certificate has to be about the tasks of its line.
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub(crate) question: Option<PathBuf>,
+    /// Print a JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Checks every line. Exit code 2 where one does not hold.
+pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
+    let questions = args.question.as_deref().map(questions).transpose()?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut all_hold = true;
+    lines::for_each(&args.file, |number, line| {
+        let stated = Stated::read(&args.file, number, line)?;
+        let why = stated.broken(questions.as_ref());
+        all_hold &= why.is_none();
+        let text =
+            if args.json { stated.json(number, why.as_deref()) } else { stated.text(number, why.as_deref()) };
+        writeln!(out, "{text}").context("cannot write")
+    })?;
+    out.flush()?;
+    Ok(if all_hold { 0 } else { 2 })
+}
+
+/// The tasks of each line, sorted.
+fn questions(path: &Path) -> anyhow::Result<HashMap<usize, Vec<Task>>> {
+    let mut all = HashMap::new();
+    lines::for_each(path, |number, line| {
+        let question = question::read(line).map_err(|error| {
+            let place = format!("{}, line {number}, {}", path.display(), error.field);
+            Error::invalid(place, error.found, error.expected)
+        })?;
+        all.insert(number, sorted(question.system.tasks.iter().map(|task| task.task)));
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+fn sorted(tasks: impl Iterator<Item = Task>) -> Vec<Task> {
+    let mut tasks: Vec<Task> = tasks.collect();
+    tasks.sort_by_key(|task| {
+        [task.period_ns, task.deadline_ns, task.cost_ns, task.jitter_ns, task.blocking_ns]
+    });
+    tasks
+}
+
+/// What a line states.
+struct Stated {
+    /// The line of the question.
+    line: usize,
+    /// The verdict of the answer around the certificate, if there is one.
+    schedulable: Option<bool>,
+    certificate: Option<Certificate>,
+}
+
+impl Stated {
+    fn read(path: &Path, number: usize, text: &str) -> anyhow::Result<Self> {
+        let wrong = |found: String| {
+            let expected = "an answer of sched analyze --certificate --json, or a certificate";
+            Error::invalid(format!("{}, line {number}", path.display()), found, expected)
+        };
+        let value: Value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let inner = value.get("certificate");
+        let certificate: Option<Certificate> = serde_json::from_value(inner.unwrap_or(&value).clone())
+            .map_err(|error| wrong(error.to_string()))?;
+        let line = value.get("line").and_then(Value::as_u64).map_or(number, |line| line as usize);
+        let schedulable = inner.and(value.get("schedulable")).and_then(Value::as_bool);
+        Ok(Self { line, schedulable, certificate })
+    }
+
+    /// Why the certificate does not hold, if it does not.
+    fn broken(&self, questions: Option<&HashMap<usize, Vec<Task>>>) -> Option<String> {
+        let Some(certificate) = &self.certificate else { return Some("there is none".to_owned()) };
+        if let Err(error) = check(certificate) {
+            return Some(error.to_string());
+        }
+        if self.schedulable.is_some_and(|schedulable| schedulable != certificate.schedulable) {
+            return Some("it proves the contrary of the answer it comes with".to_owned());
+        }
+        let own = || sorted(certificate.cores.iter().flat_map(|core| core.tasks.tasks().iter().copied()));
+        if questions.is_some_and(|questions| questions.get(&self.line) != Some(&own())) {
+            return Some(format!("its tasks are not those of line {} of the question", self.line));
+        }
+        None
+    }
+
+    fn json(&self, number: usize, why: Option<&str>) -> String {
+        let certificate = self.certificate.as_ref();
+        let object = json!({
+            "schema": SCHEMA,
+            "line": number,
+            "holds": why.is_none(),
+            "why": why,
+            "test": certificate.map(|certificate| &certificate.test),
+            "schedulable": certificate.map(|certificate| certificate.schedulable),
+        });
+        object.to_string()
+    }
+
+    fn text(&self, number: usize, why: Option<&str>) -> String {
+        match (why, &self.certificate) {
+            (None, Some(certificate)) => {
+                let verdict = if certificate.schedulable { "schedulable" } else { "not schedulable" };
+                let tasks: usize = certificate.cores.iter().map(|core| core.tasks.tasks().len()).sum();
+                format!("line {number}: proved {verdict} ({}, tasks: {tasks})", certificate.test)
+            }
+            (why, _) => format!("line {number}: proves nothing: {}", why.unwrap_or_default()),
+        }
+    }
+}
