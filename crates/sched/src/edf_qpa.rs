@@ -6,6 +6,7 @@
 //! interval downwards, skipping all that a demand proves harmless (quick processor-demand analysis: Zhang and Burns, IEEE
 //! Transactions on Computers 58(9), 2009). Deadlines may exceed periods.
 
+use crate::fp_rta::jobs_until_repetition;
 use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::{Demand, Limits, Window};
@@ -91,10 +92,24 @@ pub(crate) fn longest_interval(
     let busy = Demand { base: blocking, higher: &plain, extra_jitter: 0 };
     let start = plain.iter().map(|task| task.cost_ns).sum::<u64>().saturating_add(blocking);
     let limit = by_utilization.unwrap_or(u64::MAX / 2);
+    if blocking > 0
+        && by_utilization.is_none()
+        && let Some(longest) = repetition(tasks)
+    {
+        // A full core never works off what blocked it: there is no busy period to look for.
+        return Some(longest);
+    }
     match busy.least(start.min(limit), limit, rounds, cap) {
         Window::Exact(length) => Some(length.min(limit)),
-        Window::Beyond | Window::Undecided => by_utilization,
+        Window::Beyond | Window::Undecided => by_utilization.or_else(|| repetition(tasks)),
     }
+}
+
+/// With a utilization of exactly 1, demand repeats: a hyperperiod H adds H, from the longest deadline on. No longer interval is worse.
+pub(crate) fn repetition(tasks: &[Task]) -> Option<u64> {
+    let own_periods = jobs_until_repetition(tasks)?.checked_add(1)?;
+    let hyperperiod = own_periods.checked_mul(tasks.last()?.period_ns)?;
+    hyperperiod.checked_add(tasks.iter().map(|task| task.deadline_ns).max()?)
 }
 
 /// What jobs that arrive and are due within an interval of this length may ask for.
@@ -159,6 +174,15 @@ mod tests {
     fn deadlines_beyond_periods_and_jitter_beyond_deadlines() {
         assert!(answer(&[task(4, 100, 2, 0), task(6, 100, 3, 0)]));
         assert!(!answer(&[task(4, 9, 2, 10), task(6, 100, 3, 0)]));
+    }
+
+    #[test]
+    fn a_full_core_with_blocking_is_decided_by_its_hyperperiod() {
+        let blocked = |task: Task| Task { blocking_ns: 4, ..task };
+        assert!(!answer(&[blocked(task(15, 15, 15, 0))]));
+        assert!(answer(&[blocked(task(15, 19, 15, 0))]));
+        assert!(!answer(&[blocked(task(15, 19, 15, 1))]));
+        assert!(answer(&[blocked(task(10, 14, 5, 0)), task(14, 18, 7, 0)]));
     }
 
     #[test]

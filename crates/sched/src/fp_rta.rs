@@ -168,7 +168,7 @@ fn job_window(task: &Task, job: u64) -> Option<(u64, u64, u64)> {
 /// With hyperperiod H, w_(q + H/T) = w_q + H: shifting the window by H adds exactly H of demand, and no
 /// solution for a job from H/T on is below H. So the jobs before H/T show every response time there is.
 /// `None` where utilization is not 1, or H does not fit; then the cap on rounds ends the search.
-fn jobs_until_repetition(tasks: &[Task]) -> Option<u64> {
+pub(crate) fn jobs_until_repetition(tasks: &[Task]) -> Option<u64> {
     let mut hyperperiod: u128 = 1;
     for task in tasks {
         let period = u128::from(task.period_ns);

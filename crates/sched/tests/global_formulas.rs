@@ -105,6 +105,34 @@ fn load(tasks: &[Task], m: i128, longest: u64) -> (Q, Q) {
     (bound, (1..=longest).map(demand).max().unwrap_or(n(0)))
 }
 
+/// Some speed of the grid whose forced-forward demand fits into every interval at which it changes.
+fn ff_dbf(tasks: &[Task], m: i128) -> bool {
+    let densest = tasks.iter().map(density).max().unwrap_or(n(0));
+    let total = sum(tasks.iter().map(u));
+    let most = ((n(m) - total) / n(m - 1) - q(1, 10)).min(n(1));
+    let longest = n(10 * i128::from(tasks.iter().map(|task| task.cost_ns).sum::<u64>()));
+    let steps = (1..=50).map(|step| q(step, 50)).filter(|speed| *speed > densest);
+    let fits = |speed: Q, t: Q| {
+        let demand = |task: &Task| {
+            let jobs = t.0.div_euclid(t.1 * i128::from(task.period_ns));
+            let rest = t - n(jobs * i128::from(task.period_ns));
+            let early = (n(task.deadline_ns) - rest).max(n(0));
+            n(jobs * i128::from(task.cost_ns)) + (n(task.cost_ns) - speed * early).max(n(0))
+        };
+        sum(tasks.iter().map(demand)) <= (n(m) - n(m - 1) * speed) * t
+    };
+    let passes = |speed: Q| {
+        tasks.iter().all(|task| {
+            let begins = (n(task.deadline_ns) - n(task.cost_ns) / speed).max(n(0));
+            [begins, n(task.deadline_ns)].into_iter().all(|first| {
+                let points = (0..).map(|job: u64| first + n(job * task.period_ns));
+                points.take_while(|t| *t <= longest).all(|t| fits(speed, t))
+            })
+        })
+    };
+    possible(tasks, m) && std::iter::once(densest).chain(steps).filter(|speed| *speed <= most).any(passes)
+}
+
 fn devi_anderson(tasks: &[Task], m: i128) -> Vec<Option<u64>> {
     let total = sum(tasks.iter().map(u));
     if !possible(tasks, m) {
@@ -156,5 +184,18 @@ proptest! {
         let says = says(GlobalTest::EdfLoad).schedulable;
         prop_assert!(!says || (load <= bound && total <= bound));
         prop_assert!(says || !possible(&tasks, m) || load.max(total) + q(1, 10) > bound);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn forced_forward_demand_by_the_formula(
+        rows in prop::collection::vec((periods(), 10u64..110, 50u64..101), 1..6), cores in 2u32..5, implicit in any::<bool>(),
+    ) {
+        let tasks = tasks(&rows, cores, implicit);
+        let says = global(&tasks, cores, GlobalTest::EdfFfDbf, Limits::default()).schedulable;
+        prop_assert_eq!(says, ff_dbf(&tasks, cores.into()));
     }
 }

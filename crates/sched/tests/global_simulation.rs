@@ -129,7 +129,9 @@ proptest! {
         }
     }
 
-    /// More cost or jitter of one task never turns a no into a yes. (Not so for every test by theory: those are left out.)
+    /// More cost of one task never turns a no into a yes, nor does more jitter, for the tests that theory says so of. The others look at
+    /// deadlines modulo periods, and can change their mind when a period shrinks (Baker and Baruah, "Sustainable multiprocessor scheduling of
+    /// sporadic task systems", ECRTS 2009).
     #[test]
     fn harder_sets_are_not_easier(
         rows in prop::collection::vec((6u64..60, 10u64..100, 60u64..160, 0u64..30), 2..9),
@@ -139,7 +141,9 @@ proptest! {
         let mut hard = easy.clone();
         let at = at % hard.len();
         if jitter { hard[at].jitter_ns += 1 } else { hard[at].cost_ns += 1 }
-        for test in [GlobalTest::EdfGfb, GlobalTest::EdfBclIterative, GlobalTest::EdfRta, GlobalTest::FpGuan, GlobalTest::FpBertogna] {
+        let always = [GlobalTest::EdfGfb, GlobalTest::FpGuan, GlobalTest::FpBertogna];
+        let by_cost = [GlobalTest::EdfBclIterative, GlobalTest::EdfRta];
+        for test in always.into_iter().chain(by_cost.into_iter().filter(|_| !jitter)) {
             prop_assert!(
                 ask(&easy, cores, test).schedulable || !ask(&hard, cores, test).schedulable,
                 "{} {easy:?} {hard:?}", test.name()

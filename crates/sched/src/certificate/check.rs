@@ -142,7 +142,8 @@ fn edf_in_time(tasks: &[Task], busy: u64, points: &[u64]) -> bool {
     let released = tasks.iter().fold(u128::from(blocking), |sum, task| {
         sum.saturating_add(u128::from(busy.div_ceil(task.period_ns)).saturating_mul(task.cost_ns.into()))
     });
-    if released > busy.into() || tasks.iter().any(|task| task.jitter_ns >= task.deadline_ns) {
+    // Nothing is released in no time: that would prove nothing.
+    if busy == 0 || released > busy.into() || tasks.iter().any(|task| task.jitter_ns >= task.deadline_ns) {
         return false;
     }
     // All from here up to the busy window is proved.

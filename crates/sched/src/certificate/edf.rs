@@ -5,6 +5,7 @@
 //! and Burns, IEEE Transactions on Computers 58(9), 2009).
 
 use super::{Proof, overloads};
+use crate::edf_qpa::repetition;
 use crate::task::Task;
 use crate::window::{Demand, Limits, Window};
 
@@ -18,16 +19,17 @@ pub(super) fn prove(tasks: &[Task], limits: Limits) -> Proof {
         return Proof::Overload { task: tasks.len() - 1 };
     }
     let blocking = tasks.iter().map(|task| task.blocking_ns).max().unwrap_or(0);
-    let plain: Vec<Task> = tasks.iter().map(|task| Task { jitter_ns: 0, ..*task }).collect();
-    let busy = Demand { base: blocking, higher: &plain, extra_jitter: 0 };
     let cap = limits.rounds_per_task.saturating_mul(tasks.len() as u64);
     let mut rounds = 0;
-    let start = plain.iter().fold(blocking, |sum, task| sum.saturating_add(task.cost_ns));
-    let Window::Exact(busy_ns) = busy.least(start, u64::MAX / 4, &mut rounds, cap) else {
-        return Proof::Open;
+    let full = if blocking > 0 { repetition(tasks) } else { None };
+    let busy = match full {
+        // A full core never works off what blocked it. What is late can still be found.
+        Some(_) => None,
+        None => busy_window(tasks, blocking, &mut rounds, cap),
     };
+    let Some(longest) = busy.or(full) else { return Proof::Open };
     let mut points_ns = Vec::new();
-    let mut next = last_deadline_below(tasks, busy_ns + 1);
+    let mut next = last_deadline_below(tasks, longest.saturating_add(1));
     while let Some(point) = next {
         if rounds >= cap {
             return Proof::Open;
@@ -40,7 +42,18 @@ pub(super) fn prove(tasks: &[Task], limits: Limits) -> Proof {
         points_ns.push(point);
         next = last_deadline_below(tasks, demand);
     }
-    Proof::EdfInTime { busy_ns, points_ns }
+    busy.map_or(Proof::Open, |busy_ns| Proof::EdfInTime { busy_ns, points_ns })
+}
+
+/// The least window at whose end all work released in it is done.
+fn busy_window(tasks: &[Task], blocking: u64, rounds: &mut u64, cap: u64) -> Option<u64> {
+    let plain: Vec<Task> = tasks.iter().map(|task| Task { jitter_ns: 0, ..*task }).collect();
+    let start = plain.iter().fold(blocking, |sum, task| sum.saturating_add(task.cost_ns));
+    let busy = Demand { base: blocking, higher: &plain, extra_jitter: 0 };
+    match busy.least(start, u64::MAX / 4, rounds, cap) {
+        Window::Exact(length) => Some(length),
+        Window::Beyond | Window::Undecided => None,
+    }
 }
 
 /// What jobs that arrive and are due within an interval of this length may ask for, D - J in place of D.

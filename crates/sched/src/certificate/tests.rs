@@ -35,7 +35,7 @@ fn alterations(value: &Value) -> Vec<Value> {
     match value {
         Value::Number(number) => {
             let Some(number) = number.as_u64() else { return Vec::new() };
-            let mut near = vec![number + 1, number * 2 + 3, number / 2];
+            let mut near = vec![0, number + 1, number * 2 + 3, number / 2];
             near.extend(number.checked_sub(1));
             near.retain(|other| *other != number);
             near.into_iter().map(Value::from).collect()
@@ -172,6 +172,18 @@ fn windows_that_are_too_short_too_long_or_too_few_are_refused() {
 }
 
 #[test]
+fn a_busy_window_that_is_cut_off_is_refused() {
+    let good = certificate(&system(&[Task::implicit(10, 3), Task::implicit(20, 5)], 1), Test::EdfQpa);
+    assert_eq!(good.cores[0].proof, Proof::EdfInTime { busy_ns: 8, points_ns: Vec::new() });
+    for busy_ns in [0, 1, 7] {
+        let mut cut = good.clone();
+        cut.cores[0].proof = Proof::EdfInTime { busy_ns, points_ns: Vec::new() };
+        cut.digest = digest(&cut);
+        assert!(check(&cut).is_err(), "{busy_ns}");
+    }
+}
+
+#[test]
 fn what_cannot_be_certified_is_refused_or_left_out() {
     let mut suspends = system(&[Task::implicit(10, 3)], 1);
     suspends.tasks[0].suspension_ns = 1;
@@ -182,6 +194,10 @@ fn what_cannot_be_certified_is_refused_or_left_out() {
         Task { deadline_ns: crate::MAX_NS, ..Task::implicit(1_000_033, 500_015) },
     ];
     assert_eq!(certify(&system(&long, 1), Test::FpRta, Limits { rounds_per_task: 3 }), Ok(None));
+    // A core that is full and blocked: late is proved, in time is not.
+    let full = |deadline_ns| [Task { deadline_ns, blocking_ns: 4, ..Task::implicit(15, 15) }];
+    assert_eq!(claims(&certificate(&system(&full(15), 1), Test::EdfQpa)), ["edf-late"]);
+    assert_eq!(certify(&system(&full(19), 1), Test::EdfQpa, Limits::default()), Ok(None));
     let empty = certificate(&System { cores: 2, tasks: Vec::new() }, Test::EdfQpa);
     assert_eq!((check(&empty), empty.schedulable), (Ok(()), true));
 }
