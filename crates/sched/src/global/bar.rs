@@ -8,7 +8,7 @@
 //! than the right side, and stops. Costs 11, 3, 20, 5 with periods 23, 27, 27, 7 on 3 cores pass at every step, but for the task of
 //! 20 not at A = 3. Looked at here is each A where one of the sums begins to grow more slowly; in between nothing can go wrong.
 
-use super::{Case, Effort};
+use super::{Case, Effort, sum_of_largest};
 use crate::fractions::Open;
 use crate::task::Task;
 use std::cmp::Reverse;
@@ -128,8 +128,7 @@ fn holds(case: Case<'_>, task: &Task, window: u128) -> bool {
         sum += without;
         gains.push(with - without);
     }
-    gains.sort_unstable_by(|a, b| b.cmp(a));
-    sum += gains.iter().take(case.cores as usize - 1).sum::<u128>();
+    sum += sum_of_largest(&mut gains, case.cores as usize - 1);
     sum <= u128::from(case.cores) * room
 }
 

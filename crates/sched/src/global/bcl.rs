@@ -4,12 +4,19 @@
 //! [r, r + D_k] task i executes at most W_i = N C_i + min(C_i, max(0, D_k - N T_i)), N = floor((D_k - D_i) / T_i) + 1. Task k meets its
 //! deadlines if sum min(W_i, D_k - C_k) is below m (D_k - C_k), or equal to it while some 0 < W_i <= D_k - C_k.
 
-use super::Case;
+use super::{Case, Effort};
+use crate::fractions::Open;
 use crate::task::Task;
 
 /// Whether every task passes.
-pub(super) fn schedulable(case: Case<'_>) -> bool {
-    (0..case.tasks.len()).all(|index| meets_deadline(case, index))
+pub(super) fn schedulable(case: Case<'_>, effort: &mut Effort) -> Result<bool, Open> {
+    for index in 0..case.tasks.len() {
+        effort.spend()?;
+        if !meets_deadline(case, index) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn meets_deadline(case: Case<'_>, index: usize) -> bool {

@@ -4,7 +4,7 @@
 //! periods: the least x = C_k + floor(W(x) / m), where of the tasks above, the m - 1 that gain most from it bring in a job from before the
 //! window, and the others start with it.
 
-use super::{Case, Effort};
+use super::{Case, Effort, sum_of_largest};
 use crate::fractions::Open;
 use crate::task::Task;
 
@@ -40,8 +40,7 @@ fn response(case: Case<'_>, index: usize, above: &[u64], effort: &mut Effort) ->
             sum += without;
             gains.push(carrying(other, bound, window).min(most) - without);
         }
-        gains.sort_unstable_by(|a, b| b.cmp(a));
-        sum += gains.iter().take(case.cores as usize - 1).sum::<u128>();
+        sum += sum_of_largest(&mut gains, case.cores as usize - 1);
         let next = u128::from(task.cost_ns) + sum / u128::from(case.cores);
         if next == u128::from(window) {
             return Ok(Some(window));

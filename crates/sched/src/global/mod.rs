@@ -99,6 +99,9 @@ struct Case<'a> {
     cores: u64,
 }
 
+/// Looks at single tasks that a whole set may cost for each of [`Limits::rounds_per_task`]: some seconds by default, however many tasks there are.
+const LOOKS_A_ROUND: u64 = 300;
+
 /// What a test may cost: a round is a look at all tasks.
 #[derive(Debug)]
 struct Effort {
@@ -127,7 +130,7 @@ enum Answer {
 pub fn global(tasks: &[Task], cores: u32, test: GlobalTest, limits: Limits) -> Verdict {
     let mut verdict = Verdict::unanswered(tasks);
     let Some(released) = from_release(tasks) else { return verdict };
-    let cap = limits.rounds_per_task.saturating_mul(tasks.len() as u64);
+    let cap = limits.rounds_per_task.saturating_mul(LOOKS_A_ROUND) / (tasks.len() as u64).max(1);
     let mut effort = Effort { rounds: 0, cap };
     let case = Case { tasks: &released, cores: u64::from(cores) };
     let answer = answer(case, test, &mut effort);
@@ -171,7 +174,7 @@ fn answer(case: Case<'_>, test: GlobalTest, effort: &mut Effort) -> Result<Answe
     Ok(match test {
         GlobalTest::EdfGfb => Answer::Decided(gfb::schedulable(case)?),
         GlobalTest::EdfBak => Answer::Decided(bak::schedulable(case, effort)?),
-        GlobalTest::EdfBcl => Answer::Decided(bcl::schedulable(case)),
+        GlobalTest::EdfBcl => Answer::Decided(bcl::schedulable(case, effort)?),
         GlobalTest::EdfBclIterative => Answer::Decided(bcl_iterative::schedulable(case, effort)?),
         GlobalTest::EdfBar => Answer::Decided(bar::schedulable(case, effort)?),
         GlobalTest::EdfFfDbf => Answer::Decided(ff_dbf::schedulable(case, effort)?),
@@ -188,6 +191,17 @@ fn may_be_feasible(case: Case<'_>) -> Result<bool, Open> {
     let all = case.tasks.iter().map(|task| Fraction::new(task.cost_ns, task.period_ns));
     let fits = at_most_zero(all.chain([Fraction::whole(-i128::from(case.cores))]))?;
     Ok(fits && case.tasks.iter().all(|task| task.cost_ns <= task.deadline_ns))
+}
+
+/// Sum of the `count` largest.
+fn sum_of_largest(values: &mut [u128], count: usize) -> u128 {
+    if count == 0 {
+        return 0;
+    }
+    if count < values.len() {
+        values.select_nth_unstable_by(count - 1, |a, b| b.cmp(a));
+    }
+    values.iter().take(count).sum()
 }
 
 /// The task of the largest density, C/D.
