@@ -43,16 +43,16 @@
 #![forbid(unsafe_code)]
 
 mod analyze;
-pub mod curves;
 pub mod certificate;
+pub mod curves;
 mod edf_qpa;
 mod fp_lanes;
 mod fp_limited;
 mod fp_quick;
 mod fp_rta;
 mod fp_suspension;
-pub mod generate;
 mod fractions;
+pub mod generate;
 pub mod global;
 mod jitter_margin;
 mod jitter_margin_edf;

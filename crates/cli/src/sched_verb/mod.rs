@@ -1,12 +1,12 @@
 //! `stillcore sched`: what can be guaranteed, from task sets. The theory is the `sched` crate's; here are files, options and printing.
 
 mod analyze;
-mod generate;
-mod jitter;
-mod study;
 mod budget;
 mod check_certificate;
+mod generate;
+mod jitter;
 mod lines;
+mod study;
 
 use clap::Subcommand;
 
