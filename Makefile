@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched
 
 STRICT = 1
 ARGS =
@@ -12,6 +12,7 @@ help:
 	@echo 'make assess         build the static binary and assess this machine (ARGS="--cpus 3 --duration 20s")'
 	@echo 'make test           format, tidy, clippy, tests, report in a browser, kernels in the lab (STRICT=0: none needed)'
 	@echo 'make test-lab       isolation applied, killed and undone on six kernels, four boots each (half an hour)'
+	@echo 'make lab-matrix     exposure of six kernels, isolated and not (an hour; ARGS="--jobs 3")'
 	@echo 'make test-studies   ways of isolating compared in guests (an hour)'
 	@echo 'make stories        remedies confirmed in guests: seen, proposed, applied, gone (make story-NAME: one)'
 	@echo 'make bench          wake-ups beside cyclictest, in turns (a minute)'
@@ -100,7 +101,7 @@ bench-disturb:
 	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore --bench disturb -- --program "$(STATIC)" $(ARGS); } | tee "$$log"; \
 	grep -q '^u_fork .*stress-ng:fork' "$$log"
 
-test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb
+test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid
 
 test-lab-isolation:
 	@sh xtask/deps.sh test
@@ -129,6 +130,30 @@ test-lab-counts:
 	@$(CARGO) build --locked --quiet --config xtask/ci-profile.toml --profile ci --package stillcore --target aarch64-unknown-linux-musl
 	@mkdir -p docs/results
 	@$(call LAB,counts,guest_counts)
+
+# Coefficients that repeat to the event, on every kernel; and two small cells of a matrix.
+test-lab-exposure:
+	@sh xtask/deps.sh test
+	@mkdir -p docs/results
+	@$(call LAB,exposure,/^guest_(exposure|matrix)$$/)
+
+# The guest is an arm64 machine.
+test-lab-asid:
+	@sh xtask/deps.sh release
+	@$(CARGO) build --locked --quiet --config xtask/ci-profile.toml --profile ci --package stillcore --target aarch64-unknown-linux-musl
+	@mkdir -p docs/results
+	@$(call LAB,asid,guest_asid)
+
+# The matrix of the docs: six kernels, nothing isolated and isolated at boot. MATRIX_OUT keeps what was measured, and is gone on with.
+MATRIX_OUT = target/lab-matrix
+MATRIX = lab matrix --profiles none,boot --suite positive-control,negative-control --stressors perf_sys,perf_task,trace_event,kprobe_toggle,so_timestamp,bpf_filter,module_load,membarrier_expedited,membarrier_private,membarrier_global,rdmsr,stat_refresh,rcu_expedited,vmap_churn,tlb_own,hugepages,u_fork,u_thread,timer,sock,nic_dummy,netns,k_workqueue,mount_tmpfs,cgroup_mkdir
+
+lab-matrix:
+	@sh xtask/deps.sh test
+	@$(BUILD_STATIC)
+	@mkdir -p docs/results; "$(STATIC)" $(MATRIX) --out "$(MATRIX_OUT)" $(ARGS); code=$$?; [ $$code -eq 0 ] || exit $$code; \
+	to="docs/results/matrix-$$(date -u +%F)"; cp "$(MATRIX_OUT)/matrix.json" "$$to.json"; \
+	{ echo '<!--'; $(HEAD_LINES); echo '-->'; cat "$(MATRIX_OUT)/matrix.md"; } >"$$to.md"
 
 test-studies:
 	@sh xtask/deps.sh test

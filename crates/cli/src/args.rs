@@ -87,6 +87,7 @@ impl Verb {
             Self::Trace(TraceVerb::Watch(args)) => args.json,
             Self::Study { verb } => verb.json(),
             Self::Lab(LabVerb::Run(args)) => args.json,
+            Self::Lab(LabVerb::Matrix(args)) => args.json,
         }
     }
 }
@@ -277,6 +278,8 @@ pub(crate) struct FunctionsArgs {
 pub(crate) enum LabVerb {
     /// Boot a kernel under QEMU, run a command there as root, bring its files back.
     Run(Box<crate::lab_verb::RunArgs>),
+    /// Boot kernels with several ways of isolating, and compare their exposure to each stressor.
+    Matrix(Box<crate::lab_matrix::MatrixArgs>),
 }
 
 /// A number of bytes such as 64K or 20M; none where the text is no such number.

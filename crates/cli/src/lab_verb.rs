@@ -92,17 +92,41 @@ pub(crate) fn exec_bound(words: &[OsString]) -> anyhow::Error {
     }
 }
 
+/// The programs of a guest.
+pub(crate) struct Programs {
+    /// Its first one.
+    pub(crate) init: PathBuf,
+    /// What runs the command, if another.
+    pub(crate) binary: Option<PathBuf>,
+}
+
+/// This program as the guest's first, unless the guest is of another architecture.
+pub(crate) fn programs(arch: Arch, binary: Option<PathBuf>) -> anyhow::Result<Programs> {
+    let own = own()?;
+    // A guest of another architecture needs another build of us; --binary is then both.
+    let init = if Arch::host() == Some(arch) { own } else { binary.clone().unwrap_or(own) };
+    let binary = binary.filter(|binary| *binary != init);
+    Ok(Programs { init, binary })
+}
+
+fn own() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find this program's own file")
+}
+
+/// What makes an emulator die with this process.
+pub(crate) fn launcher() -> anyhow::Result<Vec<OsString>> {
+    Ok(vec![own()?.into(), EXEC_BOUND.into(), std::process::id().to_string().into()])
+}
+
+/// The lab's cache.
+pub(crate) fn cache() -> anyhow::Result<PathBuf> {
+    Ok(lab::cache::dir(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))?)
+}
+
 fn spec(args: RunArgs) -> anyhow::Result<Spec> {
-    let own = std::env::current_exe().context("cannot find this program's own file")?;
     let arch =
         args.arch.or_else(Arch::host).context("no guests for this machine's architecture: give --arch")?;
-    // A guest of another architecture needs another build of us; --binary is then both.
-    let init = if Arch::host() == Some(arch) {
-        own.clone()
-    } else {
-        args.binary.clone().unwrap_or_else(|| own.clone())
-    };
-    let binary = args.binary.filter(|binary| *binary != init);
+    let Programs { init, binary } = programs(arch, args.binary)?;
     Ok(Spec {
         arch,
         kernel: args.kernel,
@@ -118,8 +142,8 @@ fn spec(args: RunArgs) -> anyhow::Result<Spec> {
         timeout: args.timeout,
         limit: args.limit,
         out: args.out.unwrap_or_else(default_out),
-        cache: lab::cache::dir(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))?,
-        launcher: vec![own.into(), EXEC_BOUND.into(), std::process::id().to_string().into()],
+        cache: cache()?,
+        launcher: launcher()?,
         command: args.command,
     })
 }

@@ -42,6 +42,13 @@ pub fn resolve(kernel: &Kernel, names: &[&str]) -> Result<Vec<Module>> {
     Ok(resolver.order)
 }
 
+/// Whether the kernel has a module of this name, as a file or built in. Aliases are not looked at.
+pub fn has(kernel: &Kernel, name: &str) -> Result<bool> {
+    let Some(dir) = &kernel.modules else { return Ok(false) };
+    let name = normalise(name);
+    Ok(built_in(kernel, dir)?.contains(&name) || module_files(dir)?.contains_key(&name))
+}
+
 /// The name as the kernel writes it.
 pub fn normalise(name: &str) -> String {
     name.replace('-', "_")

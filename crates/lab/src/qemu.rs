@@ -141,7 +141,7 @@ fn key_of(word: &str) -> &str {
 }
 
 /// (isolated, housekeeping) CPU lists: CPUs 2 and 3, or the last CPU of a smaller machine; none of a single one.
-fn partition(cpus: u32) -> Option<(&'static str, &'static str)> {
+pub fn partition(cpus: u32) -> Option<(&'static str, &'static str)> {
     match cpus {
         0 | 1 => None,
         2 => Some(("1", "0")),

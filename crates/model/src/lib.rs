@@ -14,6 +14,7 @@ pub mod finding;
 pub mod fix;
 pub mod functions;
 pub mod growth;
+pub mod kernel_options;
 pub mod machine;
 pub mod plan;
 pub mod resource;

@@ -10,6 +10,7 @@ mod events;
 mod exposure;
 mod filters;
 mod ipi;
+mod matrix;
 mod noise;
 mod overheads;
 mod overlap;
@@ -31,6 +32,7 @@ use serde::Serialize;
 use crate::{Document, Error, heading};
 
 pub use exposure::exposure_page;
+pub use matrix::matrix_page;
 
 /// One section of the page.
 struct Section {
@@ -147,6 +149,7 @@ fn environment() -> Result<Environment<'static>, Error> {
     let pages = [
         ("page", include_str!("../templates/page.html")),
         ("exposure", include_str!("../templates/exposure.html")),
+        ("matrix", include_str!("../templates/matrix.html")),
         ("macros", include_str!("../templates/macros.html")),
         ("style", include_str!("../templates/style.css")),
         ("script", include_str!("../templates/script.js")),

@@ -19,6 +19,7 @@
 //! | `html/`, `templates/` | one offline page: a file and a partial a section |
 //! | `svg/` | static charts |
 //! | `exposure/` | a study of exposure: a table, JSON, and a page of its own |
+//! | `matrix/` | studies of exposure of several kernels side by side |
 //! | `export/` | events one by one, for other tools: Perfetto, Chrome trace events, Parquet |
 #![forbid(unsafe_code)]
 
@@ -39,6 +40,7 @@ pub mod heading;
 mod html;
 mod jobs;
 mod json;
+mod matrix;
 pub mod outcome;
 pub mod pooled;
 pub mod responses;
@@ -55,8 +57,9 @@ pub use document::{Conclusions, Document};
 pub use error::Error;
 pub use exposure::{ExposureStudy, exposure_line, exposure_text};
 pub use guarantee::Guarantee;
-pub use html::{exposure_page, page};
+pub use html::{exposure_page, matrix_page, page};
 pub use json::{assess_json, assess_value};
+pub use matrix::{Matrix, MatrixKernel, matrix_markdown, matrix_text};
 pub use outcome::{Outcome, Status};
 pub use text::{TextOptions, measured, summary};
 pub use words::{certainty_title, class_title, thief_title};

@@ -10,6 +10,7 @@
 //! | `order` | which cell when, and in which shard |
 //! | `store` | checkpoints on disk, written whole or not at all |
 //! | `run` | the loop: skip what is done, run the rest |
+//! | `parallel` | the same, several cells at a time, past those that fail |
 //! | `merge` | several stores into one |
 //!
 //! What a cell *does* is the caller's: [`run`] takes it as a function. The only thing touched here is the
@@ -19,6 +20,7 @@
 mod cell;
 mod merge;
 mod order;
+mod parallel;
 mod run;
 mod spec;
 mod store;
@@ -26,6 +28,7 @@ mod store;
 pub use cell::Cell;
 pub use merge::{Conflict, MergeReport, merge};
 pub use order::{Shard, ShardError};
+pub use parallel::{Attempted, run_parallel};
 pub use run::{Progress, RunError, run};
 pub use spec::{MAX_CELLS, STUDY_SCHEMA, Study, StudyError};
 pub use store::{CELL_SCHEMA, Checkpoint, Entry, Found, Store, StoreError};

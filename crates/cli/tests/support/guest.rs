@@ -30,9 +30,10 @@ fn try_boot(boot: &Boot) -> Option<(tempfile::TempDir, PathBuf)> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(boot.script);
     let out = place.path().join("lab");
     let mut command = stillcore(&["lab", "run", "--kernel", boot.kernel, "--smp", boot.smp]);
-    command
-        .args(["--append", boot.append, "--packages", "busybox-static", "--timeout", TIMEOUT])
-        .args(boot.more);
+    command.args(["--append", boot.append, "--packages", "busybox-static"]).args(boot.more);
+    if !boot.more.contains(&"--timeout") {
+        command.args(["--timeout", TIMEOUT]);
+    }
     command.arg("--add").arg(format!("{}:/root/guest.sh", script.display())).arg("--out").arg(&out);
     command.args(["--", "/bin/busybox", "sh", "/root/guest.sh"]).args(boot.arguments);
     let output = command.output().unwrap();

@@ -8,7 +8,7 @@ use minijinja::{Value, context};
 use model::EventClass;
 
 /// Events per operation from which a cell has the next darker step.
-const STEPS: [f64; 6] = [0.001, 0.01, 0.1, 0.75, 2.5, 7.5];
+pub(super) const STEPS: [f64; 6] = [0.001, 0.01, 0.1, 0.75, 2.5, 7.5];
 
 /// The whole page.
 pub fn exposure_page(study: &ExposureStudy) -> Result<String, Error> {

@@ -1,0 +1,89 @@
+//! arm64: how many processes it takes until the address space identifiers run out, which is the paper's own case for `u_fork` (RTSS 2024,
+//! Table I: ASID exhaustion), and how long. By `make test-lab-asid`.
+//!
+//! There is no IPI and no event there: the kernel begins a new generation of identifiers and leaves it to every CPU to flush its TLB at its
+//! next switch (`check_and_switch_context`, Linux arch/arm64/mm/context.c), isolated ones included. The witness is a probe of the function
+//! that gives them out.
+#![cfg(feature = "guest-matrix")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use support::guest::{Boot, boot};
+
+/// The program built for arm64, beside this one: `make test-lab-asid` does that.
+fn arm64() -> PathBuf {
+    let own = PathBuf::from(env!("CARGO_BIN_EXE_stillcore"));
+    let profile = own.parent().unwrap();
+    let targets = profile.parent().unwrap().parent().unwrap();
+    let program =
+        targets.join("aarch64-unknown-linux-musl").join(profile.file_name().unwrap()).join("stillcore");
+    assert!(program.exists(), "{} is not there: expected a build for arm64", program.display());
+    program
+}
+
+/// One line of the guest's account: a start or a new generation, with the machine's counts then.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    generation: u64,
+    forks: u64,
+    given: u64,
+    at_s: f64,
+}
+
+fn marks(text: &str) -> Vec<Mark> {
+    let mark = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        let number = |at: usize| words[at].parse::<u64>().unwrap();
+        Mark { generation: number(0), forks: number(1), given: number(2), at_s: words[3].parse().unwrap() }
+    };
+    text.lines().map(mark).collect()
+}
+
+/// Sizes of the allocator, as the kernel says at boot: "ASID allocator initialised with 65536 entries".
+fn entries(log: &str) -> u64 {
+    let line = log.lines().find(|line| line.contains("ASID allocator initialised")).unwrap();
+    line.split_whitespace().find_map(|word| word.parse().ok().filter(|entries| *entries > 255)).unwrap()
+}
+
+#[test]
+fn matrix_arm64_address_spaces_run_out() {
+    let program = arm64();
+    let arguments = ["--arch", "aarch64", "--binary", program.to_str().unwrap(), "--timeout", "1200s"];
+    let kernel = "6.1";
+    let (_guest, root) = boot(&Boot {
+        kernel,
+        smp: "3",
+        append: "",
+        script: "guest_asid.sh",
+        arguments: &[],
+        more: &arguments,
+    });
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
+    let marks = marks(&read("rollovers"));
+    assert!(
+        marks.len() >= 3,
+        "two generations at least: {} {} {}",
+        read("rollovers"),
+        read("symbols"),
+        read("probe.err")
+    );
+    let entries = entries(&read("allocator"));
+    println!("{kernel} arm64: {entries} address space identifiers");
+    // The first one began before we looked.
+    for pair in marks[1..].windows(2) {
+        let [from, to] = [pair[0], pair[1]];
+        let (forks, given) = (to.forks - from.forks, to.given - from.given);
+        println!(
+            "{kernel} arm64: generation {} after {forks} processes made, {given} identifiers given out, {:.1} s",
+            to.generation,
+            to.at_s - from.at_s
+        );
+        assert_eq!(to.generation, from.generation + 1);
+        // Counts are read a moment after the fact, while processes go on being made.
+        assert!(given.abs_diff(entries) < entries / 50, "{given} of {entries}");
+        assert!(forks <= given && forks > entries * 9 / 10, "{forks} processes, {given} identifiers");
+    }
+}
