@@ -10,8 +10,8 @@ tracing=/sys/kernel/tracing
 event=$tracing/events/stillcore_asid/given
 
 /bin/busybox mount -t tracefs tracefs $tracing
-grep -E ' (flush_context|new_context|check_and_switch_context)$' /proc/kallsyms >symbols
-/bin/busybox dmesg | grep -i asid >allocator
+/bin/busybox grep -E ' (flush_context|new_context|check_and_switch_context)$' /proc/kallsyms >symbols
+/bin/busybox dmesg | /bin/busybox grep -iE 'asid|page table isolation' >allocator
 echo 'r:stillcore_asid/given new_context asid=$retval:u64' >$tracing/kprobe_events 2>probe.err || exit 0
 
 forks() {
@@ -49,7 +49,7 @@ while [ $tries -lt 2400 ]; do
     done
     [ $tries -lt 2400 ] || break
     echo "rollover $generation $(forks) $(given) $(first_s)" >>rollovers
-    [ "$(grep -c rollover rollovers)" -lt 3 ] || break
+    [ "$(/bin/busybox grep -c rollover rollovers)" -lt 3 ] || break
 done
 kill -INT $worker
 wait $worker

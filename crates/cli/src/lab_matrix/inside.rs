@@ -71,6 +71,7 @@ fn call(arguments: &[&str], stdout: &Path) -> anyhow::Result<i32> {
     let log = File::options().create(true).append(true).open(LOG).context(LOG)?;
     let out = File::options()
         .create(true)
+        .truncate(true)
         .write(true)
         .open(stdout)
         .with_context(|| stdout.display().to_string())?;
