@@ -53,8 +53,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// One object. Of a row only classes with events, or events of the background, are written: what else the kernel records and did not
-    /// see has 3/operations as its bound.
+    /// One object. Of a row only classes with events are written: what else the kernel records has 3/operations as its bound.
     pub fn json(&self) -> Value {
         let conditions: serde_json::Map<String, Value> =
             self.conditions.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
@@ -127,7 +126,7 @@ pub(crate) fn warning(column: &Column) -> Option<String> {
 
 fn without_silence(mut column: Column) -> Column {
     for row in &mut column.rows {
-        row.classes.retain(|one| one.coefficient.events > 0 || one.coefficient.background > 0.0);
+        row.classes.retain(|one| one.coefficient.events > 0);
     }
     column
 }
