@@ -16,7 +16,7 @@ use super::facts::Count;
 use crate::rates::holm;
 use model::EventClass;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a class of the negative control must fall below to count as changed.
 const CHANGED_P: f64 = 0.05;
@@ -39,6 +39,8 @@ pub struct Column {
     pub unsteady: Vec<EventClass>,
     /// What the controls told, in words.
     pub verdict: Vec<String>,
+    /// Events a second on each measured CPU while nothing was done, over all idle controls, of classes that there were any of.
+    pub idle_per_s: BTreeMap<EventClass, f64>,
     /// One a stressor, without the unsteady classes.
     pub rows: Vec<Row>,
 }
@@ -118,6 +120,7 @@ impl Column {
             absent: None,
             void,
             verdict: found.verdict,
+            idle_per_s: idle_per_s(&found.rows, cpus),
             rows: found.rows.into_iter().map(|row| steady(row, &unsteady, cpus)).collect(),
             unsteady,
         }
@@ -139,6 +142,22 @@ fn unsteady(found: &Exposure) -> Vec<EventClass> {
         classes.extend(its.iter().zip(adjusted).filter(|(_, p)| *p < CHANGED_P).map(|(one, _)| one.class));
     }
     classes.into_iter().collect()
+}
+
+/// The idle controls of all rows together. Each row has what they would give in the time of its operations.
+fn idle_per_s(rows: &[Row], cpus: u64) -> BTreeMap<EventClass, f64> {
+    let measured = rows.iter().filter(|row| row.all.is_some() && row.disturbed_s > 0.0);
+    let mut events: BTreeMap<EventClass, f64> = BTreeMap::new();
+    let mut seconds = 0.0;
+    for row in measured {
+        seconds += row.idle_s;
+        for one in row.classes.iter().filter(|one| one.coefficient.background > 0.0) {
+            *events.entry(one.class).or_default() +=
+                one.coefficient.background / row.disturbed_s * row.idle_s;
+        }
+    }
+    events.values_mut().for_each(|count| *count /= seconds * cpus as f64);
+    events
 }
 
 /// The row without some classes: `all` counted anew from those that are left.
@@ -197,7 +216,6 @@ fn direction(was: &Coefficient, now: &Coefficient) -> Option<Direction> {
 mod tests {
     use super::super::conclude::Expectation;
     use super::*;
-    use std::collections::BTreeMap;
 
     fn coefficient(low: f64, value: f64, high: f64, seen: bool) -> Coefficient {
         Coefficient { events: 1, background: 0.0, per_operation: value, low, high, p: 0.0, seen }
@@ -230,6 +248,7 @@ mod tests {
             void: false,
             unsteady: Vec::new(),
             verdict: Vec::new(),
+            idle_per_s: BTreeMap::new(),
             rows: vec![row],
         }
     }
@@ -274,6 +293,9 @@ mod tests {
         assert_eq!((calm.0.events, calm.0.seen, calm.1), (1, false, 1));
         // 30 events in 10 operations, and none of the softirqs.
         assert!(kept.0.seen && (kept.0.per_operation - 3.0).abs() < 1e-9 && kept.1 == 1, "{kept:?}");
+        // Two rows with 550 ticks and 10 softirqs in a second of operations each: so many a second.
+        let idle = [(EventClass::TimerTick, 550.0), (EventClass::Softirq, 10.0)];
+        assert_eq!(column.idle_per_s, BTreeMap::from(idle));
         for blind in [Some(false), None] {
             assert!(Column::of("5.10", "boot", false, found(blind), 1).void, "{blind:?}");
         }

@@ -162,6 +162,7 @@ fn column(kernel: &str, profile: Profile, result: &Result<Measured, String>, ker
         void: false,
         unsteady: Vec::new(),
         verdict: Vec::new(),
+        idle_per_s: BTreeMap::new(),
         rows: Vec::new(),
     };
     match result {

@@ -4,7 +4,7 @@ use super::exposure::STEPS;
 use super::{environment, render};
 use crate::Error;
 use crate::exposure::{at_most, per_operation};
-use crate::matrix::{Field, KINDS, Matrix, by_class, change, field, warning};
+use crate::matrix::{Field, KINDS, Matrix, by_class, change, field, idle, warning};
 use analysis::exposure::Column;
 use minijinja::{Value, context};
 
@@ -27,6 +27,7 @@ pub fn matrix_page(matrix: &Matrix) -> Result<String, Error> {
             kernels => columns.iter().map(|column| column.kernel.clone()).collect::<Vec<_>>(),
             rows => rows.collect::<Vec<_>>(),
             silent => silent.collect::<Vec<_>>(),
+            idle => columns.iter().map(|column| idle(column)).collect::<Vec<_>>(),
         }
     });
     let changes = KINDS.iter().filter_map(|(direction, title)| {

@@ -1,6 +1,6 @@
 //! The matrix as Markdown, to be kept with a project and linked to: a heading a stressor, and under it what each kernel showed.
 
-use super::{KINDS, Matrix, by_class, change, warning};
+use super::{KINDS, Matrix, by_class, change, idle, warning};
 use std::fmt::Write;
 
 /// The page. `head`: what is to stand above it, such as the command and the machine.
@@ -18,6 +18,7 @@ pub fn matrix_markdown(matrix: &Matrix, head: &str) -> String {
     );
     kernels(&mut page, matrix);
     options(&mut page, matrix);
+    idles(&mut page, matrix);
     page.push_str("\n## What changed\n\nFrom a kernel to the next of its flavour, where the 95 % intervals have no point in common.\n");
     for (direction, title) in KINDS {
         let ours: Vec<_> = matrix.changes.iter().filter(|one| one.direction == direction).collect();
@@ -63,6 +64,23 @@ fn options(page: &mut String, matrix: &Matrix) {
             let _ = write!(page, " {} |", one.values.get(&kernel.name).map_or("?", String::as_str));
         }
         let _ = writeln!(page, " {} |", escaped(&one.why));
+    }
+}
+
+fn idles(page: &mut String, matrix: &Matrix) {
+    page.push_str("\n## Idle\n\nEvents a second on a measured CPU while nothing is done.\n\n| kernel |");
+    matrix.profiles.iter().for_each(|(profile, _)| _ = write!(page, " {profile} |"));
+    page.push_str("\n|---|");
+    matrix.profiles.iter().for_each(|_| page.push_str("---|"));
+    page.push('\n');
+    for kernel in &matrix.kernels {
+        let _ = write!(page, "| {} |", kernel.name);
+        for (profile, _) in &matrix.profiles {
+            let column = matrix.of_profile(profile).find(|column| column.kernel == kernel.name);
+            let told = column.filter(|column| column.absent.is_none()).map_or_else(|| "-".to_owned(), idle);
+            let _ = write!(page, " {told} |");
+        }
+        page.push('\n');
     }
 }
 

@@ -197,6 +197,13 @@ pub(crate) fn by_class(row: &Row) -> String {
     }
 }
 
+/// What happens on a measured CPU while nothing is done, events a second.
+pub(crate) fn idle(column: &Column) -> String {
+    let told: Vec<String> =
+        column.idle_per_s.iter().map(|(class, rate)| format!("{class} {}", per_operation(*rate))).collect();
+    if told.is_empty() { "nothing".to_owned() } else { told.join(", ") }
+}
+
 /// A change in a line.
 pub(crate) fn change(one: &Change) -> String {
     let value = |of: &Coefficient| {

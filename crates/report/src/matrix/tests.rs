@@ -54,6 +54,7 @@ fn column(kernel: &str, profile: &str, rows: Vec<Row>) -> Column {
         void: false,
         unsteady: Vec::new(),
         verdict: Vec::new(),
+        idle_per_s: BTreeMap::new(),
         rows,
     }
 }
@@ -70,9 +71,13 @@ fn matrix() -> Matrix {
         absent: Some("3 guests failed: no time".to_owned()),
         ..column("6.1", "partition", Vec::new())
     };
+    let ticking = BTreeMap::from([(EventClass::TimerTick, 249.96), (EventClass::Softirq, 0.012)]);
     let columns = vec![
         failed,
-        column("5.10", "boot", vec![row("bpf_filter", 300, 100), row("perf_sys", 20, 10)]),
+        Column {
+            idle_per_s: ticking,
+            ..column("5.10", "boot", vec![row("bpf_filter", 300, 100), row("perf_sys", 20, 10)])
+        },
         column("6.1", "boot", vec![row("bpf_filter", 0, 100), row("perf_sys", 20, 10), absent]),
     ];
     let kernel = |name: &str| MatrixKernel {
@@ -109,6 +114,7 @@ fn the_terminal_has_a_table_a_profile_within_its_width() {
         "6.1: absent: 3 guests failed: no time",
         "bpf_filter ipi.call: 5.10 3 (2.4 to 3.6), 6.1 <=0.03 (boot)",
         "seen before, not seen now",
+        "5.10 boot: timer.tick 250, softirq 0.012",
     ] {
         assert!(text.contains(told), "{told}: {text}");
     }
@@ -126,6 +132,8 @@ fn markdown_has_a_heading_a_stressor_and_no_markup_of_a_machine() {
         "| 6.1 | - | | <=0.03 | 100 |",
         r"- absent: no module \<wireguard\> \| here (6.1 boot)",
         "| NO_HZ_FULL | n | y | whether the tick can stop |",
+        "| 5.10 | - | timer.tick 250, softirq 0.012 |",
+        "| 6.1 | - | nothing |",
         r"- 6.1 partition: absent: 3 guests failed: no time",
     ] {
         assert!(page.contains(told), "{told}: {page}");

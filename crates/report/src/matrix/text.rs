@@ -1,6 +1,6 @@
 //! The matrix for a terminal: a table a way of isolating, stressors by kernels; what changed; in what the kernels differ.
 
-use super::{KINDS, Matrix, change, field, warning};
+use super::{KINDS, Matrix, change, field, idle, warning};
 use crate::text::TextOptions;
 use crate::text::layout::{Page, Paint};
 
@@ -22,6 +22,10 @@ pub fn matrix_text(matrix: &Matrix, options: TextOptions) -> String {
         table(&mut page, matrix, profile, title);
     }
     page.item("", "<= was not seen: the upper 95 % bound of all classes; - has no result; absent and void: see matrix.html");
+    page.heading("while nothing is done: events a second on a measured CPU");
+    for column in matrix.columns.iter().filter(|column| column.absent.is_none()) {
+        page.item(&format!("  {} {}: ", column.kernel, column.profile), &idle(column));
+    }
     changes(&mut page, matrix);
     differences(&mut page, matrix);
     page.heading("files");
