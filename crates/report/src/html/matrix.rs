@@ -17,17 +17,16 @@ pub fn matrix_page(matrix: &Matrix) -> Result<String, Error> {
             let cells = columns.iter().map(|column| told(column, stressor)).collect::<Vec<_>>();
             context! { name => *stressor, cells => cells }
         });
-        let silent = columns.iter().filter_map(|column| {
-            let why = warning(column)?;
-            Some(context! { kernel => column.kernel.clone(), why => why })
+        let notes = columns.iter().map(|column| {
+            let idle = column.absent.is_none().then(|| idle(column));
+            context! { kernel => column.kernel.clone(), why => warning(column), idle => idle }
         });
         context! {
             profile => profile,
             title => title,
             kernels => columns.iter().map(|column| column.kernel.clone()).collect::<Vec<_>>(),
             rows => rows.collect::<Vec<_>>(),
-            silent => silent.collect::<Vec<_>>(),
-            idle => columns.iter().map(|column| idle(column)).collect::<Vec<_>>(),
+            notes => notes.collect::<Vec<_>>(),
         }
     });
     let changes = KINDS.iter().filter_map(|(direction, title)| {
