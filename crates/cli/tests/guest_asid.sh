@@ -49,7 +49,7 @@ while [ $tries -lt 2400 ]; do
     done
     [ $tries -lt 2400 ] || break
     echo "rollover $generation $(forks) $(given) $(first_s)" >>rollovers
-    [ "$(/bin/busybox grep -c rollover rollovers)" -lt 3 ] || break
+    [ "$(/bin/busybox grep -c rollover rollovers)" -lt 2 ] || break
 done
 kill -INT $worker
 wait $worker
