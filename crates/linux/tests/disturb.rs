@@ -154,7 +154,7 @@ fn all_at_once_in_control_groups() -> Outcome {
 fn a_held_stressor_begins_at_the_word_and_lingers() -> Outcome {
     let (duration, linger) = (Duration::from_millis(200), Duration::from_millis(300));
     let options = Options { duration, linger, held: true, ..Options::default() };
-    for (name, word) in [("fault", true), ("u_fork", true), ("fault", false)] {
+    for (name, word) in [("fault", true), ("u_fork", true), ("timer", true), ("fault", false)] {
         let disturbance = start(&[name], &some_cpus(), &options);
         ensure(disturbance.wait_ready(Duration::from_secs(10)), "it is prepared")?;
         std::thread::sleep(duration + linger);

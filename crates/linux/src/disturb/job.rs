@@ -95,6 +95,11 @@ impl Job<'_> {
         Done { tally, t0_ns, t1_ns: now_ns() }
     }
 
+    /// Does nothing for as long as is to be done after the last operation: for loops with a [`Pace`] of their own.
+    pub(super) fn linger(&self) {
+        sleep_until(now_ns().saturating_add(self.linger_ns));
+    }
+
     /// A pace for one of `shares` equal loops.
     pub(super) fn pace(&self, shares: u32) -> Pace<'_> {
         let rate = self.rate.map(|rate| rate / f64::from(shares.max(1)));

@@ -62,6 +62,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let t1_ns = now_ns();
     let mut wait = Pace::new(&job.end, Some(LOOKS), job.end_ns);
     while wait.proceed(1) {}
+    drop(held);
+    job.linger();
     let witness = before.grown(1)?;
     Ok(Done { tally, t0_ns, t1_ns }.account(job, witness))
 }

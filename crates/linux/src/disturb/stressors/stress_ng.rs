@@ -75,6 +75,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     job.begin()?;
     let t0_ns = now_ns();
     let ended = wait(job, &mut child)?;
+    job.linger();
     let t1_ns = now_ns();
     let mut text = String::new();
     let mut figures = File::from(figures);

@@ -62,17 +62,23 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
             Err(error) => tally.fail(&error.into()),
         }
     }
+    job.begin()?;
     let (row, before) = witness::timer_interrupts(proc_dir())?;
     let base_ns = now_ns() + LEAD_NS;
     for (timer, period_ns) in &timers {
         arm(timer, base_ns, *period_ns).map_err(Error::refused("arm a timer"))?;
     }
-    job.begin()?;
     sleep_until(base_ns);
     let moments = collect(job, &poll, &timers, base_ns, &mut tally);
+    let ran_ns = (now_ns() - base_ns).max(0);
+    for (timer, _) in &timers {
+        read_expirations(timer, &mut tally);
+        disarm(timer).map_err(Error::refused("disarm a timer"))?;
+    }
+    job.linger();
     let t1_ns = now_ns();
     let seen = witness::timer_interrupts(proc_dir())?.1.saturating_sub(before);
-    let due: i64 = timers.iter().map(|(_, period_ns)| (t1_ns - base_ns).max(0) / period_ns).sum();
+    let due: i64 = timers.iter().map(|(_, period_ns)| ran_ns / period_ns).sum();
     let witness = Witness { name: row.to_owned(), expected: moments / 2, seen };
     // Expirations count whether or not anyone was awake, so that even a starved collector reads nearly all that were due.
     Ok(Account { tally, t0_ns: base_ns, t1_ns, witness, floor: (due as u64 / 2).max(1), wrong: None })
@@ -107,6 +113,11 @@ fn arm(timer: &OwnedFd, base_ns: i64, period_ns: i64) -> Result<(), Errno> {
     timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &spec).map(|_| ())
 }
 
+fn disarm(timer: &OwnedFd) -> Result<(), Errno> {
+    let never = Itimerspec { it_interval: timespec(0), it_value: timespec(0) };
+    timerfd_settime(timer, TimerfdTimerFlags::empty(), &never).map(|_| ())
+}
+
 /// Reads expirations until the end; returns how many moments of the grid were served.
 fn collect(job: &Job<'_>, poll: &OwnedFd, timers: &[(OwnedFd, i64)], base_ns: i64, tally: &mut Tally) -> u64 {
     // The timers are the pace; the rate has chosen their number.
@@ -132,9 +143,6 @@ fn collect(job: &Job<'_>, poll: &OwnedFd, timers: &[(OwnedFd, i64)], base_ns: i6
             }
         }
         job.meter.add(tally.ok - before);
-    }
-    for (timer, _) in timers {
-        read_expirations(timer, tally);
     }
     moments
 }
