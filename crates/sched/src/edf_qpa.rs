@@ -195,6 +195,17 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
 
+        // Releases no closer than T - J that are due D - J later: what is accepted so is accepted exactly.
+        #[test]
+        fn counted_from_releases_nothing_more_is_accepted(
+            tasks in prop::collection::vec((5u64..25, 1u64..6, 40u64..260, 0u64..6), 1..5)
+        ) {
+            let tasks: Vec<Task> = tasks.iter().map(|&(t, c, d, j)| task(t, (t * d / 100).max(1), c.min(t), j)).collect();
+            if let Some(released) = tasks.iter().map(Task::from_release).collect::<Option<Vec<_>>>() {
+                prop_assert!(!answer(&released) || answer(&tasks));
+            }
+        }
+
         #[test]
         fn as_by_definition(
             tasks in prop::collection::vec(

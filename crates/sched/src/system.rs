@@ -92,6 +92,12 @@ impl System {
         TaskSet::new(indices.iter().map(|&index| self.tasks[index].task).collect())
     }
 
+    /// All tasks as seen from their releases ([`Task::from_release`]).
+    pub fn from_release(&self) -> Option<Self> {
+        let one = |task: &SystemTask| Some(SystemTask { task: task.task.from_release()?, ..task.clone() });
+        Some(Self { tasks: self.tasks.iter().map(one).collect::<Option<_>>()?, ..self.clone() })
+    }
+
     /// Whether any task suspends itself.
     pub fn suspends(&self) -> bool {
         self.tasks.iter().any(|task| task.suspension_ns > 0)

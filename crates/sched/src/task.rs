@@ -41,6 +41,14 @@ impl Task {
         Self { period_ns, deadline_ns: period_ns, cost_ns, jitter_ns: 0, blocking_ns: 0 }
     }
 
+    /// The task as seen from its releases: sporadic with T - J and D - J, without jitter. None where it may be released when it is due or
+    /// when the next one arrives. Sound, and pessimistic: not every two releases are that close. (Brandenburg's thesis, 2011, section 3.4.)
+    pub fn from_release(&self) -> Option<Self> {
+        let left = |time_ns: u64| time_ns.checked_sub(self.jitter_ns).filter(|left| *left > 0);
+        let (period_ns, deadline_ns) = (left(self.period_ns)?, left(self.deadline_ns)?);
+        Some(Self { period_ns, deadline_ns, jitter_ns: 0, ..*self })
+    }
+
     /// Share of a processor this task asks for, C/T.
     pub fn utilization(&self) -> f64 {
         self.cost_ns as f64 / self.period_ns as f64

@@ -3,8 +3,8 @@
 use super::jitter::JitterArgs;
 use crate::measure::table::table;
 use anyhow::Context;
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 use model::Error;
 use sched::certificate::{Certificate, certify};
 use sched::global::GlobalTest;
@@ -42,6 +42,9 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) semantics: String,
     #[command(flatten)]
     pub(crate) jitter: JitterArgs,
+    /// How release jitter counts under edf-qpa.
+    #[arg(long, value_name = "HOW", value_enum, default_value = "d")]
+    pub(crate) edf_jitter: EdfJitter,
     /// Add to every answer numbers that prove it (fp-rta, edf-qpa), for check-certificate; with --json.
     #[arg(long, requires = "json", conflicts_with = "locks")]
     pub(crate) certificate: bool,
@@ -51,6 +54,15 @@ pub(crate) struct AnalyzeArgs {
     /// Print a JSON object a line.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How release jitter counts under EDF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EdfJitter {
+    /// Deadlines shorter by it, D - J: exact
+    D,
+    /// Periods as well, T - J and D - J: as SchedCAT accounts for it, pessimistic
+    Td,
 }
 
 /// Answers every line. Exit code 2 where a set is not schedulable.
@@ -64,8 +76,15 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
             .then(|| Semantics::by_name(&args.semantics).context("clap lets known semantics through only"))
             .transpose()?,
         extra_jitter_ns: args.jitter.told()?,
+        edf_jitter: args.edf_jitter,
         certified: args.certificate,
     };
+    if asked.edf_jitter == EdfJitter::Td
+        && (asked.test != Test::EdfQpa || asked.locks.is_some() || asked.certified)
+    {
+        let expected = "--test edf-qpa by itself, without --locks and --certificate";
+        return Err(Error::invalid("--edf-jitter", "td", expected).into());
+    }
     if let (Some(how), Test::Global(_)) = (&args.partition, asked.test) {
         let what = format!("--partition {how} with {}", asked.test.name());
         let expected = "fp-rta, edf-qpa or the like";
@@ -155,6 +174,7 @@ struct Asked {
     blocking_only: Option<Semantics>,
     /// Release jitter on top of every task's own, ns.
     extra_jitter_ns: u64,
+    edf_jitter: EdfJitter,
     /// With numbers that prove the answer.
     certified: bool,
 }
@@ -189,6 +209,10 @@ impl Asked {
 
     fn verdict(self, question: &Question) -> Result<Verdict, Refusal> {
         let system = &question.system;
+        if self.edf_jitter == EdfJitter::Td {
+            let Some(released) = system.from_release() else { return Ok(Verdict::not_placed(system)) };
+            return sched::analyze(&released, self.test, Limits::default());
+        }
         let test = match self.test {
             // Tasks that are bound to cores are admitted to the cpusets of these.
             Test::SchedDeadline if question.placed || self.heuristic.is_some() => {

@@ -129,7 +129,9 @@ enum Answer {
 /// Answers for tasks with D <= T, in priority order, on `cores` cores. With [`GlobalTest::EdfDa`], schedulable is to have bounded tardiness.
 pub fn global(tasks: &[Task], cores: u32, test: GlobalTest, limits: Limits) -> Verdict {
     let mut verdict = Verdict::unanswered(tasks);
-    let Some(released) = from_release(tasks) else { return verdict };
+    let Some(released) = tasks.iter().map(Task::from_release).collect::<Option<Vec<_>>>() else {
+        return verdict;
+    };
     let cap = limits.rounds_per_task.saturating_mul(LOOKS_A_ROUND) / (tasks.len() as u64).max(1);
     let mut effort = Effort { rounds: 0, cap };
     let case = Case { tasks: &released, cores: u64::from(cores) };
@@ -149,20 +151,6 @@ pub fn global(tasks: &[Task], cores: u32, test: GlobalTest, limits: Limits) -> V
         }
     }
     verdict
-}
-
-/// The tasks as seen from their releases; none where a task may be released when it is due or when the next one arrives.
-fn from_release(tasks: &[Task]) -> Option<Vec<Task>> {
-    let one = |task: &Task| {
-        let left = |time_ns: u64| time_ns.checked_sub(task.jitter_ns).filter(|left| *left > 0);
-        Some(Task {
-            period_ns: left(task.period_ns)?,
-            deadline_ns: left(task.deadline_ns)?,
-            jitter_ns: 0,
-            ..*task
-        })
-    };
-    tasks.iter().map(one).collect()
 }
 
 fn answer(case: Case<'_>, test: GlobalTest, effort: &mut Effort) -> Result<Answer, Open> {
