@@ -38,8 +38,8 @@ fn shape(line: &str) -> String {
         return line.to_owned();
     }
     let mut shape = String::new();
-    // A wide figure leaves no blank behind its colon.
-    for word in line.replace(':', ": ").split(' ').filter(|word| !word.is_empty()) {
+    // A wide figure leaves no blank behind its colon, a wide thread id none behind its bracket.
+    for word in line.replace(':', ": ").replace('(', "( ").split(' ').filter(|word| !word.is_empty()) {
         let mut figure = false;
         for c in word.chars() {
             if c.is_ascii_digit() {
