@@ -81,6 +81,10 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
     // Signals are blocked before any thread exists, so that every thread inherits it.
     let signals = EndSignals::block()?;
     restore_what_was_left();
+    // Those that only compute hold nothing that would have to be given back.
+    if matches!(verb, Verb::Sched { .. } | Verb::Compare(_) | Verb::Report(_) | Verb::Explain(_)) {
+        linux::sys::signals::unblock_end();
+    }
     match verb {
         Verb::Assess(args) => assess::run(&args, &signals),
         Verb::Audit(args) => audit::run(&args),

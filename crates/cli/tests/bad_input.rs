@@ -267,3 +267,41 @@ fn an_answer_that_nobody_takes() {
         assert!(said.contains("No space left") && !said.contains("panicked"), "{order:?}: {said}");
     }
 }
+
+/// Nothing is no evidence.
+#[test]
+fn a_file_without_a_line() {
+    let place = Place::new();
+    let empty = place.path("empty.jsonl");
+    fs::write(&empty, "\n").unwrap();
+    for verb in ["analyze", "budget", "check-certificate"] {
+        let output = stillcore(&["sched", verb]).arg(&empty).output().unwrap();
+        assert_refused(&output, &["nothing", "a JSON object a line"]);
+    }
+}
+
+/// What only computes ends at once.
+#[test]
+fn ctrl_c_ends_a_computation() {
+    let mut command = stillcore(&["sched", "generate", "--count", "1000000000000"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    // It draws, or waits for a reader that does not read.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    support::signal(child.id(), "INT");
+    assert!(child.wait().unwrap().code().is_none(), "ended by the signal");
+}
+
+#[test]
+fn a_matrix_that_cannot_be_run_boots_nothing() {
+    let place = Place::new();
+    for (order, expected) in [(&["--binary", "nofile"][..], "nofile"), (&["--duration", "0s"], "--duration")]
+    {
+        let mut command = stillcore(&["lab", "matrix", "--kernels", "6.1", "--profiles", "none"]);
+        let output = command.args(order).arg("--out").arg(place.path("matrix")).output().unwrap();
+        let said = support::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        // A program with a dynamic loader is no guest's first one, whatever else is wrong.
+        assert!(said.contains(expected) || said.contains("dynamically linked"), "{said}");
+        assert!(!said.contains("booting") && !place.path("matrix").exists(), "{said}");
+    }
+}

@@ -3,7 +3,7 @@
 use crate::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -43,14 +43,20 @@ pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
     write_whole(path, &bytes)
 }
 
-/// Writes bytes through a temporary file beside the target, synced before the rename.
+/// Writes bytes through a temporary file beside the target, synced before the rename. A link stays one; what is there and no regular file, a
+/// device or a pipe, is written to as it is.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let temporary = temporary_beside(path);
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        let write = || OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        return write().map_err(|source| Error::io("write", path, source));
+    }
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let temporary = temporary_beside(&target);
     let write = || -> std::io::Result<()> {
         let mut file = File::create(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&temporary, path)
+        fs::rename(&temporary, &target)
     };
     write().map_err(|source| {
         let _ = fs::remove_file(&temporary);
@@ -96,6 +102,23 @@ mod tests {
         assert_eq!(read_json::<Vec<u32>>(&path).unwrap(), [1, 2]);
         assert!(write_json(&dir.path().join("no/x.json"), &1).is_err());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_stays_a_link_and_what_is_no_file_is_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("target"), "old").unwrap();
+        std::os::unix::fs::symlink(at("target"), at("link")).unwrap();
+        write_whole(&at("link"), b"new").unwrap();
+        assert!(at("link").is_symlink());
+        assert_eq!(fs::read(at("target")).unwrap(), b"new");
+        // Nobody but root may replace these; whoever runs this must not either.
+        std::os::unix::fs::symlink("/dev/full", at("device")).unwrap();
+        let refused = write_whole(&at("device"), b"new").unwrap_err().to_string();
+        assert!(refused.contains("No space left"), "{refused}");
+        assert!(!fs::metadata("/dev/full").unwrap().is_file());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
     }
 
     #[test]

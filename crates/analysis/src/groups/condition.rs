@@ -159,9 +159,10 @@ impl Condition {
             },
             Asked::Beyond { above, limit, maybe } => {
                 let (interval, bound) = match limit {
+                    // What was observed is a fact; whether it could have been chance is what `maybe` asks.
                     Limit::Value(value) => {
                         let observed = figure.other.map(|value| [value; 2]);
-                        (figure.other_interval.or(observed), value)
+                        (figure.other_interval.filter(|_| maybe).or(observed), value)
                     }
                     _ if figure.verdict == Verdict::OneRun => return Err(one_run()),
                     Limit::Difference(value) => (figure.interval, value),
@@ -181,6 +182,9 @@ impl Condition {
                 };
                 let of = if matches!(limit, Limit::Value(_)) { "" } else { "the difference of " };
                 let say = |value: f64| crate::words::figure(value, figure.unit);
+                if low.total_cmp(&high).is_eq() {
+                    return Ok((holds, format!("{of}{name} is {}", say(low))));
+                }
                 Ok((holds, format!("{of}{name} is {} to {} with 95 %", say(low), say(high))))
             }
         }

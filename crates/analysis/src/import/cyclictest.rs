@@ -52,6 +52,11 @@ pub(super) fn run(text: &str, name: String) -> Result<MeasuredRun, Error> {
             "a histogram as cyclictest -h prints it",
         ));
     }
+    // The overflows come last; with -H the sum of all threads has a column, and no totals.
+    if [&least, &over].iter().any(|totals| totals.len() < threads) || most.is_empty() {
+        let expected = "a whole one, which ends with the latencies and overflows of each thread";
+        return Err(Error::invalid(name, "a histogram that breaks off", expected));
+    }
     let end = rows.last().map_or(0, |(edge, _)| edge.saturating_add(WIDTH_NS));
     let of =
         |list: &[u64], at: usize| list.get(at).and_then(|us| i64::try_from(us.saturating_mul(1_000)).ok());

@@ -31,6 +31,7 @@ pub(super) fn run(text: &str, name: String, part: Option<&str>) -> Result<Measur
     let mut columns: Vec<Column> = Vec::new();
     let mut duration_ns = None;
     let mut edges: Vec<i64> = Vec::new();
+    let mut has_end = false;
     for (number, line) in text.lines().enumerate() {
         if let Some(told) = line.strip_prefix("# Duration:") {
             duration_ns = seconds(told).map(|seconds| seconds.saturating_mul(1_000_000_000));
@@ -59,6 +60,7 @@ pub(super) fn run(text: &str, name: String, part: Option<&str>) -> Result<Measur
                 format!("one for each of {} columns", columns.len()),
             ));
         }
+        has_end |= row == "max";
         for (column, word) in columns.iter_mut().zip(words) {
             if word == "-" {
                 continue;
@@ -83,6 +85,12 @@ pub(super) fn run(text: &str, name: String, part: Option<&str>) -> Result<Measur
         }
     }
     let (tool, probe, kind) = chosen(timerlat, part, &columns, &name)?;
+    // The largest comes last.
+    if !has_end {
+        let expected =
+            "a whole one, which ends with the smallest and the largest of each column (without --no-summary)";
+        return Err(Error::invalid(name, "a histogram that breaks off", expected));
+    }
     edges.sort_unstable();
     edges.dedup();
     let width_ns = edges.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(unit_ns).max(unit_ns);

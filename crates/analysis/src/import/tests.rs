@@ -105,7 +105,11 @@ fn malformed_results_are_one_sentence() {
         ("# RTLA timerlat histogram\nIndex   Thr-001\n0  1 2\n", "one for each of 1 columns"),
         ("# RTLA timerlat histogram\nIndex   Thr-001\n0  x\n", "a whole number"),
         ("# RTLA osnoise histogram\n", "no columns of CPUs"),
-        ("000001 18446744073709551615 1\n# Max Latencies: 2 2\n", "samples of less than"),
+        (
+            "000001 18446744073709551615 1\n# Min Latencies: 1 1\n# Max Latencies: 2 2\n# Histogram Overflows: 0 0\n",
+            "samples of less than",
+        ),
+        ("000001 5\n# Max Latencies: 2\n", "breaks off"),
         (r#"{"cpu": {"0": {"histogram": {"-9000000000000000": 1}, "count": 1}}}"#, "a latency"),
         ("000001 5\n000002 5 5\n# Max Latencies: 2\n", "rows without the same number"),
         ("000001 5x\n# Max Latencies: 2\n", "a whole number"),
@@ -143,5 +147,20 @@ proptest! {
         let place = ((whole.len() - 1) as f64 * at) as usize;
         whole[place] = byte.as_bytes()[0];
         let _ = parse(&String::from_utf8_lossy(&whole), "file".into(), None);
+    }
+}
+
+/// A text that was cut between two lines reads well, and says that nothing was as long as what is missing.
+#[test]
+fn a_histogram_that_breaks_off_is_refused() {
+    for (name, text) in RESULTS.into_iter().filter(|(_, text)| !text.starts_with('{')) {
+        let largest = captured(name).windows[0].samples.max();
+        let lines: Vec<&str> = text.lines().collect();
+        for kept in 1..lines.len() {
+            if let Ok(run) = parse(&lines[..kept].join("\n"), name.to_owned(), None) {
+                assert_eq!(run.windows[0].samples.max(), largest, "{name}, {kept} lines");
+            }
+        }
+        assert!(parse(&lines[..lines.len() / 2].join("\n"), name.to_owned(), None).is_err(), "{name}");
     }
 }

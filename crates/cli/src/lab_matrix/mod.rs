@@ -32,6 +32,8 @@ use study::{Cell, Found, Store, Study};
 
 /// More emulated machines than this at once wait for each other on hosts of today.
 const MOST_JOBS: usize = 3;
+/// The shortest window in which anything can be counted.
+const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Arguments of `stillcore lab matrix`.
 #[derive(Debug, Args)]
@@ -89,6 +91,12 @@ pub(crate) fn run(args: &MatrixArgs, stop: &Stop) -> anyhow::Result<u8> {
     let (cpus, _) = lab::qemu::partition(args.smp.cpus()).ok_or_else(|| {
         Error::invalid("--smp", args.smp.to_string(), "at least two CPUs: one to measure, one for the rest")
     })?;
+    let programs = lab_verb::programs(arch, args.binary.clone())?;
+    lab::initramfs::check_program(&programs.init, arch, true)?;
+    programs.binary.iter().try_for_each(|binary| lab::initramfs::check_program(binary, arch, false))?;
+    if args.duration < SHORTEST {
+        return Err(Error::invalid("--duration", format!("{:?}", args.duration), "at least 100ms").into());
+    }
     let cells = study(&names, &args.profiles).cells()?;
     let asking = Asking {
         arch,

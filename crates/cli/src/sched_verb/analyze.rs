@@ -91,7 +91,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         return Err(Error::invalid(what, "a test that binds no task to a core", expected).into());
     }
     let mut out = BufWriter::new(io::stdout().lock());
-    let (mut wrong, mut late) = (0u64, false);
+    let (mut wrong, mut late, mut told) = (0u64, false, false);
     let mut number = 0;
     let mut input = open(&args.file)?;
     let mut line = String::new();
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         match input.read_line(&mut line) {
             Ok(0) => break,
             Ok(_) if line.trim().is_empty() => continue,
-            Ok(_) => {}
+            Ok(_) => told = true,
             Err(error) => {
                 return Err(error)
                     .with_context(|| format!("cannot read {}, line {number}", args.file.display()));
@@ -131,6 +131,9 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         }
     }
     out.flush()?;
+    if !told {
+        return Err(super::lines::nothing(&args.file));
+    }
     Ok(if wrong > 0 { 1 } else { u8::from(late) * 2 })
 }
 

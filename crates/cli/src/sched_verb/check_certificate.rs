@@ -7,7 +7,7 @@ use model::Error;
 use sched::certificate::{Certificate, check};
 use sched::{Task, question};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -31,9 +31,10 @@ pub(crate) struct CheckArgs {
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     let questions = args.question.as_deref().map(questions).transpose()?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let mut all_hold = true;
+    let (mut all_hold, mut seen) = (true, HashSet::new());
     lines::for_each(&args.file, |number, line| {
         let stated = Stated::read(&args.file, number, line)?;
+        seen.insert(stated.line);
         let why = stated.broken(questions.as_ref());
         all_hold &= why.is_none();
         let text =
@@ -41,6 +42,10 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
         writeln!(out, "{text}").context("cannot write")
     })?;
     out.flush()?;
+    let without = questions.iter().flat_map(HashMap::keys).filter(|line| !seen.contains(line)).count();
+    if without > 0 {
+        eprintln!("note: {without} of {} task sets have no certificate here", without + seen.len());
+    }
     Ok(if all_hold { 0 } else { 2 })
 }
 

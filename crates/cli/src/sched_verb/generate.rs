@@ -132,6 +132,8 @@ impl SetArgs {
 pub(crate) fn refused(place: &str, error: GenerateError) -> anyhow::Error {
     match error {
         GenerateError::Spec { field, found, expected } => {
+            // A file says `tasks`, the command line --n.
+            let field = if place == "--" && field == "tasks" { "n" } else { field };
             Error::invalid(format!("{place}{field}"), found, expected).into()
         }
         other => other.into(),
@@ -143,8 +145,11 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<u8> {
     let jitter_ns = args.jitter.saturating_add(args.from.told()?);
     let generator =
         Generator::new(args.set.spec(jitter_ns), args.seed).map_err(|error| refused("--", error))?;
+    let Some(end) = args.first.checked_add(args.count) else {
+        return Err(Error::invalid("--first", args.first, "a number with room for --count behind it").into());
+    };
     let mut out = BufWriter::new(io::stdout().lock());
-    for set in args.first..args.first.saturating_add(args.count) {
+    for set in args.first..end {
         let system = generator.system(set)?;
         // Every time is a whole number of ns.
         let line = question_line(&system, Unit::Ns).unwrap_or_default();
