@@ -5,6 +5,7 @@ use crate::fp_rta::response_times;
 use crate::fp_suspension::{SuspensionError, response_times_with_suspension};
 use crate::global::sched_deadline::{self, RealTimeShare};
 use crate::global::{GlobalTest, global};
+use crate::overheads::OverheadsError;
 use crate::question::Question;
 use crate::system::{System, SystemTask};
 use crate::task::{Task, TaskError, TaskSet};
@@ -92,6 +93,9 @@ pub enum Refusal {
     /// Self-suspension beyond what the analysis is proven for.
     #[error(transparent)]
     Suspension(#[from] SuspensionError),
+    /// Overheads out of their range.
+    #[error(transparent)]
+    Overheads(#[from] OverheadsError),
 }
 
 /// Answers a question. Global tests take its unit for the tick of time, all others nanoseconds, which makes no difference to them.
@@ -159,7 +163,7 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     Ok(whole)
 }
 
-fn beyond(test: Test, what: &'static str, instead: &'static str) -> Refusal {
+pub(crate) fn beyond(test: Test, what: &'static str, instead: &'static str) -> Refusal {
     Refusal::Beyond { test: test.name(), what, instead }
 }
 

@@ -17,6 +17,7 @@
 //! | `global` | tests of global scheduling and the admission of `SCHED_DEADLINE`, one a file |
 //! | `fractions` | the sign of a sum of fractions, exactly |
 //! | `certificate` | verdicts with numbers that prove them, and their checker |
+//! | `overheads/` | tests of one core that count what the kernel costs |
 //! | `question` | a system as a line of JSON |
 //! | `question_line` | the way back |
 //! | `locks` | locks between cores: blocking, and response times with it |
@@ -59,6 +60,7 @@ mod jitter_margin_edf;
 mod jitter_steps;
 pub mod locks;
 mod order;
+pub mod overheads;
 pub mod paper_sets;
 mod partition;
 pub mod question;
