@@ -69,7 +69,7 @@ pub(crate) enum TakeName {
 }
 
 impl TakeName {
-    fn take(self) -> Take {
+    pub(crate) fn take(self) -> Take {
         match self {
             Self::Median => Take::Median,
             Self::P99 => Take::P99,
@@ -77,7 +77,7 @@ impl TakeName {
         }
     }
 
-    fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Median => "medians",
             Self::P99 => "99th percentiles",

@@ -1,6 +1,7 @@
 //! `stillcore sched analyze`: a question a line, an answer a line.
 
 use super::jitter::JitterArgs;
+use super::overheads::OverheadsArgs;
 use crate::measure::table::table;
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
@@ -9,6 +10,7 @@ use model::Error;
 use sched::certificate::{Certificate, certify};
 use sched::global::GlobalTest;
 use sched::locks::{Protocol, Semantics, analyze_with_locks, block_once};
+use sched::overheads::{Overheads, analyze_with_overheads};
 use sched::question::{self, Question};
 use sched::{Heuristic, Limits, MAX_NS, Refusal, System, Task, Test, Verdict, partition};
 use serde_json::{Value, json};
@@ -45,6 +47,8 @@ pub(crate) struct AnalyzeArgs {
     /// How release jitter counts under edf-qpa.
     #[arg(long, value_name = "HOW", value_enum, default_value = "d")]
     pub(crate) edf_jitter: EdfJitter,
+    #[command(flatten)]
+    pub(crate) overheads: OverheadsArgs,
     /// Add to every answer numbers that prove it (fp-rta, edf-qpa), for check-certificate; with --json.
     #[arg(long, requires = "json", conflicts_with = "locks")]
     pub(crate) certificate: bool,
@@ -77,12 +81,16 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
             .transpose()?,
         extra_jitter_ns: args.jitter.told()?,
         edf_jitter: args.edf_jitter,
+        overheads: args.overheads.told()?,
         certified: args.certificate,
     };
     if asked.edf_jitter == EdfJitter::Td
-        && (asked.test != Test::EdfQpa || asked.locks.is_some() || asked.certified)
+        && (asked.test != Test::EdfQpa
+            || asked.locks.is_some()
+            || asked.overheads.is_some()
+            || asked.certified)
     {
-        let expected = "--test edf-qpa by itself, without --locks and --certificate";
+        let expected = "--test edf-qpa by itself, without --locks, --overheads and --certificate";
         return Err(Error::invalid("--edf-jitter", "td", expected).into());
     }
     if let (Some(how), Test::Global(_)) = (&args.partition, asked.test) {
@@ -112,6 +120,9 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
                 late |= !verdict.schedulable && asked.blocking_only.is_none();
                 let told = Told { number, asked, question: &question, verdict: &verdict };
                 let mut json = told.json();
+                if let Some(overheads) = asked.overheads {
+                    json["overheads"] = serde_json::to_value(overheads)?;
+                }
                 if args.certificate {
                     json["certificate"] = serde_json::to_value(&certificate)?;
                 }
@@ -178,6 +189,8 @@ struct Asked {
     /// Release jitter on top of every task's own, ns.
     extra_jitter_ns: u64,
     edf_jitter: EdfJitter,
+    /// What the kernel costs.
+    overheads: Option<Overheads>,
     /// With numbers that prove the answer.
     certified: bool,
 }
@@ -223,6 +236,9 @@ impl Asked {
             }
             test => test,
         };
+        if let Some(overheads) = &self.overheads {
+            return analyze_with_overheads(system, test, overheads, Limits::default());
+        }
         match self.locks {
             None => sched::answer(question, test, Limits::default()),
             Some(protocol) => match self.blocking_only {
@@ -306,7 +322,9 @@ impl Told<'_> {
             _ => word,
         };
         let locks = self.asked.locks.map(|protocol| format!(", {}", protocol.name())).unwrap_or_default();
-        let mut text = format!("line {}: {word} ({}{locks})\n", self.number, self.asked.test.name());
+        let overheads = self.asked.overheads.map_or("", |_| ", with overheads");
+        let mut text =
+            format!("line {}: {word} ({}{locks}{overheads})\n", self.number, self.asked.test.name());
         let responses = self.responses();
         if responses.iter().any(Option::is_some) {
             let blocking = self.times(&self.verdict.blocking);

@@ -6,6 +6,7 @@ mod check_certificate;
 mod generate;
 mod jitter;
 mod lines;
+mod overheads;
 mod study;
 
 use clap::Subcommand;
