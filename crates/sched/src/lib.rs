@@ -26,6 +26,7 @@
 //! | `partition` | which core a task gets |
 //! | `generate/` | random task sets, the same on every machine |
 //! | `curves/` | shares of random sets that tests accept, compared set by set |
+//! | `cost_margin` | the largest factor by which costs may grow |
 //! | `jitter_margin` | the largest uniform release jitter a set tolerates |
 //! | `jitter_margin_edf` | the same under EDF |
 //! | `jitter_steps` | where along the jitter axis a busy window jumps |
@@ -45,6 +46,7 @@
 
 mod analyze;
 pub mod certificate;
+mod cost_margin;
 pub mod curves;
 mod edf_qpa;
 mod fp_lanes;
@@ -71,6 +73,7 @@ mod verdict;
 mod window;
 
 pub use analyze::{Refusal, Test, analyze, answer};
+pub use cost_margin::{CostMargin, UNCHANGED_PPM, cost_margin, cost_margin_edf, with_costs};
 pub use edf_qpa::edf_qpa;
 pub use fp_lanes::{Path, are_generated_schedulable, are_schedulable};
 pub use fp_limited::response_times_limited;

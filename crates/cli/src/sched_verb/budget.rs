@@ -1,10 +1,12 @@
-//! `stillcore sched budget`: how much release jitter, say wake-up latency of a core, task sets tolerate on top of their own.
+//! `stillcore sched budget`: how much release jitter, say wake-up latency of a core, task sets tolerate on top of their own; or how much
+//! more cost (`budget_cost`).
 
+use super::budget_cost::CostBudget;
 use super::{analyze, lines};
 use crate::measure::table::table;
 use anyhow::Context;
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 use model::Error;
 use sched::question::{self, Question};
 use sched::{Heuristic, Limits, System, TaskError, jitter_margin, jitter_margin_edf};
@@ -13,7 +15,7 @@ use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-const SCHEMA: &str = "stillcore.sched-budget/1";
+pub(super) const SCHEMA: &str = "stillcore.sched-budget/1";
 
 /// Arguments of `sched budget`.
 #[derive(Debug, Args)]
@@ -21,6 +23,9 @@ pub(crate) struct BudgetArgs {
     /// Task sets, a JSON object a line; - is standard input.
     #[arg(value_name = "FILE.jsonl")]
     pub(crate) file: PathBuf,
+    /// What may grow: the jitter of all tasks, the cost of all and of each, or the utilization of each core.
+    #[arg(long, value_name = "WHAT", default_value = "jitter")]
+    pub(crate) of: Of,
     /// The test that has to hold.
     #[arg(long, value_name = "NAME", default_value = "fp-rta", value_parser = ["fp-rta", "edf-qpa"])]
     pub(crate) test: String,
@@ -30,6 +35,17 @@ pub(crate) struct BudgetArgs {
     /// Print a JSON object a line.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What may grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Of {
+    /// Release jitter.
+    Jitter,
+    /// Costs, by a factor.
+    Cost,
+    /// The same, told as the load of each core.
+    Utilization,
 }
 
 /// The budget of one set. Times in ns, tasks by priority.
@@ -48,6 +64,11 @@ pub(crate) fn run(args: &BudgetArgs) -> anyhow::Result<u8> {
     lines::for_each(&args.file, |number, line| {
         let mut question = read(args, number, line)?;
         let placed = heuristic.is_none_or(|heuristic| analyze::place(&mut question.system, heuristic));
+        if args.of != Of::Jitter {
+            let (text, too_late) = cost(args, number, &question, placed)?;
+            late |= too_late;
+            return out.write_all(text.as_bytes()).context("cannot write");
+        }
         let budget = match args.test.as_str() {
             _ if !placed => Ok(Budget { set: None, limiting: None, tasks: None }),
             "fp-rta" => fixed(&question.system),
@@ -80,6 +101,27 @@ fn read(args: &BudgetArgs, number: usize, line: &str) -> anyhow::Result<Question
         .into());
     }
     Ok(question)
+}
+
+/// Factors of costs as text, and whether the set is late as given.
+fn cost(
+    args: &BudgetArgs,
+    number: usize,
+    question: &Question,
+    placed: bool,
+) -> anyhow::Result<(String, bool)> {
+    let budget = if placed {
+        CostBudget::of(&question.system, &args.test)
+            .with_context(|| format!("{}, line {number}", args.file.display()))?
+    } else {
+        CostBudget::not_placed(&question.system)
+    };
+    let text = match args.of {
+        _ if args.json => budget.json(&args.test, number, question) + "\n",
+        Of::Utilization => budget.text_of_utilization(number),
+        Of::Cost | Of::Jitter => budget.text_of_costs(number, question),
+    };
+    Ok((text, budget.late()))
 }
 
 /// Core by core; the least counts.

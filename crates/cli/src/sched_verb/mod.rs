@@ -2,6 +2,7 @@
 
 mod analyze;
 mod budget;
+mod budget_cost;
 mod check_certificate;
 mod generate;
 mod jitter;
@@ -20,7 +21,7 @@ pub(crate) enum SchedVerb {
     Generate(generate::GenerateArgs),
     /// Run a declared study: the share of random sets that tests accept, over utilization or cores.
     Study(study::StudyArgs),
-    /// How much release jitter task sets tolerate on top of their own, to the nanosecond.
+    /// How much more release jitter, or cost, task sets tolerate.
     Budget(budget::BudgetArgs),
     /// Check the numbers that prove the verdicts of analyze --certificate.
     CheckCertificate(check_certificate::CheckArgs),
