@@ -146,7 +146,7 @@ test-lab-asid:
 
 # The matrix of the docs: six kernels, nothing isolated and isolated at boot. MATRIX_OUT keeps what was measured, and is gone on with.
 MATRIX_OUT = target/lab-matrix
-MATRIX = lab matrix --profiles none,boot --suite positive-control,negative-control --stressors perf_sys,perf_task,trace_event,kprobe_toggle,so_timestamp,bpf_filter,module_load,membarrier_expedited,membarrier_private,membarrier_global,rdmsr,stat_refresh,rcu_expedited,vmap_churn,tlb_own,hugepages,u_fork,u_thread,timer,sock,nic_dummy,netns,k_workqueue,mount_tmpfs,cgroup_mkdir
+MATRIX = lab matrix --profiles none,runtime,partition,boot --suite positive-control,negative-control --stressors perf_sys,perf_task,trace_event,kprobe_toggle,so_timestamp,bpf_filter,module_load,membarrier_expedited,membarrier_private,membarrier_global,rdmsr,stat_refresh,rcu_expedited,vmap_churn,tlb_own,hugepages,u_fork,u_thread,timer,sock,nic_dummy,netns,k_workqueue,mount_tmpfs,cgroup_mkdir
 
 lab-matrix:
 	@sh xtask/deps.sh test
