@@ -25,11 +25,12 @@ const LOOKS: [Look; 8] = [
     Look { name: "table1", suite: "replication25", seconds: 10, title: "Table I of the replication, 10 s" },
     Look { name: "fig5", suite: "rtss24", seconds: 1, title: "Fig. 5 of the RTSS 2024 paper, 1 s" },
     Look { name: "workqueue", suite: "rtss24-workqueue", seconds: 5, title: "problem 1: workqueues, 5 s" },
-    Look { name: "migration", suite: "rtss24-migration", seconds: 5, title: "problem 2: migration, 5 s" },
     Look { name: "asid", suite: "rtss24-asid", seconds: 5, title: "problem 3: ASIDs (an arm64 one), 5 s" },
     Look { name: "backlog", suite: "rtss24-backlog", seconds: 5, title: "problem 4: network backlog, 5 s" },
     Look { name: "jiffies", suite: "rtss24-jiffies", seconds: 5, title: "problem 5: jiffies, 5 s" },
     Look { name: "statistics", suite: "rtss24-statistics", seconds: 5, title: "problem 6: statistics, 5 s" },
+    // Last: what it moves onto other CPUs stays there until the next boot.
+    Look { name: "migration", suite: "rtss24-migration", seconds: 5, title: "problem 2: migration, 5 s" },
 ];
 
 /// Table I of the replication: what was recorded in 10 s, by `context switch`, `IPI`, `TLB flush`.
