@@ -17,7 +17,7 @@ help:
 	@echo 'make stories        remedies confirmed in guests: seen, proposed, applied, gone (make story-NAME: one)'
 	@echo 'make bench          wake-ups beside cyclictest, in turns (a minute)'
 	@echo 'make bench-measure  wake-ups, noise, hogs and load beside cyclictest and oslat (five minutes)'
-	@echo 'make bench-disturb  our stressors beside those of stress-ng, in turns (a minute)'
+	@echo 'make bench-disturb  our stressors beside those of stress-ng, in turns (ten minutes)'
 	@echo 'make bench-trace    a trace of 350 MB read by trace-cmd and by us, in turns'
 	@echo 'make bench-interference  what two papers counted on an isolated CPU, and six problems provoked, on four kernels (15 minutes)'
 	@echo 'make bench-sched    schedulability tests on generated sets, sets a second beside the plain analysis'
