@@ -118,16 +118,19 @@ test-lab-attribution:
 	@mkdir -p docs/results
 	@$(call LAB,attribution,guest_truth)
 
-# Exposure twice, and every stressor killed.
+# Every stressor killed.
 test-lab-disturb:
 	@sh xtask/deps.sh test
 	@mkdir -p docs/results
-	@$(call LAB,disturb,/^guest_(exposure|disturb_kill)$$/)
+	@$(call LAB,disturb,guest_disturb_kill)
+
+# For guests that are arm64 machines.
+BUILD_ARM = $(CARGO) build --locked --quiet --config xtask/ci-profile.toml --profile ci --package stillcore --target aarch64-unknown-linux-musl
 
 # One guest is an arm64 machine, and needs a program of its own.
 test-lab-counts:
 	@sh xtask/deps.sh release
-	@$(CARGO) build --locked --quiet --config xtask/ci-profile.toml --profile ci --package stillcore --target aarch64-unknown-linux-musl
+	@$(BUILD_ARM)
 	@mkdir -p docs/results
 	@$(call LAB,counts,guest_counts)
 
@@ -140,11 +143,11 @@ test-lab-exposure:
 # The guest is an arm64 machine.
 test-lab-asid:
 	@sh xtask/deps.sh release
-	@$(CARGO) build --locked --quiet --config xtask/ci-profile.toml --profile ci --package stillcore --target aarch64-unknown-linux-musl
+	@$(BUILD_ARM)
 	@mkdir -p docs/results
 	@$(call LAB,asid,guest_asid)
 
-# The matrix of the docs: six kernels, nothing isolated and isolated at boot. MATRIX_OUT keeps what was measured, and is gone on with.
+# The matrix of the docs: six kernels, isolated in four ways. MATRIX_OUT keeps what was measured, and is gone on with.
 MATRIX_OUT = target/lab-matrix
 MATRIX = lab matrix --profiles none,runtime,partition,boot --suite positive-control,negative-control --stressors perf_sys,perf_task,trace_event,kprobe_toggle,so_timestamp,bpf_filter,module_load,membarrier_expedited,membarrier_private,membarrier_global,rdmsr,stat_refresh,rcu_expedited,vmap_churn,tlb_own,hugepages,u_fork,u_thread,timer,sock,nic_dummy,netns,k_workqueue,mount_tmpfs,cgroup_mkdir
 

@@ -14,6 +14,7 @@ mod conclude;
 mod disturb_verb;
 mod explain_verb;
 mod failure;
+mod folded;
 mod guest_init;
 mod internal;
 mod isolate;

@@ -8,6 +8,7 @@
 
 use crate::edf_qpa::edf_qpa;
 use crate::fp_quick::is_schedulable;
+use crate::largest::largest;
 use crate::task::{MAX_NS, Task, TaskSet};
 use crate::window::Limits;
 
@@ -48,7 +49,9 @@ pub fn with_costs(set: &TaskSet, only: Option<usize>, factor_ppm: u64) -> Option
 fn margin(set: &TaskSet, holds: impl Fn(&TaskSet) -> bool) -> CostMargin {
     let search = |only: Option<usize>| {
         let grown = |factor_ppm| with_costs(set, only, factor_ppm);
-        largest(most(set, only)?, |factor_ppm| grown(factor_ppm).is_some_and(|set| holds(&set)))
+        let factor_ppm =
+            largest(most(set, only)?, |factor_ppm| grown(factor_ppm).is_some_and(|set| holds(&set)));
+        (factor_ppm > 0).then_some(factor_ppm)
     };
     CostMargin {
         factor_ppm: search(None),
@@ -64,20 +67,6 @@ fn most(set: &TaskSet, only: Option<usize>) -> Option<u64> {
         u64::try_from(deadline / u128::from(task.cost_ns) + 1).unwrap_or(u64::MAX)
     };
     tasks.map(|(_, task)| factor(task)).min()
-}
-
-/// The largest factor from 1 to below `late` that holds.
-fn largest(mut late: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
-    let mut in_time = 0;
-    while late - in_time > 1 {
-        let middle = in_time + (late - in_time) / 2;
-        if holds(middle) {
-            in_time = middle;
-        } else {
-            late = middle;
-        }
-    }
-    (in_time > 0).then_some(in_time)
 }
 
 #[cfg(test)]

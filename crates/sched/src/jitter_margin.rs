@@ -10,6 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fp_rta::{Level, response_times};
+use crate::largest::largest;
 use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::{Limits, Load};
@@ -56,20 +57,8 @@ fn task_margin(tasks: &[Task], index: usize, limits: Limits) -> Option<u64> {
     };
     let task = &tasks[index];
     let fixed = task.jitter_ns + task.blocking_ns + task.cost_ns;
-    let mut late = task.deadline_ns.checked_sub(fixed)? + 1;
-    if !tolerates(0) {
-        return None;
-    }
-    let mut in_time = 0;
-    while late - in_time > 1 {
-        let middle = in_time + (late - in_time) / 2;
-        if tolerates(middle) {
-            in_time = middle;
-        } else {
-            late = middle;
-        }
-    }
-    Some(in_time)
+    let late = task.deadline_ns.checked_sub(fixed)? + 1;
+    tolerates(0).then(|| largest(late, tolerates))
 }
 
 #[cfg(test)]

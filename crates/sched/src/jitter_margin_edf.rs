@@ -5,6 +5,7 @@
 //! those from 0 to some largest one, which a search by halves finds. A task that is alone needs C of D - J.
 
 use crate::edf_qpa::edf_qpa;
+use crate::largest::largest;
 use crate::task::TaskSet;
 use crate::window::Limits;
 
@@ -14,19 +15,7 @@ pub fn jitter_margin_edf(set: &TaskSet, limits: Limits) -> Option<u64> {
         |extra: u64| set.with_added_jitter(extra).is_ok_and(|set| edf_qpa(&set, limits).schedulable);
     let room = |task: &crate::task::Task| task.deadline_ns.checked_sub(task.jitter_ns + task.cost_ns);
     let most = set.tasks().iter().map(room).min()??;
-    if !tolerates(0) {
-        return None;
-    }
-    let (mut in_time, mut late) = (0, most + 1);
-    while late - in_time > 1 {
-        let middle = in_time + (late - in_time) / 2;
-        if tolerates(middle) {
-            in_time = middle;
-        } else {
-            late = middle;
-        }
-    }
-    Some(in_time)
+    tolerates(0).then(|| largest(most + 1, tolerates))
 }
 
 #[cfg(test)]

@@ -60,6 +60,7 @@ pub mod global;
 mod jitter_margin;
 mod jitter_margin_edf;
 mod jitter_steps;
+mod largest;
 pub mod locks;
 mod order;
 pub mod overheads;

@@ -37,6 +37,7 @@ pub struct Decoder {
     symbols: Symbols,
     /// Functions already named, and constant texts.
     functions: FastMap<u64, LabelId>,
+    running: FastMap<u32, LabelId>,
     has_constants: bool,
     labels: Labels,
     sets: CpuSets,
@@ -64,8 +65,19 @@ impl Decoder {
         let (plans, unreadable, has_constants) = (Vec::new(), Vec::new(), !constants.is_empty());
         let endian = formats.endian();
         let sets = CpuSets::default();
-        let mut decoder =
-            Self { endian, plans, names, symbols, functions, has_constants, labels, sets, known, unreadable };
+        let mut decoder = Self {
+            endian,
+            plans,
+            names,
+            symbols,
+            functions,
+            running: FastMap::default(),
+            has_constants,
+            labels,
+            sets,
+            known,
+            unreadable,
+        };
         for format in formats.iter() {
             decoder.plan(catalogue, formats, format);
         }
@@ -75,10 +87,18 @@ impl Decoder {
     /// What an event says. `None` for a number that no format of the trace has.
     #[inline]
     pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
-        let Self { plans, symbols, functions, labels, sets, endian, .. } = self;
+        let Self { plans, symbols, functions, running, labels, sets, endian, .. } = self;
         let plan = plans.get(usize::from(event.id))?.as_ref()?;
-        let mut namer =
-            Namer { symbols, functions, labels, sets, endian: *endian, data: event.data, cpu: event.cpu };
+        let mut namer = Namer {
+            symbols,
+            functions,
+            running,
+            labels,
+            sets,
+            endian: *endian,
+            data: event.data,
+            cpu: event.cpu,
+        };
         let matters = plan.only.as_ref().is_none_or(|(field, value)| namer.number(field) == *value);
         Some(KernelEvent {
             ts_ns: event.ts_ns.min(i64::MAX as u64) as i64,

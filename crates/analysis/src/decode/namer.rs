@@ -36,9 +36,11 @@ pub(super) struct Namer<'a> {
     pub(super) data: &'a [u8],
     /// Where it was recorded.
     pub(super) cpu: u32,
+    /// The name of the task that each CPU was last handed to: it is nearly always the one that leaves next.
+    pub(super) running: &'a mut FastMap<u32, LabelId>,
 }
 
-impl Namer<'_> {
+impl<'d> Namer<'d> {
     pub(super) fn number(&self, field: &Field) -> u64 {
         field.uint(self.data, self.endian).unwrap_or(0)
     }
@@ -51,10 +53,24 @@ impl Namer<'_> {
         self.number(field) as u32 as i32
     }
 
-    fn text(&mut self, field: &Field) -> LabelId {
+    fn bytes(&self, field: &Field) -> &'d [u8] {
         let bytes = field.bytes(self.data, self.endian).unwrap_or(b"?");
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        self.labels.id_of_bytes(&bytes[..end])
+        &bytes[..end]
+    }
+
+    fn text(&mut self, field: &Field) -> LabelId {
+        let bytes = self.bytes(field);
+        self.labels.id_of_bytes(bytes)
+    }
+
+    /// Both names of a switch: who leaves, and who comes.
+    fn switched(&mut self, left: &Field, comes: &Field) -> [LabelId; 2] {
+        let (left, comes) = (self.bytes(left), self.bytes(comes));
+        let guess = self.running.entry(self.cpu).or_insert(LabelId::MAX);
+        let left = self.labels.id_of_bytes_near(left, *guess);
+        *guess = self.labels.id_of_bytes(comes);
+        [left, *guess]
     }
 
     fn function(&mut self, field: &Field) -> LabelId {
@@ -174,12 +190,10 @@ impl Namer<'_> {
                 let length = length.as_ref().and_then(|field| field.int(self.data, self.endian)).unwrap_or(0);
                 What::Instant { class: *class, label: self.name(label), length_ns: length.max(0) as u64 }
             }
-            Pick::Switch { prev, next, comm, left } => What::Switch {
-                prev: self.pid(prev),
-                next: self.pid(next),
-                label: self.text(comm),
-                left: self.text(left),
-            },
+            Pick::Switch { prev, next, comm, left } => {
+                let [left, label] = self.switched(left, comm);
+                What::Switch { prev: self.pid(prev), next: self.pid(next), label, left }
+            }
             Pick::Wake { pid, target, done } => {
                 What::Wake { pid: self.pid(pid), target: self.number(target) as u32, done: *done }
             }

@@ -242,21 +242,7 @@ pub(super) fn verdict(told: &Ranking) -> String {
     }
 }
 
-/// A sentence in lines of at most 100 columns.
+/// A sentence, its further lines behind two blanks.
 pub(super) fn folded(sentence: &str) -> String {
-    let (mut text, mut width) = (String::new(), 0);
-    for word in sentence.split_whitespace() {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > 100 {
-            text.push_str("\n  ");
-            width = 2;
-        } else if width > 0 {
-            text.push(' ');
-            width += 1;
-        }
-        text.push_str(word);
-        width += length;
-    }
-    text.push('\n');
-    text
+    crate::folded::folded(sentence, "  ")
 }

@@ -2,6 +2,7 @@
 
 use super::counts::buffers;
 use crate::args::FunctionsArgs;
+use crate::folded::folded;
 use analysis::functions::{
     FunctionCounts, GrepCounts, HiddenFunction, ListCounts, PatternCounts, SymbolCounts,
 };
@@ -121,41 +122,4 @@ fn pattern_text(one: &PatternCounts) -> String {
     let parts = if parts.is_empty() { String::new() } else { format!(" ({}{events})", parts.join(", ")) };
     let head = folded(&format!("  {:>9} lines {}{parts}", one.lines, one.pattern), "              ");
     format!("{head}{}", folded(&format!("              {}", one.why), "              "))
-}
-
-/// A line in lines of at most 100 columns, the later ones behind `indent`.
-fn folded(line: &str, indent: &str) -> String {
-    let (mut text, mut width) = (String::new(), 0);
-    let start = line.len() - line.trim_start().len();
-    text.push_str(&line[..start]);
-    width += start;
-    for (at, word) in line.split_whitespace().enumerate() {
-        let length = word.chars().count();
-        if at > 0 && width + 1 + length > 100 {
-            text.push('\n');
-            text.push_str(indent);
-            width = indent.len();
-        } else if at > 0 {
-            text.push(' ');
-            width += 1;
-        }
-        text.push_str(word);
-        width += length;
-    }
-    text.push('\n');
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_lines_are_folded_behind_their_indent() {
-        let words = vec!["word"; 40].join(" ");
-        let text = folded(&format!("  {words}"), "    ");
-        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
-        assert!(text.lines().skip(1).all(|line| line.starts_with("    word")));
-        assert_eq!(text.split_whitespace().count(), 40);
-    }
 }

@@ -5,22 +5,13 @@
 //! the least R = C_k + B_k + floor(sum W_i(R) / m) over the tasks above, W_i(R) with their response times in place of their deadlines. No
 //! share is cut at R - C_k + 1 here, as blocking takes that bound away.
 
-use super::{Case, Effort};
+use super::{Case, Effort, downwards};
 use crate::fractions::Open;
 use crate::task::Task;
 
 /// Response times down to the first task that may be late; nothing below it.
 pub(super) fn responses(case: Case<'_>, effort: &mut Effort) -> Result<Vec<Option<u64>>, Open> {
-    let mut found: Vec<u64> = Vec::with_capacity(case.tasks.len());
-    for index in 0..case.tasks.len() {
-        match response(case, index, &found, effort)? {
-            Some(response) => found.push(response),
-            None => break,
-        }
-    }
-    let mut all: Vec<Option<u64>> = found.into_iter().map(Some).collect();
-    all.resize(case.tasks.len(), None);
-    Ok(all)
+    downwards(case, |index, above| response(case, index, above, effort))
 }
 
 fn response(case: Case<'_>, index: usize, above: &[u64], effort: &mut Effort) -> Result<Option<u64>, Open> {

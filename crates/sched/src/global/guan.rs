@@ -4,22 +4,13 @@
 //! periods: the least x = C_k + floor(W(x) / m), where of the tasks above, the m - 1 that gain most from it bring in a job from before the
 //! window, and the others start with it.
 
-use super::{Case, Effort, sum_of_largest};
+use super::{Case, Effort, downwards, sum_of_largest};
 use crate::fractions::Open;
 use crate::task::Task;
 
 /// Response times down to the first task that may be late; nothing below it.
 pub(super) fn responses(case: Case<'_>, effort: &mut Effort) -> Result<Vec<Option<u64>>, Open> {
-    let mut found: Vec<u64> = Vec::with_capacity(case.tasks.len());
-    for index in 0..case.tasks.len() {
-        match response(case, index, &found, effort)? {
-            Some(response) => found.push(response),
-            None => break,
-        }
-    }
-    let mut all: Vec<Option<u64>> = found.into_iter().map(Some).collect();
-    all.resize(case.tasks.len(), None);
-    Ok(all)
+    downwards(case, |index, above| response(case, index, above, effort))
 }
 
 fn response(case: Case<'_>, index: usize, above: &[u64], effort: &mut Effort) -> Result<Option<u64>, Open> {

@@ -182,6 +182,23 @@ fn may_be_feasible(case: Case<'_>) -> Result<bool, Open> {
 }
 
 /// Sum of the `count` largest.
+/// Response times down to the first task that may be late, each by those above it; nothing below it.
+fn downwards(
+    case: Case<'_>,
+    mut response: impl FnMut(usize, &[u64]) -> Result<Option<u64>, Open>,
+) -> Result<Vec<Option<u64>>, Open> {
+    let mut found: Vec<u64> = Vec::with_capacity(case.tasks.len());
+    for index in 0..case.tasks.len() {
+        match response(index, &found)? {
+            Some(response) => found.push(response),
+            None => break,
+        }
+    }
+    let mut all: Vec<Option<u64>> = found.into_iter().map(Some).collect();
+    all.resize(case.tasks.len(), None);
+    Ok(all)
+}
+
 fn sum_of_largest(values: &mut [u128], count: usize) -> u128 {
     if count == 0 {
         return 0;
