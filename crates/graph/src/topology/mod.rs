@@ -1,0 +1,1 @@
+//! What a graph declares, as plain data, whatever file it came from.

@@ -1,0 +1,1 @@
+//! Transports: how one message gets from a publisher to one subscriber.
