@@ -250,3 +250,23 @@ fn a_main_thread_beside_a_probe_is_told() {
     let limits = answer["limits"].to_string();
     assert!(limits.contains(&format!("shared measured CPU {cpu}")), "{limits}");
 }
+
+#[test]
+fn a_measurement_under_disturbance_has_the_stressors_record_in_its_run() {
+    let place = Place::new();
+    let answer = answer(&mut measure(&place, "wakeup", &["--duration", "500ms", "--disturb", "calc_pi"]), 0);
+    accounts_balance(&place, &answer);
+    let stressor = &answer["stressors"][0];
+    assert_eq!((&stressor["name"], &stressor["state"]), (&"calc_pi".into(), &"ok".into()), "{stressor}");
+    assert!(stressor["ops_ok"].as_u64().unwrap() > 0, "{stressor}");
+    let run: model::Run = model::store::read_run(&place.path("run")).unwrap();
+    let window = &run.windows[0];
+    let phase = &run.phases[0];
+    assert!(phase.disturbed && run.stressors.len() == 1);
+    assert!(
+        run.stressors[0].t0_ns <= window.t0_ns && run.stressors[0].t1_ns >= window.t1_ns,
+        "{:?}",
+        run.stressors
+    );
+    assert_eq!(place.leftovers(), Vec::<String>::new());
+}

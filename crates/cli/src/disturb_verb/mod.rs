@@ -2,7 +2,7 @@
 //!
 //! `text` is what it prints. Placing is `linux::disturb::suite`'s, running `crate::run::disturbed`'s.
 
-mod text;
+pub(crate) mod text;
 
 use crate::args::{self, duration};
 use crate::run::disturbed::{Disturbed, Groups};

@@ -60,6 +60,50 @@ pub(super) fn live(all: &[Status], elapsed: Duration) -> String {
     words.join(", ")
 }
 
+/// What each stressor did, who says so, and what did not go as it should.
+pub(crate) fn stressors(records: &[StressorRecord]) -> String {
+    let row = |record: &StressorRecord| {
+        vec![
+            record.name.clone(),
+            record.cpus.to_string(),
+            word(record.state).to_owned(),
+            format::count(record.ops_ok),
+            format!("{:.1}", per_s(record)),
+            format::count(failed(record)),
+            format!("{} of {}", format::count(record.witness.seen), format::count(record.witness.expected)),
+        ]
+    };
+    let head = ["stressor", "CPUs", "state", "operations", "per s", "failed", "witness"];
+    let mut page = table(&head, records.iter().map(row).collect());
+    let _ = writeln!(
+        page,
+        "\nwitness: growth of a counter that is not the stressor's own, of the least it must have grown by"
+    );
+    for record in records {
+        if let Some(reason) = &record.reason {
+            let _ =
+                writeln!(page, "{} on CPU {}: {}: {reason}", record.name, record.cpus, word(record.state));
+        }
+        if record.stalls > 0 {
+            let (stalls, of) = (record.stalls, record.rates.len());
+            let _ = writeln!(
+                page,
+                "{} on CPU {}: stalled: no operation in {stalls} of {of} seconds",
+                record.name, record.cpus
+            );
+        }
+        if !record.parts.is_empty() {
+            let parts = counts(&record.parts);
+            let _ = writeln!(page, "{} on CPU {}: {parts}", record.name, record.cpus);
+        }
+        if failed(record) > 0 {
+            let kinds = counts(&record.ops_failed);
+            let _ = writeln!(page, "{} on CPU {}: failed: {kinds}", record.name, record.cpus);
+        }
+    }
+    page
+}
+
 impl Answer<'_> {
     pub(super) fn json(&self) -> Value {
         let told = |record: &StressorRecord| {
@@ -83,54 +127,7 @@ impl Answer<'_> {
     pub(super) fn page(&self) -> String {
         let mut page =
             format!("{}: on CPU {}, measured CPU {}\n\n", self.suite.title, self.cpus, self.measured);
-        let row = |record: &StressorRecord| {
-            vec![
-                record.name.clone(),
-                record.cpus.to_string(),
-                word(record.state).to_owned(),
-                format::count(record.ops_ok),
-                format!("{:.1}", per_s(record)),
-                format::count(failed(record)),
-                format!(
-                    "{} of {}",
-                    format::count(record.witness.seen),
-                    format::count(record.witness.expected)
-                ),
-            ]
-        };
-        let head = ["stressor", "CPUs", "state", "operations", "per s", "failed", "witness"];
-        page.push_str(&table(&head, self.records.iter().map(row).collect()));
-        let _ = writeln!(
-            page,
-            "\nwitness: growth of a counter that is not the stressor's own, of the least it must have grown by"
-        );
-        for record in self.records {
-            if let Some(reason) = &record.reason {
-                let _ = writeln!(
-                    page,
-                    "{} on CPU {}: {}: {reason}",
-                    record.name,
-                    record.cpus,
-                    word(record.state)
-                );
-            }
-            if record.stalls > 0 {
-                let (stalls, of) = (record.stalls, record.rates.len());
-                let _ = writeln!(
-                    page,
-                    "{} on CPU {}: stalled: no operation in {stalls} of {of} seconds",
-                    record.name, record.cpus
-                );
-            }
-            if !record.parts.is_empty() {
-                let parts = counts(&record.parts);
-                let _ = writeln!(page, "{} on CPU {}: {parts}", record.name, record.cpus);
-            }
-            if failed(record) > 0 {
-                let kinds = counts(&record.ops_failed);
-                let _ = writeln!(page, "{} on CPU {}: failed: {kinds}", record.name, record.cpus);
-            }
-        }
+        page.push_str(&stressors(self.records));
         for limit in self.limits {
             let _ = writeln!(page, "note: {limit}");
         }

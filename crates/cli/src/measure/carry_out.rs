@@ -2,6 +2,7 @@
 //! what it has and says so.
 
 use super::Common;
+use super::disturbing::Running;
 use super::tracing::{self, Tracing};
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::interrupted::Interrupted;
@@ -9,6 +10,7 @@ use crate::run::output::{self, RunOutput};
 use crate::run::place::{Asked, Place, default_out};
 use crate::run::progress::Teller;
 use crate::{conclude, failure};
+use linux::disturb::Order as Stressor;
 use linux::measure::spec::ProbeSpec;
 use linux::measure::watch::Watch;
 use linux::record::snapshots::SnapshotOrder;
@@ -133,11 +135,13 @@ pub(crate) fn follow(
 ) -> anyhow::Result<Outcome> {
     // What cannot be carried out is refused before anything is written.
     let snapshots = course.tracing.snapshots(&course.probes)?;
+    let stressors = common.disturbing.orders(place)?;
     sched::pin(&place.housekeeping)?;
     let mut session = Session::open(&place.program, &place.state)?;
     run_around(place, common, |output| {
         let endless = course.endless;
-        let ended = measure(place, common, course, snapshots, output, signals, &mut session);
+        let before = Before { snapshots, stressors: &stressors };
+        let ended = measure(place, common, course, before, output, signals, &mut session);
         output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
         ended.map(|ended| Ended { signal: ended.signal.filter(|_| !endless), ..ended })
     })
@@ -173,12 +177,18 @@ pub(crate) fn run_around(
     Ok(Outcome { dir, document, interrupted: stopped })
 }
 
+/// What was resolved before anything was written.
+struct Before<'a> {
+    snapshots: Option<SnapshotOrder>,
+    stressors: &'a [Stressor],
+}
+
 /// The window, and what ended it early.
 fn measure(
     place: &Place,
     common: &Common,
     course: Course<'_>,
-    snapshots: Option<SnapshotOrder>,
+    before: Before<'_>,
     output: &mut RunOutput,
     signals: &EndSignals,
     session: &mut Session,
@@ -187,7 +197,7 @@ fn measure(
     write_findings(place, &output.dir)?;
     output.run.observer = own_cost();
     let Course { probes, align, keep, tracing, watch: told, after, .. } = course;
-    let mut recorder = tracing.prepare(place, snapshots, output, session)?;
+    let mut recorder = tracing.prepare(place, before.snapshots, output, session)?;
     let length = probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
     let teller = Teller::new(common.quiet);
     let step =
@@ -200,16 +210,21 @@ fn measure(
         if signal.get().is_some() { Go::Stop } else { said }
     };
     let order = Order { run: &output.dir, phase: PHASE, k: 0, probes, align, watch: keep };
+    let window = Duration::from_nanos(length as u64);
+    let running = Running::start(before.stressors, window, place, session, &mut output.run.limits, signals)?;
+    let disturbed = running.any();
     let t0_ns = clock::now_ns();
     let measured = window::measure(session, recorder.as_mut(), &order, &mut watch);
+    let t1_ns = clock::now_ns();
     step.done();
+    output.run.stressors = running.stop(session)?;
     tracing::finish(recorder, output, session, measured.is_err())?;
     let measured = measured?;
     output.run.observer.look_ns = measured.look_ns;
     output.run.windows.push(measured.window);
     output.run.probes = measured.probes;
     output.run.limits.extend(measured.limits);
-    let phase = Phase { name: PHASE.to_owned(), t0_ns, t1_ns: clock::now_ns(), disturbed: false };
+    let phase = Phase { name: PHASE.to_owned(), t0_ns, t1_ns, disturbed };
     output.run.phases.push(phase);
     if signal.get().is_none() {
         signal.set(after(output, session)?);

@@ -60,6 +60,13 @@ pub(crate) fn run(args: &ClocksArgs, signals: &EndSignals) -> anyhow::Result<u8>
 }
 
 fn check(args: &ClocksArgs) -> Result<(), Error> {
+    if let Some(name) = args.common.disturbing.disturb.first() {
+        return Err(Error::invalid(
+            "--disturb",
+            name,
+            "nothing here: clocks run at their rates under any load",
+        ));
+    }
     let refuse = |option: &str, found: Duration, expected: &str| {
         Err(Error::invalid(option.to_owned(), format!("{found:?}"), expected.to_owned()))
     };

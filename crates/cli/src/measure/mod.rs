@@ -4,6 +4,7 @@ mod carry_out;
 pub(crate) mod clocks;
 mod contexts;
 pub(crate) mod cyclictest;
+mod disturbing;
 pub(crate) mod ipi;
 pub(crate) mod overheads;
 pub(crate) mod periodic;
@@ -57,6 +58,9 @@ pub(crate) struct Common {
     /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore in the home directory].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    /// What disturbs meanwhile.
+    #[command(flatten)]
+    pub(crate) disturbing: disturbing::Disturbing,
 }
 
 impl MeasureVerb {

@@ -105,6 +105,7 @@ fn common(args: &PeriodicArgs, files: Files) -> Common {
         json: common.json,
         quiet: common.quiet,
         state: common.state.clone(),
+        disturbing: common.disturbing.clone(),
     }
 }
 

@@ -1,9 +1,11 @@
 //! What the verbs print at their end: a table of threads, the conditions, the accounts; or one JSON object.
 
 use super::carry_out::Outcome;
+use crate::disturb_verb;
 use analysis::shape::Distribution;
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use model::run::ProbeRecord;
+use model::stressor::{StressorRecord, StressorState};
 use report::format;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -47,6 +49,18 @@ pub(super) fn threads(outcome: &Outcome) -> impl Iterator<Item = (&ProbeRecord, 
 pub(super) fn ending(outcome: &Outcome) -> String {
     let run = &outcome.document.run;
     let mut text = String::new();
+    if !run.stressors.is_empty() {
+        let _ = writeln!(text, "\nmeanwhile\n{}", disturb_verb::text::stressors(&run.stressors));
+    }
+    let broken =
+        |record: &&StressorRecord| matches!(record.state, StressorState::Void | StressorState::Stuck);
+    for record in run.stressors.iter().filter(broken) {
+        let _ = writeln!(
+            text,
+            "void: {} did not disturb, so these figures are not those of a CPU under it",
+            record.name
+        );
+    }
     let faults: u64 = run.probes.iter().flat_map(|probe| probe.faults).sum();
     let rss = run.probes.iter().map(|probe| probe.rss_kib).max().unwrap_or(0);
     let _ = writeln!(
@@ -96,6 +110,7 @@ pub(super) fn json(outcome: &Outcome, schema: &str) -> Value {
         "losses": run.losses,
         "observer": run.observer,
         "limits": run.limits,
+        "stressors": run.stressors,
         "trace": run.trace,
         "snapshots": outcome.document.analysis.snapshots,
     })

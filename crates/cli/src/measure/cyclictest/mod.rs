@@ -67,6 +67,7 @@ pub(crate) fn run(words: &[OsString], common: &Common, signals: &EndSignals) -> 
         json: common.json,
         quiet: true,
         state: options.state.clone().or_else(|| common.state.clone()),
+        disturbing: common.disturbing.clone(),
     };
     let mut place = place(&common, true)?;
     if let Some(cpus) = &plan.main {
