@@ -12,12 +12,14 @@
 //! | `run` | the loop: skip what is done, run the rest |
 //! | `parallel` | the same, several cells at a time, past those that fail |
 //! | `merge` | several stores into one |
+//! | `experiment` | a published table or figure as such a matrix of this program's verbs |
 //!
 //! What a cell *does* is the caller's: [`run`] takes it as a function. The only thing touched here is the
 //! directory of checkpoints.
 #![forbid(unsafe_code)]
 
 mod cell;
+pub mod experiment;
 mod merge;
 mod order;
 mod parallel;

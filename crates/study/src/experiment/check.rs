@@ -1,0 +1,251 @@
+//! Everything that can be wrong with a file before anything is started.
+
+use super::declared::{EXPERIMENT_SCHEMA, Experiment};
+use super::fault::Fault;
+use super::plan::KERNEL;
+use super::published::Published;
+use super::quantity::{Amount, Quantity, time_ns};
+use super::words::{GIVEN, placeholders};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::Spanned;
+
+type Checked = Result<(), Fault>;
+type Where = BTreeMap<Spanned<String>, Spanned<String>>;
+
+/// A file and its text, for the places of mistakes.
+struct Checker<'a> {
+    experiment: &'a Experiment,
+    text: &'a str,
+}
+
+/// Checks what the parser could not.
+pub(super) fn check(experiment: &Experiment, text: &str, published: &Published) -> Checked {
+    let checker = Checker { experiment, text };
+    checker.head()?;
+    checker.factors()?;
+    checker.steps()?;
+    checker.values()?;
+    checker.duration()?;
+    checker.published(published)?;
+    checker.layout()
+}
+
+impl Checker<'_> {
+    fn fail(&self, span: Range<usize>, what: impl Into<String>) -> Checked {
+        Err(Fault::at(self.text, &span, what))
+    }
+
+    fn head(&self) -> Checked {
+        let Experiment { schema, name, repetitions, .. } = self.experiment;
+        if schema.get_ref() != EXPERIMENT_SCHEMA {
+            return self.fail(
+                schema.span(),
+                format!("schema is {:?}; expected {EXPERIMENT_SCHEMA:?}", schema.get_ref()),
+            );
+        }
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.get_ref().is_empty() || !name.get_ref().chars().all(plain) {
+            let what = format!("name {:?}; expected small letters, digits and hyphens", name.get_ref());
+            return self.fail(name.span(), what);
+        }
+        if *repetitions.get_ref() == 0 {
+            return self.fail(repetitions.span(), "no repetitions; expected at least 1");
+        }
+        Ok(())
+    }
+
+    fn factors(&self) -> Checked {
+        let mut seen: Vec<&str> = Vec::new();
+        for factor in &self.experiment.factors {
+            let name = factor.name.get_ref().as_str();
+            let taken =
+                name == KERNEL || GIVEN.contains(&name) || self.experiment.quantities.contains_key(name);
+            if taken || seen.contains(&name) || name.is_empty() {
+                let what = format!("a factor named {name:?}; expected a name that nothing else has");
+                return self.fail(factor.name.span(), what);
+            }
+            seen.push(name);
+            let levels = factor.levels.get_ref();
+            if levels.is_empty() {
+                return self.fail(
+                    factor.levels.span(),
+                    format!("factor {name:?} has no levels; expected at least one"),
+                );
+            }
+            let twice = levels
+                .iter()
+                .enumerate()
+                .find(|(at, level)| levels[..*at].iter().any(|one| one.name == level.name));
+            if let Some((_, level)) = twice {
+                let what = format!("factor {name:?} has level {:?} twice; expected each once", level.name);
+                return self.fail(factor.levels.span(), what);
+            }
+            for words in
+                levels.iter().flat_map(|level| level.before.iter().chain(&level.after).chain(&level.words))
+            {
+                self.words(words, &factor.levels.span(), false)?;
+            }
+        }
+        for (name, Quantity { full, least }) in &self.experiment.quantities {
+            let alike = matches!(
+                (full.get_ref(), least),
+                (Amount::Count(_), Amount::Count(_)) | (Amount::Time(_), Amount::Time(_))
+            );
+            if !alike || GIVEN.contains(&name.as_str()) {
+                let what =
+                    format!("quantity {name:?}; expected two counts or two durations, and a name of its own");
+                return self.fail(full.span(), what);
+            }
+        }
+        Ok(())
+    }
+
+    /// Every placeholder is something.
+    fn words(&self, words: &[String], span: &Range<usize>, factors: bool) -> Checked {
+        for name in words.iter().flat_map(|word| placeholders(word)) {
+            let factor = self.experiment.factors.iter().any(|factor| factor.name.get_ref() == name);
+            let known = GIVEN.contains(&name)
+                || self.experiment.quantities.contains_key(name)
+                || name == KERNEL && !self.experiment.machine.kernels.is_empty()
+                || factors && factor;
+            if !known {
+                let what = format!(
+                    "{{{name}}} stands for nothing; expected a factor, a quantity, or one of {}",
+                    GIVEN.join(", ")
+                );
+                return self.fail(span.clone(), what);
+            }
+        }
+        Ok(())
+    }
+
+    fn steps(&self) -> Checked {
+        let steps = &self.experiment.steps;
+        if steps.is_empty() {
+            return self.fail(0..0, "there are no steps; expected [[step]] with run = [\"VERB\", …]");
+        }
+        for (at, step) in steps.iter().enumerate() {
+            if step.run.get_ref().is_empty() {
+                return self.fail(step.run.span(), "a step without words; expected run = [\"VERB\", …]");
+            }
+            self.words(step.run.get_ref(), &step.run.span(), true)?;
+            self.levels(&step.when)?;
+            let named = !step.name.is_empty() || steps.len() == 1;
+            if !named || steps[..at].iter().any(|one| one.name == step.name && steps.len() > 1) {
+                return self.fail(step.run.span(), "several steps; expected a name of its own for each");
+            }
+        }
+        Ok(())
+    }
+
+    fn values(&self) -> Checked {
+        let Experiment { values, steps, .. } = self.experiment;
+        if values.is_empty() {
+            return self.fail(0..0, "there are no values; expected [[value]] with name, title and at");
+        }
+        for (at, value) in values.iter().enumerate() {
+            let name = value.name.get_ref();
+            if values[..at].iter().any(|one| one.name.get_ref() == name) {
+                return self.fail(value.name.span(), format!("value {name:?} twice; expected each once"));
+            }
+            match &value.step {
+                Some(step) if !steps.iter().any(|one| one.name == *step.get_ref()) => {
+                    return self.fail(step.span(), format!("no step is called {:?}", step.get_ref()));
+                }
+                None if steps.len() > 1 => {
+                    return self.fail(
+                        value.name.span(),
+                        format!("value {name:?} of no step; expected step = \"NAME\""),
+                    );
+                }
+                _ => {}
+            }
+            if !value.times.is_finite() {
+                return self.fail(value.name.span(), format!("times of {name:?}; expected a number"));
+            }
+        }
+        Ok(())
+    }
+
+    fn duration(&self) -> Checked {
+        let Experiment { takes, each, quantities, .. } = self.experiment;
+        let Some(takes) = takes else { return Ok(()) };
+        let Some(quantity) = quantities.get(takes.get_ref()) else {
+            return self
+                .fail(takes.span(), format!("takes {:?}; expected the name of a quantity", takes.get_ref()));
+        };
+        if !matches!(quantity.full.get_ref(), Amount::Count(_)) {
+            return Ok(());
+        }
+        let what = "takes is a count; expected each = a duration, or a factor whose levels are durations";
+        let Some(each) = each else { return self.fail(takes.span(), what) };
+        let factor = self.experiment.factors.iter().find(|factor| factor.name.get_ref() == each.get_ref());
+        let good = match factor {
+            Some(factor) => factor.levels.get_ref().iter().all(|level| time_ns(&level.name).is_some()),
+            None => time_ns(each.get_ref()).is_some(),
+        };
+        if good { Ok(()) } else { self.fail(each.span(), what) }
+    }
+
+    fn published(&self, numbers: &Published) -> Checked {
+        for one in &self.experiment.published {
+            self.value(&one.value)?;
+            self.levels(&one.at)?;
+            if let Err(error) = numbers.number(one.key.get_ref()) {
+                return self.fail(one.key.span(), error.to_string());
+            }
+        }
+        for claim in &self.experiment.claims {
+            self.value(&claim.value)?;
+            self.levels(&claim.less)?;
+            self.levels(&claim.than)?;
+            let keys = |levels: &Where| levels.keys().map(|key| key.get_ref().clone()).collect::<Vec<_>>();
+            if keys(&claim.less) != keys(&claim.than) || claim.less.is_empty() {
+                return self
+                    .fail(claim.value.span(), "a claim; expected the same factors in less and in than");
+            }
+        }
+        Ok(())
+    }
+
+    fn layout(&self) -> Checked {
+        let Experiment { table, figure, .. } = self.experiment;
+        table.rows.iter().chain(&table.columns).try_for_each(|name| self.factor(name))?;
+        let Some(figure) = figure else { return Ok(()) };
+        self.factor(&figure.x)?;
+        figure.series.iter().try_for_each(|name| self.factor(name))?;
+        self.value(&figure.value)
+    }
+
+    fn value(&self, name: &Spanned<String>) -> Checked {
+        match self.experiment.value(name.get_ref()) {
+            Some(_) => Ok(()),
+            None => self.fail(name.span(), format!("no value is called {:?}", name.get_ref())),
+        }
+    }
+
+    fn factor(&self, name: &Spanned<String>) -> Checked {
+        let kernel = name.get_ref() == KERNEL && !self.experiment.machine.kernels.is_empty();
+        if kernel || self.experiment.factors.iter().any(|factor| factor.name == *name) {
+            return Ok(());
+        }
+        self.fail(name.span(), format!("no factor is called {:?}", name.get_ref()))
+    }
+
+    /// Factors and levels exist. Kernels are whatever the call names.
+    fn levels(&self, levels: &Where) -> Checked {
+        for (factor, level) in levels {
+            self.factor(factor)?;
+            let found = self.experiment.factors.iter().find(|one| one.name == *factor);
+            let known = |name: &str| {
+                found.is_none_or(|one| one.levels.get_ref().iter().any(|level| level.name == name))
+            };
+            if !known(level.get_ref()) {
+                let what = format!("factor {:?} has no level {:?}", factor.get_ref(), level.get_ref());
+                return self.fail(level.span(), what);
+            }
+        }
+        Ok(())
+    }
+}

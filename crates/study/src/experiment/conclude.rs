@@ -1,0 +1,311 @@
+//! Repetitions put together, and beside what was published: agrees, differs, cannot be told, not comparable; each with its reason.
+//!
+//! A published number agrees where it lies in the interval from the lowest to the highest repetition, widened by the share that the file
+//! allows. A statement on two groups is judged by the sign test on pairs that differ in nothing else.
+
+use super::declared::{Claim, Experiment, PublishedAt};
+use super::published::Published;
+use super::result::{CellResult, CellState};
+use super::words::text;
+use crate::cell::Cell;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// At this level two groups are told apart.
+const ALPHA: f64 = 0.05;
+
+/// One value over the repetitions of a combination.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Repetitions that have it.
+    pub n: usize,
+    /// Their median, lowest and highest.
+    pub median: Option<f64>,
+    /// Lowest.
+    pub low: Option<f64>,
+    /// Highest.
+    pub high: Option<f64>,
+}
+
+/// One combination of levels.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    /// Level by factor.
+    pub levels: BTreeMap<String, String>,
+    /// Cells of it that have a result, and of those, how many have figures.
+    pub cells: usize,
+    /// Those with figures.
+    pub ok: usize,
+    /// By value.
+    pub values: BTreeMap<String, Summary>,
+    /// Why cells have none, each reason once.
+    pub reasons: Vec<String>,
+    /// Where they ran, each once.
+    pub places: Vec<String>,
+    /// Whether any ran in an emulated guest.
+    pub emulated: bool,
+}
+
+/// Whether what was measured is what was published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judgement {
+    /// It is.
+    Agrees,
+    /// It is not.
+    Differs,
+    /// These repetitions do not tell.
+    CannotBeTold,
+    /// The two are not of the same kind.
+    NotComparable,
+    /// It was not measured.
+    NotApplicable,
+}
+
+impl Judgement {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Differs => "differs",
+            Self::CannotBeTold => "cannot be told",
+            Self::NotComparable => "not comparable",
+            Self::NotApplicable => "not applicable",
+        }
+    }
+}
+
+/// A published number beside what was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Beside {
+    /// Which value.
+    pub value: String,
+    /// In which cells.
+    pub at: BTreeMap<String, String>,
+    /// What it was measured on.
+    pub system: String,
+    /// The number, in the unit of the value.
+    pub published: f64,
+    /// What was measured.
+    pub measured: Summary,
+    /// The judgement.
+    pub judgement: Judgement,
+    /// Why.
+    pub why: String,
+}
+
+/// A statement of the source.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Claimed {
+    /// In words.
+    pub text: String,
+    /// Pairs in which it holds, and in which the opposite does; ties are neither.
+    pub holds: u64,
+    /// The opposite.
+    pub fails: u64,
+    /// The judgement.
+    pub judgement: Judgement,
+    /// Why.
+    pub why: String,
+}
+
+/// The answer of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Concluded {
+    /// Every combination that has a result, in the order of the file.
+    pub groups: Vec<Group>,
+    /// Published numbers.
+    pub published: Vec<Beside>,
+    /// Statements.
+    pub claims: Vec<Claimed>,
+}
+
+/// Draws the conclusions.
+pub fn conclude(experiment: &Experiment, numbers: &Published, results: &[(Cell, CellResult)]) -> Concluded {
+    let beside = |one| beside(experiment, numbers, one, results);
+    Concluded {
+        groups: groups(experiment, results),
+        published: experiment.published.iter().map(beside).collect(),
+        claims: experiment.claims.iter().map(|claim| claimed(claim, results)).collect(),
+    }
+}
+
+fn groups(experiment: &Experiment, results: &[(Cell, CellResult)]) -> Vec<Group> {
+    let mut found: Vec<(BTreeMap<String, String>, Vec<&CellResult>)> = Vec::new();
+    for (cell, result) in results {
+        let levels: BTreeMap<String, String> =
+            cell.factors.iter().map(|(name, level)| (name.clone(), text(Some(level)).to_owned())).collect();
+        match found.iter_mut().find(|(one, _)| *one == levels) {
+            Some((_, all)) => all.push(result),
+            None => found.push((levels, vec![result])),
+        }
+    }
+    let place = |levels: &BTreeMap<String, String>| -> Vec<usize> {
+        let of = |factor: &super::Factor| {
+            let has = levels.get(factor.name.get_ref());
+            factor.levels.get_ref().iter().position(|level| Some(&level.name) == has).unwrap_or(usize::MAX)
+        };
+        let kernel = levels.get(super::KERNEL);
+        let kernel =
+            experiment.machine.kernels.iter().position(|one| Some(one) == kernel).unwrap_or(usize::MAX);
+        std::iter::once(kernel).chain(experiment.factors.iter().map(of)).collect()
+    };
+    found.sort_by_cached_key(|(levels, _)| place(levels));
+    found.into_iter().map(|(levels, all)| group(experiment, levels, &all)).collect()
+}
+
+fn group(experiment: &Experiment, levels: BTreeMap<String, String>, all: &[&CellResult]) -> Group {
+    let once = |texts: Vec<String>| {
+        let mut kept: Vec<String> = Vec::new();
+        texts.into_iter().for_each(|text| {
+            if !kept.contains(&text) {
+                kept.push(text)
+            }
+        });
+        kept
+    };
+    let values = experiment.values.iter().map(|value| {
+        let name = value.name.get_ref();
+        (name.clone(), summary(all.iter().copied(), name))
+    });
+    Group {
+        values: values.collect(),
+        cells: all.len(),
+        ok: all.iter().filter(|result| result.state == CellState::Ok).count(),
+        reasons: once(all.iter().filter_map(|result| result.reason.clone()).collect()),
+        places: once(all.iter().map(|result| result.place.clone()).collect()),
+        emulated: all.iter().any(|result| result.emulated),
+        levels,
+    }
+}
+
+fn summary<'a>(results: impl Iterator<Item = &'a CellResult>, value: &str) -> Summary {
+    let mut numbers: Vec<f64> = results.filter_map(|result| *result.values.get(value)?).collect();
+    numbers.sort_by(f64::total_cmp);
+    let n = numbers.len();
+    let median = match n {
+        0 => None,
+        _ if n % 2 == 1 => Some(numbers[n / 2]),
+        _ => Some((numbers[n / 2 - 1] + numbers[n / 2]) / 2.0),
+    };
+    Summary { n, median, low: numbers.first().copied(), high: numbers.last().copied() }
+}
+
+fn matches(cell: &Cell, levels: &BTreeMap<Spanned<String>, Spanned<String>>) -> bool {
+    levels.iter().all(|(factor, level)| text(cell.factors.get(factor.get_ref())) == level.get_ref())
+}
+
+fn beside(
+    experiment: &Experiment,
+    numbers: &Published,
+    one: &PublishedAt,
+    results: &[(Cell, CellResult)],
+) -> Beside {
+    let value = one.value.get_ref();
+    let found: Vec<&CellResult> =
+        results.iter().filter(|(cell, _)| matches(cell, &one.at)).map(|(_, result)| result).collect();
+    let measured = summary(found.iter().copied(), value);
+    // Keys were checked when the file was read.
+    let published = numbers.number(one.key.get_ref()).unwrap_or(f64::NAN) * one.times;
+    let time = experiment.value(value).is_some_and(|value| value.time);
+    let emulated = found.iter().any(|result| result.emulated);
+    let (judgement, why) = judge(one, published, &measured, &found, time && emulated);
+    Beside {
+        value: value.clone(),
+        at: one
+            .at
+            .iter()
+            .map(|(factor, level)| (factor.get_ref().clone(), level.get_ref().clone()))
+            .collect(),
+        system: one.system.clone(),
+        published,
+        measured,
+        judgement,
+        why,
+    }
+}
+
+fn judge(
+    one: &PublishedAt,
+    published: f64,
+    measured: &Summary,
+    found: &[&CellResult],
+    emulated_time: bool,
+) -> (Judgement, String) {
+    let (Some(low), Some(high)) = (measured.low, measured.high) else {
+        let reason = found.iter().find_map(|result| result.reason.clone());
+        let reason = reason.unwrap_or_else(|| {
+            if found.is_empty() { "no such cell was run" } else { "no figure" }.to_owned()
+        });
+        return (Judgement::NotApplicable, reason);
+    };
+    if let Some(why) = &one.not_comparable {
+        return (Judgement::NotComparable, why.clone());
+    }
+    if emulated_time {
+        let why = "times of an emulated guest are not those of a machine";
+        return (Judgement::NotComparable, why.to_owned());
+    }
+    let (low, high) = (low - one.within * published.abs(), high + one.within * published.abs());
+    let n = measured.n;
+    if (low..=high).contains(&published) {
+        (
+            Judgement::Agrees,
+            format!("inside what {n} repetitions span, give or take {:.0} %", one.within * 100.0),
+        )
+    } else if n < 2 {
+        (Judgement::CannotBeTold, "one repetition has no spread".to_owned())
+    } else {
+        (
+            Judgement::Differs,
+            format!("outside what {n} repetitions span, give or take {:.0} %", one.within * 100.0),
+        )
+    }
+}
+
+fn claimed(claim: &Claim, results: &[(Cell, CellResult)]) -> Claimed {
+    let value = claim.value.get_ref();
+    let rest = |cell: &Cell| {
+        let mut rest = cell.factors.clone();
+        claim.less.keys().for_each(|factor| _ = rest.remove(factor.get_ref()));
+        (rest, cell.repetition)
+    };
+    let number = |result: &CellResult| result.values.get(value).copied().flatten();
+    let (mut holds, mut fails, mut ties) = (0, 0, 0);
+    for (less, result) in results.iter().filter(|(cell, _)| matches(cell, &claim.less)) {
+        let other = results.iter().find(|(cell, _)| matches(cell, &claim.than) && rest(cell) == rest(less));
+        let Some((a, b)) = number(result).zip(other.and_then(|(_, other)| number(other))) else { continue };
+        match a.total_cmp(&b) {
+            std::cmp::Ordering::Less => holds += 1,
+            std::cmp::Ordering::Greater => fails += 1,
+            std::cmp::Ordering::Equal => ties += 1,
+        }
+    }
+    let (judgement, why) = match holds + fails + ties {
+        0 => (Judgement::NotApplicable, "no pair was measured".to_owned()),
+        pairs => {
+            let p = sign_test(holds, fails);
+            let judgement = match (p <= ALPHA, holds > fails) {
+                (true, true) => Judgement::Agrees,
+                (true, false) => Judgement::Differs,
+                (false, _) => Judgement::CannotBeTold,
+            };
+            (judgement, format!("holds in {holds} of {pairs} pairs, sign test p = {p:.3}"))
+        }
+    };
+    Claimed { text: claim.text.clone(), holds, fails, judgement, why }
+}
+
+/// Two-sided p of the exact sign test.
+fn sign_test(holds: u64, fails: u64) -> f64 {
+    let (n, most) = (holds + fails, holds.max(fails));
+    let mut term = 0.5_f64.powi(n.min(1000) as i32);
+    // The sum of the upper tail, from n of n downwards.
+    let mut tail = 0.0;
+    for k in (most..=n).rev() {
+        tail += term;
+        term *= k as f64 / (n - k + 1) as f64;
+    }
+    (2.0 * tail).min(1.0)
+}

@@ -1,0 +1,212 @@
+//! The file: factors and their levels, the commands of a cell, the figures taken from them, what was published.
+
+use super::fault::Fault;
+use super::level::Level;
+use super::published::Published;
+use super::quantity::Quantity;
+use super::taken::Take;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// The schema that a file must name.
+pub const EXPERIMENT_SCHEMA: &str = "stillcore.experiment/1";
+
+/// An experiment as declared.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// [`EXPERIMENT_SCHEMA`].
+    pub schema: Spanned<String>,
+    /// Name, also of its directory: small letters, digits, hyphens.
+    pub name: Spanned<String>,
+    /// What it shows.
+    pub title: String,
+    /// Where it was published.
+    pub source: String,
+    /// What a reader of the answer has to know: contradictions in the source, what differs from it.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// From which the order and every cell's seed follow.
+    pub seed: u64,
+    /// How often each combination is run.
+    pub repetitions: Spanned<u32>,
+    /// Where it is run.
+    #[serde(default)]
+    pub machine: Machine,
+    /// What is varied.
+    #[serde(default, rename = "factor")]
+    pub factors: Vec<Factor>,
+    /// What a scale makes smaller.
+    #[serde(default)]
+    pub quantities: BTreeMap<String, Quantity>,
+    /// The quantity that tells how long a cell takes; none for verbs that compute.
+    pub takes: Option<Spanned<String>>,
+    /// Where `takes` is a count: the factor or duration that one of them takes.
+    pub each: Option<Spanned<String>>,
+    /// What a cell does, in this order.
+    #[serde(rename = "step")]
+    pub steps: Vec<Step>,
+    /// What is taken from what it printed.
+    #[serde(rename = "value")]
+    pub values: Vec<ValueOf>,
+    /// What was published, beside what.
+    #[serde(default, rename = "published")]
+    pub published: Vec<PublishedAt>,
+    /// What the source says of its figures.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+    /// How the answer is laid out.
+    #[serde(default)]
+    pub table: Table,
+    /// A curve for each series, where the answer has one.
+    pub figure: Option<Figure>,
+}
+
+/// Where an experiment is run.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Kernels of the lab; a factor of its own, `kernel`, where there are any.
+    #[serde(default)]
+    pub kernels: Vec<String>,
+    /// Cores of a guest, or cores and threads as in 4x2 [default: 4].
+    pub smp: Option<String>,
+    /// Guest memory, MiB.
+    pub memory_mib: Option<u32>,
+    /// Modules to load in guests where the kernel has them.
+    #[serde(default)]
+    pub modules: Vec<String>,
+}
+
+/// A factor and its levels, at least one, none twice.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Factor {
+    /// Its name, and its placeholder's.
+    pub name: Spanned<String>,
+    /// Its levels, in the order of tables.
+    pub levels: Spanned<Vec<Level>>,
+}
+
+/// One call of this program.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// By which a value names it; needed where there are several.
+    #[serde(default)]
+    pub name: String,
+    /// The words behind `stillcore`; `{NAME}` stands for a level, a quantity, `cpus`, `cpu`, `housekeeping`, `out`, `seed`.
+    pub run: Spanned<Vec<String>>,
+    /// Only in cells of these levels.
+    #[serde(default)]
+    pub when: BTreeMap<Spanned<String>, Spanned<String>>,
+}
+
+/// A figure of a cell.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ValueOf {
+    /// Its name.
+    pub name: Spanned<String>,
+    /// What it is, for headings.
+    pub title: String,
+    /// Unit as printed: `us`, `%`, nothing for counts.
+    #[serde(default)]
+    pub unit: String,
+    /// Where it is in the step's JSON: keys and indices between slashes, `*` for every element.
+    pub at: String,
+    /// What is made of several.
+    #[serde(default)]
+    pub take: Take,
+    /// A factor for the unit.
+    #[serde(default = "one")]
+    pub times: f64,
+    /// A length of time: in an emulated guest it says nothing of the machine.
+    #[serde(default)]
+    pub time: bool,
+    /// The step it is of, where there are several.
+    pub step: Option<Spanned<String>>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A published number beside cells.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedAt {
+    /// Which value.
+    pub value: Spanned<String>,
+    /// In which cells: levels by factor; factors left out may have any.
+    #[serde(default)]
+    pub at: BTreeMap<Spanned<String>, Spanned<String>>,
+    /// Where it is among the published numbers, such as `replication.max_latency.vanilla`.
+    pub key: Spanned<String>,
+    /// What it was measured on.
+    pub system: String,
+    /// A factor for the unit.
+    #[serde(default = "one")]
+    pub times: f64,
+    /// How far a measured interval may be from it to agree, as a share of it.
+    #[serde(default)]
+    pub within: f64,
+    /// Why the two cannot be compared, where they cannot.
+    pub not_comparable: Option<String>,
+}
+
+/// A statement of the source on two groups of cells that differ in the levels named.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// In words, as the source has it.
+    pub text: String,
+    /// Which value.
+    pub value: Spanned<String>,
+    /// Cells that have less …
+    pub less: BTreeMap<Spanned<String>, Spanned<String>>,
+    /// … than these.
+    pub than: BTreeMap<Spanned<String>, Spanned<String>>,
+}
+
+/// Layout of the answer.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// Factors whose levels are rows [default: all but those of columns].
+    #[serde(default)]
+    pub rows: Vec<Spanned<String>>,
+    /// Factors whose levels are columns.
+    #[serde(default)]
+    pub columns: Vec<Spanned<String>>,
+}
+
+/// A figure: the value over a factor, a curve a level of another.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// The factor along the axis.
+    pub x: Spanned<String>,
+    /// The factor whose levels are curves.
+    pub series: Option<Spanned<String>>,
+    /// The value upwards.
+    pub value: Spanned<String>,
+}
+
+impl Experiment {
+    /// Reads a file and checks it, keys of published numbers included.
+    pub fn from_toml(text: &str, published: &Published) -> Result<Self, Fault> {
+        let read: Self = toml::from_str(text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            Fault::at(text, &span, error.message().trim().replace('\n', ", "))
+        })?;
+        super::check::check(&read, text, published)?;
+        Ok(read)
+    }
+
+    /// The value of this name.
+    pub fn value(&self, name: &str) -> Option<&ValueOf> {
+        self.values.iter().find(|value| value.name.get_ref() == name)
+    }
+}

@@ -1,0 +1,51 @@
+//! An experiment: a published table or figure as a declared matrix of this program's own verbs, with what was published beside what is
+//! measured.
+//!
+//! One idea a file:
+//!
+//! | file | idea |
+//! |---|---|
+//! | `declared` | the file, as read from TOML |
+//! | `level` | one level of a factor, and what it stands for on a command line and at boot |
+//! | `quantity` | durations and counts that a scale makes smaller |
+//! | `fault` | what is wrong with a file, and where in it |
+//! | `check` | everything that can be wrong before anything is started |
+//! | `words` | a cell's commands: placeholders filled in |
+//! | `plan` | cells, boots, and how long they take |
+//! | `taken` | figures taken from the JSON that a verb printed |
+//! | `result` | what is stored of a cell |
+//! | `published` | numbers of papers, by key |
+//! | `conclude` | repetitions put together, beside what was published |
+//! | `table` | the same as rows and columns |
+//!
+//! Nothing is run here: what runs a cell is the caller's.
+
+mod check;
+mod conclude;
+mod declared;
+mod fault;
+mod level;
+mod plan;
+mod published;
+mod quantity;
+mod result;
+mod table;
+mod taken;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use conclude::{Beside, Claimed, Concluded, Group, Judgement, Summary, conclude};
+pub use declared::{
+    Claim, EXPERIMENT_SCHEMA, Experiment, Factor, Figure, Machine, PublishedAt, Step, Table, ValueOf,
+};
+pub use fault::Fault;
+pub use level::Level;
+pub use plan::{Boot, KERNEL, Plan, Planned};
+pub use published::{Published, PublishedError};
+pub use quantity::{Amount, Quantity};
+pub use result::{CellResult, CellState, RESULT_SCHEMA};
+pub use table::{Sheet, sheets};
+pub use taken::{Take, taken};
+pub use words::{Commands, Place, commands};

@@ -1,0 +1,144 @@
+//! Cells of an experiment in their order, the boots they need, and how long they take.
+
+use super::declared::Experiment;
+use super::quantity::{Amount, time_ns};
+use super::words::text;
+use crate::cell::{Cell, canonical};
+use crate::spec::{STUDY_SCHEMA, Study, StudyError};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The factor that kernels of the lab are.
+pub const KERNEL: &str = "kernel";
+
+/// What a cell of a verb costs beside its window: snapshots, the audit, the conclusions.
+const BESIDE: Duration = Duration::from_secs(3);
+/// What an emulated guest costs before its first cell.
+const BOOT: Duration = Duration::from_secs(25);
+
+/// A boot that several cells share.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Boot {
+    /// A kernel of the lab; none for the machine as it stands.
+    pub kernel: Option<String>,
+    /// Words for its command line.
+    pub append: String,
+}
+
+/// A cell, and what it needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// The cell.
+    pub cell: Cell,
+    /// Where it is run.
+    pub boot: Boot,
+    /// Whether CPUs have to be isolated by the kernel's command line, or must not be.
+    pub isolated: Option<bool>,
+    /// How long its windows are at this scale.
+    pub takes: Duration,
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// In the order in which to run them: interleaved, by the seed.
+    pub cells: Vec<Planned>,
+    /// The scale.
+    pub scale: f64,
+}
+
+impl Plan {
+    /// The cells on these kernels, or on the machine as it stands where none are given.
+    pub fn of(
+        experiment: &Experiment,
+        kernels: &[String],
+        repetitions: u32,
+        scale: f64,
+    ) -> Result<Self, StudyError> {
+        let mut factors: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for factor in &experiment.factors {
+            let levels = factor.levels.get_ref().iter().map(|level| json!(level.name)).collect();
+            factors.insert(factor.name.get_ref().clone(), levels);
+        }
+        if !kernels.is_empty() {
+            factors.insert(KERNEL.to_owned(), kernels.iter().map(|name| json!(name)).collect());
+        }
+        let study = Study {
+            schema: STUDY_SCHEMA.to_owned(),
+            name: identity(experiment, scale),
+            runner: "experiment".to_owned(),
+            seed: experiment.seed,
+            factors,
+            repetitions,
+        };
+        let cells = study.cells()?.into_iter().map(|cell| planned(experiment, cell, scale)).collect();
+        Ok(Self { cells, scale })
+    }
+
+    /// The boots, each once, and how many cells they have.
+    pub fn boots(&self) -> BTreeMap<&Boot, usize> {
+        let mut boots = BTreeMap::new();
+        self.cells.iter().for_each(|planned| *boots.entry(&planned.boot).or_default() += 1);
+        boots
+    }
+
+    /// How long all of it takes, as far as that can be told before it starts.
+    pub fn expected(&self) -> Duration {
+        let boots = self.boots().keys().filter(|boot| boot.kernel.is_some()).count() as u32;
+        self.cells.iter().map(|planned| planned.takes + BESIDE).sum::<Duration>() + BOOT * boots
+    }
+}
+
+fn planned(experiment: &Experiment, cell: Cell, scale: f64) -> Planned {
+    let kernel = Some(text(cell.factors.get(KERNEL))).filter(|name| !name.is_empty()).map(str::to_owned);
+    let append: Vec<&str> = experiment.levels(&cell).filter_map(|(_, level)| level.boot.as_deref()).collect();
+    let append = append.join(" ");
+    let isolated = experiment.levels(&cell).find_map(|(_, level)| level.isolated);
+    let takes = takes(experiment, &cell, scale);
+    Planned { boot: Boot { kernel, append }, isolated, takes, cell }
+}
+
+fn takes(experiment: &Experiment, cell: &Cell, scale: f64) -> Duration {
+    let Some(name) = &experiment.takes else { return Duration::ZERO };
+    let Some(quantity) = experiment.quantities.get(name.get_ref()) else { return Duration::ZERO };
+    match quantity.scaled(scale) {
+        Amount::Time(ns) => Duration::from_nanos(ns),
+        Amount::Count(count) => {
+            let each = experiment.each.as_ref().map_or("", |each| each.get_ref());
+            let level = text(cell.factors.get(each));
+            let ns = time_ns(if level.is_empty() { each } else { level }).unwrap_or(0);
+            Duration::from_nanos(ns.saturating_mul(count))
+        }
+    }
+}
+
+/// The name under which cells are kept: that of the experiment, the scale, and a hash of what its cells do, so that a changed file does not
+/// take results of the old one for its own.
+fn identity(experiment: &Experiment, scale: f64) -> String {
+    let levels: Vec<Value> = experiment
+        .factors
+        .iter()
+        .flat_map(|factor| factor.levels.get_ref())
+        .map(|level| json!([level.name, level.words, level.boot, level.isolated, level.before, level.after]))
+        .collect();
+    let steps: Vec<Value> =
+        experiment.steps.iter().map(|step| json!([step.name, step.run.get_ref()])).collect();
+    let values: Vec<Value> = experiment
+        .values
+        .iter()
+        .map(|value| json!([value.name.get_ref(), value.at, format!("{:?}", value.take), value.times]))
+        .collect();
+    let quantities: BTreeMap<&String, String> = experiment
+        .quantities
+        .iter()
+        .map(|(name, quantity)| (name, quantity.scaled(scale).to_string()))
+        .collect();
+    let machine = &experiment.machine;
+    let guest = json!([machine.smp, machine.memory_mib, machine.modules]);
+    let whole = json!([levels, steps, values, quantities, guest]);
+    let digest = Sha256::digest(canonical(&whole).as_bytes());
+    let digits: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("{} at {scale} of {digits}", experiment.name.get_ref())
+}

@@ -1,0 +1,67 @@
+//! What is stored of a cell: its figures, or why there are none. A failure is a result.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Schema of a stored result.
+pub const RESULT_SCHEMA: &str = "stillcore.experiment-cell/1";
+
+/// How a cell ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CellState {
+    /// Its steps ended; what a value found is another question.
+    Ok,
+    /// This machine or kernel cannot do it.
+    NotApplicable,
+    /// A step failed.
+    Failed,
+}
+
+/// What is stored of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellResult {
+    /// [`RESULT_SCHEMA`].
+    pub schema: String,
+    /// How it ended.
+    pub state: CellState,
+    /// Why, where it is not ok.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Figures by name, in the unit of the file; null where the verb's answer had none.
+    pub values: BTreeMap<String, Option<f64>>,
+    /// Where it ran: kernel release, and `emulated` or `this machine` or a host's name.
+    pub place: String,
+    /// Times are those of an emulated guest.
+    pub emulated: bool,
+    /// `stillcore --version` of the program that ran it.
+    pub tool_version: String,
+    /// The calls, without the program's name.
+    pub commands: Vec<Vec<String>>,
+    /// From beginning to end, s: no result.
+    pub wall_s: f64,
+}
+
+impl CellResult {
+    /// A cell without figures.
+    pub fn without(
+        state: CellState,
+        reason: String,
+        place: &str,
+        emulated: bool,
+        tool_version: &str,
+    ) -> Self {
+        Self {
+            schema: RESULT_SCHEMA.to_owned(),
+            state,
+            reason: Some(reason),
+            values: BTreeMap::new(),
+            place: place.to_owned(),
+            emulated,
+            tool_version: tool_version.to_owned(),
+            commands: Vec::new(),
+            wall_s: 0.0,
+        }
+    }
+}

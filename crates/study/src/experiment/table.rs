@@ -1,0 +1,112 @@
+//! The answer as rows and columns: a sheet a value, the published number in brackets beside the measured one.
+
+use super::conclude::{Concluded, Group, Summary};
+use super::declared::{Experiment, ValueOf};
+use super::plan::KERNEL;
+use std::collections::BTreeMap;
+
+/// One table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sheet {
+    /// What its figures are.
+    pub title: String,
+    /// Headings.
+    pub head: Vec<String>,
+    /// Rows, each as long as the headings.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A sheet for each value.
+pub fn sheets(experiment: &Experiment, concluded: &Concluded) -> Vec<Sheet> {
+    let mut factors: Vec<&str> =
+        experiment.factors.iter().map(|factor| factor.name.get_ref().as_str()).collect();
+    if concluded.groups.iter().any(|group| group.levels.contains_key(KERNEL)) {
+        factors.insert(0, KERNEL);
+    }
+    let columns: Vec<&str> = experiment.table.columns.iter().map(|name| name.get_ref().as_str()).collect();
+    let rows: Vec<&str> = match experiment.table.rows.as_slice() {
+        [] => factors.iter().copied().filter(|name| !columns.contains(name)).collect(),
+        named => named
+            .iter()
+            .map(|name| name.get_ref().as_str())
+            .chain(
+                factors
+                    .iter()
+                    .copied()
+                    .filter(|name| !columns.contains(name) && !named.iter().any(|one| one.get_ref() == name)),
+            )
+            .collect(),
+    };
+    experiment.values.iter().map(|value| sheet(value, concluded, &rows, &columns)).collect()
+}
+
+fn sheet(value: &ValueOf, concluded: &Concluded, rows: &[&str], columns: &[&str]) -> Sheet {
+    let key = |group: &Group, names: &[&str]| -> Vec<String> {
+        names.iter().map(|name| group.levels.get(*name).cloned().unwrap_or_default()).collect()
+    };
+    let mut across: Vec<Vec<String>> = Vec::new();
+    let mut down: Vec<Vec<String>> = Vec::new();
+    for group in &concluded.groups {
+        let (right, below) = (key(group, columns), key(group, rows));
+        if !across.contains(&right) {
+            across.push(right);
+        }
+        if !down.contains(&below) {
+            down.push(below);
+        }
+    }
+    let unit = if value.unit.is_empty() { String::new() } else { format!(", {}", value.unit) };
+    let heads = across
+        .iter()
+        .map(|levels| if levels.is_empty() { value.name.get_ref().clone() } else { levels.join(" ") });
+    let head = rows.iter().map(|name| (*name).to_owned()).chain(heads).collect();
+    let row = |below: &Vec<String>| {
+        let cell = |right: &Vec<String>| {
+            let group = concluded
+                .groups
+                .iter()
+                .find(|group| key(group, rows) == *below && key(group, columns) == *right);
+            group.map_or_else(String::new, |group| told(group, value.name.get_ref(), concluded))
+        };
+        below.iter().cloned().chain(across.iter().map(cell)).collect()
+    };
+    Sheet { title: format!("{}{unit}", value.title), head, rows: down.iter().map(row).collect() }
+}
+
+fn told(group: &Group, value: &str, concluded: &Concluded) -> String {
+    let none = Summary::default();
+    let summary = group.values.get(value).unwrap_or(&none);
+    let measured = match (summary.median, summary.low, summary.high) {
+        (Some(median), Some(low), Some(high)) if low < high => {
+            format!("{} [{}, {}]", number(median), number(low), number(high))
+        }
+        (Some(median), ..) => number(median),
+        _ if group.ok == 0 => "n/a".to_owned(),
+        _ => "-".to_owned(),
+    };
+    let of =
+        |at: &BTreeMap<String, String>| at.iter().all(|(name, level)| group.levels.get(name) == Some(level));
+    let published: Vec<String> = concluded
+        .published
+        .iter()
+        .filter(|one| one.value == value && of(&one.at))
+        .map(|one| number(one.published))
+        .collect();
+    if published.is_empty() { measured } else { format!("{measured} ({})", published.join(", ")) }
+}
+
+/// Three digits, or all of a whole number.
+pub(super) fn number(value: f64) -> String {
+    let magnitude = value.abs();
+    if value.fract() == 0.0 && magnitude < 1e15 {
+        format!("{value:.0}")
+    } else if magnitude >= 100.0 {
+        format!("{value:.0}")
+    } else if magnitude >= 10.0 {
+        format!("{value:.1}")
+    } else if magnitude >= 1.0 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
+    }
+}

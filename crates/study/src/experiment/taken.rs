@@ -1,0 +1,63 @@
+//! Figures taken from the JSON that a verb printed.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What is made of several numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Take {
+    /// The only one, or the first.
+    #[default]
+    First,
+    /// The largest.
+    Max,
+    /// The smallest.
+    Min,
+    /// Their sum.
+    Sum,
+    /// Their mean.
+    Mean,
+    /// How many places there are, numbers or not.
+    Count,
+}
+
+/// The number at `path` (keys and indices between slashes, `*` for every element of an array or object); `true` is 1. `None` where there
+/// is no number.
+pub fn taken(value: &Value, path: &str, take: Take) -> Option<f64> {
+    let mut found = vec![value];
+    for step in path.split('/').filter(|step| !step.is_empty()) {
+        found = found.into_iter().flat_map(|value| children(value, step)).collect();
+    }
+    if take == Take::Count {
+        return Some(found.len() as f64);
+    }
+    let numbers: Vec<f64> = found.into_iter().filter_map(number).collect();
+    let first = *numbers.first()?;
+    Some(match take {
+        Take::First | Take::Count => first,
+        Take::Max => numbers.iter().copied().fold(first, f64::max),
+        Take::Min => numbers.iter().copied().fold(first, f64::min),
+        Take::Sum => numbers.iter().sum(),
+        Take::Mean => numbers.iter().sum::<f64>() / numbers.len() as f64,
+    })
+}
+
+fn children<'a>(value: &'a Value, step: &str) -> Vec<&'a Value> {
+    match (value, step) {
+        (Value::Array(items), "*") => items.iter().collect(),
+        (Value::Object(map), "*") => map.values().collect(),
+        (Value::Array(items), index) => {
+            index.parse::<usize>().ok().and_then(|at| items.get(at)).into_iter().collect()
+        }
+        (Value::Object(map), key) => map.get(key).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Bool(yes) => Some(f64::from(u8::from(*yes))),
+        other => other.as_f64().filter(|number| number.is_finite()),
+    }
+}

@@ -1,0 +1,262 @@
+use super::*;
+use std::collections::BTreeMap;
+
+const NUMBERS: &str = "[paper.max]\nlinux = 104\nperiods = [391, 24]\ntext = 'x'\n";
+
+const TEXT: &str = r#"
+schema = "stillcore.experiment/1"
+name = "max-latency"
+title = "Observed maximum"
+source = "a paper, Table 1"
+seed = 3
+repetitions = 2
+takes = "loops"
+each = "period"
+
+[machine]
+kernels = ["6.1"]
+
+[quantities]
+loops = { full = 100000, least = 100 }
+
+[[factor]]
+name = "load"
+levels = ["idle", { name = "busy", words = ["--disturb", "suite:rtss24"] }]
+
+[[factor]]
+name = "isolation"
+levels = [{ name = "none", boot = "isolcpus=", isolated = false }, { name = "boot", isolated = true }]
+
+[[factor]]
+name = "period"
+levels = ["50us", "70us"]
+
+[[step]]
+run = ["measure", "wakeup", "--cpus", "{cpus}", "--period", "{period}", "--loops", "{loops}", "{load}", "--out", "{out}"]
+
+[[value]]
+name = "max"
+title = "observed maximum"
+unit = "us"
+at = "threads/*/figures/max_ns"
+take = "max"
+times = 0.001
+time = true
+
+[[published]]
+value = "max"
+at = { period = "50us", load = "busy" }
+key = "paper.max.linux"
+system = "Linux 5.10"
+
+[[claim]]
+text = "isolated is less"
+value = "max"
+less = { isolation = "boot" }
+than = { isolation = "none" }
+
+[table]
+rows = ["period"]
+columns = ["load"]
+"#;
+
+fn numbers() -> Published {
+    Published::from_toml(NUMBERS).unwrap()
+}
+
+fn read(text: &str) -> Experiment {
+    Experiment::from_toml(text, &numbers()).unwrap()
+}
+
+fn wrong(text: &str) -> String {
+    Experiment::from_toml(text, &numbers()).unwrap_err().to_string()
+}
+
+fn place() -> Place {
+    Place { cpus: "2-3".to_owned(), housekeeping: "0-1".to_owned(), out: "d".to_owned() }
+}
+
+#[test]
+fn a_cell_has_its_commands_boot_and_duration() {
+    let experiment = read(TEXT);
+    let plan = Plan::of(&experiment, &experiment.machine.kernels, 2, 0.01).unwrap();
+    assert_eq!(plan.cells.len(), 2 * 2 * 2 * 2);
+    let busy = |planned: &&Planned| {
+        planned.cell.factors["load"] == "busy" && planned.cell.factors["period"] == "70us"
+    };
+    let planned = plan.cells.iter().find(busy).unwrap();
+    let made = commands(&experiment, &planned.cell, 0.01, &place());
+    let words =
+        "measure wakeup --cpus 2-3 --period 70us --loops 1000 --disturb suite:rtss24 --out d/run --json";
+    assert_eq!(made.steps, [(String::new(), words.split(' ').map(str::to_owned).collect())]);
+    assert_eq!(planned.takes, std::time::Duration::from_millis(70));
+    assert_eq!(planned.boot.kernel.as_deref(), Some("6.1"));
+    let boots = plan.boots();
+    assert_eq!(boots.keys().map(|boot| boot.append.as_str()).collect::<Vec<_>>(), ["", "isolcpus="]);
+    assert_eq!(boots.values().copied().collect::<Vec<_>>(), [8, 8]);
+}
+
+#[test]
+fn a_scale_never_goes_below_the_floor_and_is_part_of_a_cells_identity() {
+    let experiment = read(TEXT);
+    let small = Plan::of(&experiment, &[], 1, 1e-9).unwrap();
+    let made = commands(&experiment, &small.cells[0].cell, 1e-9, &place());
+    assert!(made.steps[0].1.windows(2).any(|pair| pair == ["--loops", "100"]), "{made:?}");
+    let whole = Plan::of(&experiment, &[], 1, 1.0).unwrap();
+    let ids = |plan: &Plan| {
+        plan.cells.iter().map(|one| one.cell.id.clone()).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(ids(&small).is_disjoint(&ids(&whole)));
+    let noted = read(&TEXT.replace("seed = 3", "seed = 3\nnotes = ['a note']"));
+    assert_eq!(ids(&whole), ids(&Plan::of(&noted, &[], 1, 1.0).unwrap()), "a note changes no cell");
+    let other = read(&TEXT.replace("\"wakeup\"", "\"spin\""));
+    assert!(ids(&whole).is_disjoint(&ids(&Plan::of(&other, &[], 1, 1.0).unwrap())));
+}
+
+#[test]
+fn every_mistake_is_one_sentence_with_its_place() {
+    let cases = [
+        (
+            "schema = \"stillcore.experiment/1\"",
+            "schema = \"x\"",
+            "line 2, column 10: schema is \"x\"; expected",
+        ),
+        (
+            "name = \"max-latency\"",
+            "name = \"Max\"",
+            "line 3, column 8: name \"Max\"; expected small letters",
+        ),
+        ("repetitions = 2", "repetitions = 0", "line 7, column 15: no repetitions"),
+        ("seed = 3", "sead = 3", "line 6, column 1: unknown field `sead`"),
+        ("title = \"Observed maximum\"", "title = 4", "line 4, column 9: "),
+        (
+            "takes = \"loops\"",
+            "takes = \"loop\"",
+            "line 8, column 9: takes \"loop\"; expected the name of a quantity",
+        ),
+        ("each = \"period\"", "each = \"load\"", "line 9, column 8: takes is a count"),
+        ("full = 100000", "full = -1", "line 15, column 18: a count below 0"),
+        ("full = 100000", "full = \"9\"", "line 15, column 18: \"9\" is no duration"),
+        ("full = 100000", "full = \"9s\"", "line 15, column 18: quantity \"loops\"; expected two counts"),
+        (
+            "levels = [\"50us\", \"70us\"]",
+            "levels = []",
+            "line 27, column 10: factor \"period\" has no levels",
+        ),
+        ("\"70us\"]", "\"50us\"]", "line 27, column 10: factor \"period\" has level \"50us\" twice"),
+        ("name = \"period\"", "name = \"load\"", "line 26, column 8: a factor named \"load\""),
+        ("name = \"load\"", "name = \"kernel\"", "line 18, column 8: a factor named \"kernel\""),
+        ("{loops}", "{lops}", "line 30, column 7: {lops} stands for nothing"),
+        ("take = \"max\"", "take = \"most\"", "line 37, column 8: unknown variant `most`"),
+        ("value = \"max\"\nat", "value = \"min\"\nat", "line 42, column 9: no value is called \"min\""),
+        (
+            "load = \"busy\" }\nkey",
+            "load = \"full\" }\nkey",
+            "line 43, column 32: factor \"load\" has no level \"full\"",
+        ),
+        (
+            "load = \"busy\" }\nkey",
+            "lod = \"busy\" }\nkey",
+            "line 43, column 25: no factor is called \"lod\"",
+        ),
+        ("paper.max.linux", "paper.max.text", "line 44, column 7: \"paper.max.text\" names text"),
+        ("paper.max.linux", "paper.min", "line 44, column 7: \"paper.min\" names nothing"),
+        (
+            "paper.max.linux",
+            "paper.max.periods[2]",
+            "line 44, column 7: \"paper.max.periods[2]\" names nothing",
+        ),
+        (
+            "than = { isolation = \"none\" }",
+            "than = { load = \"idle\" }",
+            "line 49, column 9: a claim; expected the same",
+        ),
+        ("rows = [\"period\"]", "rows = [\"perod\"]", "line 54, column 9: no factor is called \"perod\""),
+        ("[table]", "[tabel]", "line 53, column 2: unknown field `tabel`"),
+        ("[[step]]", "[[step]", "line 29, column "),
+    ];
+    for (from, to, expected) in cases {
+        assert!(TEXT.contains(from), "{from}");
+        let found = wrong(&TEXT.replacen(from, to, 1));
+        assert!(found.starts_with(expected), "{to}: {found}");
+        assert!(!found.contains('\n'), "{found}");
+    }
+    for cut in (0..TEXT.len()).step_by(7) {
+        if let Err(fault) = Experiment::from_toml(&TEXT[..cut], &numbers()) {
+            assert!(!fault.to_string().contains('\n'), "cut at {cut}: {fault}");
+        }
+    }
+}
+
+#[test]
+fn figures_are_taken_from_json() {
+    let value = serde_json::json!({ "a": [{ "b": 3 }, { "b": 5.5 }, { "c": 1 }], "ok": true, "m": { "x": 1, "y": 2 } });
+    let get = |path, take| taken(&value, path, take);
+    assert_eq!(get("a/*/b", Take::Max), Some(5.5));
+    assert_eq!(get("a/*/b", Take::Min), Some(3.0));
+    assert_eq!(get("a/*/b", Take::Sum), Some(8.5));
+    assert_eq!(get("a/*/b", Take::Mean), Some(4.25));
+    assert_eq!(get("a/1/b", Take::First), Some(5.5));
+    assert_eq!(get("a/*", Take::Count), Some(3.0));
+    assert_eq!(get("m/*", Take::Sum), Some(3.0));
+    assert_eq!(get("ok", Take::First), Some(1.0));
+    assert_eq!(get("a/9/b", Take::First), None);
+    assert_eq!(get("nothing/*/at/all", Take::Max), None);
+}
+
+fn result(max: Option<f64>, emulated: bool) -> CellResult {
+    CellResult {
+        state: CellState::Ok,
+        reason: None,
+        values: BTreeMap::from([("max".to_owned(), max)]),
+        ..CellResult::without(CellState::Ok, String::new(), "here", emulated, "0")
+    }
+}
+
+#[test]
+fn published_numbers_are_judged_with_their_reason() {
+    let experiment = read(TEXT);
+    let judged = |repetitions: u32, emulated: bool, number: fn(u32) -> Option<f64>| {
+        let plan = Plan::of(&experiment, &[], repetitions, 1.0).unwrap();
+        let results: Vec<_> = plan
+            .cells
+            .iter()
+            .map(|one| (one.cell.clone(), result(number(one.cell.repetition), emulated)))
+            .collect();
+        conclude(&experiment, &numbers(), &results).published[0].judgement
+    };
+    assert_eq!(judged(2, false, |at| Some(100.0 + 10.0 * f64::from(at))), Judgement::Agrees);
+    assert_eq!(judged(2, false, |_| Some(50.0)), Judgement::Differs);
+    assert_eq!(judged(2, true, |_| Some(50.0)), Judgement::NotComparable);
+    assert_eq!(judged(2, false, |_| None), Judgement::NotApplicable);
+    assert_eq!(conclude(&experiment, &numbers(), &[]).published[0].judgement, Judgement::NotApplicable);
+}
+
+#[test]
+fn a_claim_is_judged_on_pairs_that_differ_in_nothing_else() {
+    let experiment = read(TEXT);
+    let judged = |repetitions: u32, number: fn(&str) -> f64| {
+        let plan = Plan::of(&experiment, &[], repetitions, 1.0).unwrap();
+        let of = |one: &Planned| result(Some(number(one.cell.factors["isolation"].as_str().unwrap())), true);
+        let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), of(one))).collect();
+        conclude(&experiment, &numbers(), &results).claims[0].clone()
+    };
+    let less = |isolation: &str| if isolation == "boot" { 1.0 } else { 2.0 };
+    assert_eq!(judged(1, less).judgement, Judgement::CannotBeTold, "four pairs: p = 0.125");
+    assert_eq!((judged(2, less).holds, judged(2, less).judgement), (8, Judgement::Agrees));
+    assert_eq!(judged(2, |one| -f64::from(u8::from(one == "none"))).judgement, Judgement::Differs);
+    assert_eq!(judged(2, |_| 1.0).judgement, Judgement::CannotBeTold);
+}
+
+#[test]
+fn the_table_has_measured_and_published_side_by_side() {
+    let experiment = read(&TEXT.replace("[machine]\nkernels = [\"6.1\"]", ""));
+    let plan = Plan::of(&experiment, &[], 2, 1.0).unwrap();
+    let of = |one: &Planned| result(Some(90.0 + f64::from(one.cell.repetition)), false);
+    let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), of(one))).collect();
+    let sheet = &sheets(&experiment, &conclude(&experiment, &numbers(), &results))[0];
+    assert_eq!(sheet.title, "observed maximum, us");
+    assert_eq!(sheet.head, ["period", "isolation", "idle", "busy"]);
+    assert_eq!(sheet.rows[0], ["50us", "none", "90.5 [90, 91]", "90.5 [90, 91] (104)"]);
+    assert_eq!(sheet.rows.len(), 4);
+}
