@@ -1,6 +1,6 @@
 //! Hidden verbs: what stillcore's own children run. They bypass the command line's parser, so that a measuring process is small.
 
-use crate::{lab_matrix, lab_verb};
+use crate::{lab_matrix, lab_verb, study_verb};
 use linux::measure::job::feed;
 use linux::measure::probe;
 use linux::{disturb, guardian};
@@ -29,6 +29,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         "held" => return Some(ExitCode::from(linux::sys::held::become_command(rest) as u8)),
         "provoke" => crate::provoke::run(rest),
         lab_matrix::inside::VERB => lab_matrix::inside::run(rest),
+        study_verb::experiment::inside::VERB => study_verb::experiment::inside::run(rest),
         "state" => print_state(),
         "guardian" => guardian::watch(Path::new(text)).map_err(anyhow::Error::from),
         _ => Err(anyhow::anyhow!("`internal` is for this program's own use")),

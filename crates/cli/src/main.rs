@@ -66,7 +66,7 @@ fn restore_what_was_left() {
 }
 
 /// Turns a signal into the lab's request to stop; the thread ends with the process.
-fn stop_on(signals: EndSignals) -> lab::Stop {
+pub(crate) fn stop_on(signals: EndSignals) -> lab::Stop {
     let stop = lab::Stop::default();
     let asked = stop.clone();
     std::thread::spawn(move || {
@@ -99,7 +99,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Isolate { verb } => verb.run(&signals),
         Verb::Measure { verb } => verb.run(&signals),
         Verb::Trace(verb) => trace_verb::run(&verb, &signals),
-        Verb::Study { verb } => verb.run(&signals),
+        Verb::Study { verb } => verb.run(signals),
         Verb::Lab(LabVerb::Run(args)) => lab_verb::run(*args, &stop_on(signals)),
         Verb::Lab(LabVerb::Matrix(args)) => lab_matrix::run(&args, &stop_on(signals)),
     }

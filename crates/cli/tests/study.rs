@@ -48,7 +48,8 @@ fn what_cannot_be_run_is_refused_in_a_sentence() {
     }
     let told = text(&exposure(&place, &["exposre"]).stderr);
     assert!(
-        told.contains("no study is called \"exposre\"") && told.contains("one of exposure, or a file"),
+        told.contains("no study is called \"exposre\"")
+            && told.contains("one of exposure, an experiment of `stillcore study list`, or a file"),
         "{told}"
     );
     assert!(!place.path("out").exists());

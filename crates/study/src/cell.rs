@@ -45,8 +45,13 @@ impl Cell {
 
 fn id(study: &str, factors: &BTreeMap<String, Value>, repetition: u32) -> String {
     let specification = json!({ "study": study, "factors": factors, "repetition": repetition });
-    let digest = Sha256::digest(canonical(&specification).as_bytes());
-    digest.iter().take(16).fold(String::with_capacity(32), |mut hex, byte| {
+    digest(&[&canonical(&specification)], 16)
+}
+
+/// The first `bytes` bytes of the SHA-256 of all parts, one after the other, in hexadecimal digits.
+pub fn digest(parts: &[&str], bytes: usize) -> String {
+    let whole = parts.iter().fold(Sha256::new(), Digest::chain_update).finalize();
+    whole.iter().take(bytes).fold(String::with_capacity(2 * bytes), |mut hex, byte| {
         // Writing to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex

@@ -27,7 +27,7 @@ mod run;
 mod spec;
 mod store;
 
-pub use cell::Cell;
+pub use cell::{Cell, digest};
 pub use merge::{Conflict, MergeReport, merge};
 pub use order::{Shard, ShardError};
 pub use parallel::{Attempted, run_parallel};

@@ -50,7 +50,7 @@ impl Shard {
     }
 
     /// The cells of this shard, in order.
-    pub fn of(self, cells: &[Cell]) -> &[Cell] {
+    pub fn of<T>(self, cells: &[T]) -> &[T] {
         &cells[self.range(cells.len())]
     }
 

@@ -196,13 +196,13 @@ fn patience(stressors: usize, window: Duration) -> Duration {
     Duration::from_secs(180) + (Duration::from_secs(30) + 6 * window) * stressors as u32
 }
 
-fn spare() -> NonZeroUsize {
+pub(crate) fn spare() -> NonZeroUsize {
     let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new(cpus.saturating_sub(1).clamp(1, MOST_JOBS)).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// Every kernel, before the first guest is booted: one that cannot be had is known at once.
-fn fetch(names: &[String], arch: Arch, stop: &Stop) -> anyhow::Result<BTreeMap<String, Kernel>> {
+pub(crate) fn fetch(names: &[String], arch: Arch, stop: &Stop) -> anyhow::Result<BTreeMap<String, Kernel>> {
     let cache = lab_verb::cache()?;
     let mut found = BTreeMap::new();
     for name in names {

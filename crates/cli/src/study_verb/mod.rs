@@ -3,6 +3,7 @@
 //! The engine is the crate `study`; what a cell does is one module here a runner. A study is built in, by name, or declared in a file
 //! that names its runner.
 
+pub(crate) mod experiment;
 mod exposure;
 
 use crate::args::duration;
@@ -11,6 +12,7 @@ use clap::{Args, Subcommand};
 use linux::sys::signals::EndSignals;
 use model::{Cpus, Error};
 use serde_json::json;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use study::{Shard, Study};
@@ -46,9 +48,9 @@ pub(crate) struct RunArgs {
     /// How often each cell is run [default: as declared; 1 for built-in studies].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repetitions: Option<u32>,
-    /// Length of each idle control and of each disturbance.
-    #[arg(long, short = 'D', default_value = "2s", value_name = "TIME", value_parser = duration)]
-    duration: Duration,
+    /// Length of each idle control and of each disturbance [default: 2s].
+    #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
+    duration: Option<Duration>,
     /// CPUs to measure [default: the isolated CPUs, else the highest one].
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
@@ -70,6 +72,79 @@ pub(crate) struct RunArgs {
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
+    /// Experiments: on this machine as it stands, also where the file names kernels.
+    #[arg(long, conflicts_with = "lab")]
+    here: bool,
+    /// Experiments: in guests with these kernels [default: those of the file].
+    #[arg(long, value_delimiter = ',', value_name = "KERNELS", num_args = 0..)]
+    lab: Option<Vec<String>>,
+    /// Experiments: durations and counts of the file by this much, never below its floors [default: 1].
+    #[arg(long, value_name = "F", value_parser = scale)]
+    scale: Option<f64>,
+    /// Experiments: print cells, boots and the expected duration, and run nothing.
+    #[arg(long)]
+    plan: bool,
+    /// Experiments: only go on with what was begun.
+    #[arg(long)]
+    resume: bool,
+    /// Experiments: run cells that have failed before, or were not applicable, again.
+    #[arg(long)]
+    retry: bool,
+    /// Experiments: guests at a time [default: one a spare CPU, at most 3].
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Experiments: static program that runs in guests [default: this program].
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    let scale = text.parse::<f64>().ok().filter(|scale| *scale > 0.0 && *scale <= 1000.0);
+    scale.ok_or_else(|| format!("{text:?} is no scale; expected a number above 0, such as 0.01"))
+}
+
+impl RunArgs {
+    /// Length of a window of a study that is no experiment.
+    fn window(&self) -> Duration {
+        self.duration.unwrap_or(Duration::from_secs(2))
+    }
+
+    fn scale(&self) -> f64 {
+        self.scale.unwrap_or(1.0)
+    }
+
+    /// Refuses what experiments do not take.
+    fn only_of_experiments(&self) -> Result<(), Error> {
+        let given = [
+            ("--stressors", !self.stressors.is_empty()),
+            ("--suite", self.suite.is_some()),
+            ("--duration", self.duration.is_some()),
+            ("--priority", self.priority != 0),
+            ("--kprobes", self.kprobes),
+        ];
+        refuse(&given, "an experiment, whose file says that", "options of experiments")
+    }
+
+    /// Refuses what only experiments take.
+    fn only_of_runners(&self) -> Result<(), Error> {
+        let given = [
+            ("--here", self.here),
+            ("--lab", self.lab.is_some()),
+            ("--scale", self.scale.is_some()),
+            ("--plan", self.plan),
+            ("--retry", self.retry),
+            ("--jobs", self.jobs.is_some()),
+            ("--binary", self.binary.is_some()),
+        ];
+        refuse(&given, "no experiment", "a file of one, or a name from `stillcore study list`")
+    }
+}
+
+fn refuse(given: &[(&str, bool)], found: &str, expected: &str) -> Result<(), Error> {
+    match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Error::invalid(*option, found, expected)),
+        None => Ok(()),
+    }
 }
 
 /// One thing that a study's cells can do.
@@ -99,40 +174,53 @@ impl StudyVerb {
     }
 
     /// Carries it out.
-    pub(crate) fn run(&self, signals: &EndSignals) -> anyhow::Result<u8> {
+    pub(crate) fn run(&self, signals: EndSignals) -> anyhow::Result<u8> {
         match self {
             Self::Run(args) => run(args, signals),
             Self::List { json } => {
-                list(*json);
+                list(*json)?;
                 Ok(0)
             }
         }
     }
 }
 
-fn run(args: &RunArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+fn run(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
+    if let Some(text) = experiment::files::built_in(&args.study) {
+        return experiment::run(args, text, &args.study, signals);
+    }
     let built_in = RUNNERS.iter().find(|runner| runner.name == args.study);
-    let (runner, mut study) = match built_in {
-        Some(runner) => (runner, (runner.declared)()),
-        None => from_file(Path::new(&args.study))?,
+    let (runner, mut study) = if let Some(runner) = built_in {
+        (runner, (runner.declared)())
+    } else {
+        let text = read(Path::new(&args.study))?;
+        if experiment::is_one(&text) {
+            return experiment::run(args, &text, &args.study, signals);
+        }
+        from_text(Path::new(&args.study), &text)?
     };
+    args.only_of_runners()?;
     study.repetitions = args.repetitions.unwrap_or(study.repetitions);
-    (runner.run)(args, study, signals)
+    (runner.run)(args, study, &signals)
 }
 
 fn known() -> String {
     RUNNERS.iter().map(|runner| runner.name).collect::<Vec<_>>().join(", ")
 }
 
-fn from_file(path: &Path) -> anyhow::Result<(&'static Runner, Study)> {
-    let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => {
             let found = format!("no study is called {:?}, and no file", path.display());
-            anyhow::Error::from(Error::invalid("NAME|FILE", found, format!("one of {}, or a file", known())))
+            let expected = format!("one of {}, an experiment of `stillcore study list`, or a file", known());
+            anyhow::Error::from(Error::invalid("NAME|FILE", found, expected))
         }
         _ => Error::io("read", path, source).into(),
-    })?;
-    let study = Study::from_toml(&text).with_context(|| path.display().to_string())?;
+    })
+}
+
+fn from_text(path: &Path, text: &str) -> anyhow::Result<(&'static Runner, Study)> {
+    let study = Study::from_toml(text).with_context(|| path.display().to_string())?;
     let runner = RUNNERS.iter().find(|runner| runner.name == study.runner);
     let runner = runner.ok_or_else(|| {
         Error::invalid(path.display(), format!("runner is {:?}", study.runner), format!("one of {}", known()))
@@ -140,12 +228,17 @@ fn from_file(path: &Path) -> anyhow::Result<(&'static Runner, Study)> {
     Ok((runner, study))
 }
 
-fn list(as_json: bool) {
+fn list(as_json: bool) -> anyhow::Result<()> {
+    let mut studies: Vec<(String, String)> =
+        RUNNERS.iter().map(|runner| (runner.name.to_owned(), runner.title.to_owned())).collect();
+    studies.extend(experiment::files::titles()?);
     if as_json {
-        let told = |runner: &Runner| json!({ "name": runner.name, "title": runner.title });
-        let studies: Vec<_> = RUNNERS.iter().map(told).collect();
+        let told = |(name, title): &(String, String)| json!({ "name": name, "title": title });
+        let studies: Vec<_> = studies.iter().map(told).collect();
         println!("{}", json!({ "schema": "stillcore.study-list/1", "studies": studies }));
     } else {
-        RUNNERS.iter().for_each(|runner| println!("{:12} {}", runner.name, runner.title));
+        let width = studies.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        studies.iter().for_each(|(name, title)| println!("{name:width$}  {title}"));
     }
+    Ok(())
 }

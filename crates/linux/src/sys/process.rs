@@ -39,10 +39,19 @@ impl Owner {
 
     /// Kills this very process; one that is gone is fine.
     pub fn kill(self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Asks this very process to end, as Ctrl-C does; one that is gone is fine.
+    pub fn interrupt(self) {
+        self.signal(Signal::INT);
+    }
+
+    fn signal(self, signal: Signal) {
         if self.alive()
             && let Some(pid) = Pid::from_raw(self.pid)
         {
-            let _ = kill_process(pid, Signal::KILL);
+            let _ = kill_process(pid, signal);
         }
     }
 }

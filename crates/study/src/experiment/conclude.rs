@@ -160,7 +160,7 @@ fn group(experiment: &Experiment, levels: BTreeMap<String, String>, all: &[&Cell
         let mut kept: Vec<String> = Vec::new();
         texts.into_iter().for_each(|text| {
             if !kept.contains(&text) {
-                kept.push(text)
+                kept.push(text);
             }
         });
         kept
@@ -187,7 +187,7 @@ fn summary<'a>(results: impl Iterator<Item = &'a CellResult>, value: &str) -> Su
     let median = match n {
         0 => None,
         _ if n % 2 == 1 => Some(numbers[n / 2]),
-        _ => Some((numbers[n / 2 - 1] + numbers[n / 2]) / 2.0),
+        _ => Some(f64::midpoint(numbers[n / 2 - 1], numbers[n / 2])),
     };
     Summary { n, median, low: numbers.first().copied(), high: numbers.last().copied() }
 }

@@ -3,10 +3,9 @@
 use super::declared::Experiment;
 use super::quantity::{Amount, time_ns};
 use super::words::text;
-use crate::cell::{Cell, canonical};
+use crate::cell::{Cell, canonical, digest};
 use crate::spec::{STUDY_SCHEMA, Study, StudyError};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -138,7 +137,6 @@ fn identity(experiment: &Experiment, scale: f64) -> String {
     let machine = &experiment.machine;
     let guest = json!([machine.smp, machine.memory_mib, machine.modules]);
     let whole = json!([levels, steps, values, quantities, guest]);
-    let digest = Sha256::digest(canonical(&whole).as_bytes());
-    let digits: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let digits = digest(&[&canonical(&whole)], 4);
     format!("{} at {scale} of {digits}", experiment.name.get_ref())
 }

@@ -98,9 +98,7 @@ fn told(group: &Group, value: &str, concluded: &Concluded) -> String {
 /// Three digits, or all of a whole number.
 pub(super) fn number(value: f64) -> String {
     let magnitude = value.abs();
-    if value.fract() == 0.0 && magnitude < 1e15 {
-        format!("{value:.0}")
-    } else if magnitude >= 100.0 {
+    if magnitude >= 100.0 || value.fract() == 0.0 {
         format!("{value:.0}")
     } else if magnitude >= 10.0 {
         format!("{value:.1}")

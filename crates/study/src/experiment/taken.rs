@@ -22,7 +22,8 @@ pub enum Take {
     Count,
 }
 
-/// The number at `path` (keys and indices between slashes, `*` for every element of an array or object); `true` is 1. `None` where there
+/// The number at `path` (keys and indices between slashes, `*` for every element of an array or object, `[KEY=TEXT]` for the elements of an
+/// array whose KEY, a key or an index, is TEXT); `true` is 1. `None` where there
 /// is no number.
 pub fn taken(value: &Value, path: &str, take: Take) -> Option<f64> {
     let mut found = vec![value];
@@ -47,6 +48,20 @@ fn children<'a>(value: &'a Value, step: &str) -> Vec<&'a Value> {
     match (value, step) {
         (Value::Array(items), "*") => items.iter().collect(),
         (Value::Object(map), "*") => map.values().collect(),
+        (Value::Array(items), chosen) if chosen.starts_with('[') => {
+            let pair = chosen.trim_start_matches('[').trim_end_matches(']').split_once('=');
+            let Some((key, wanted)) = pair else { return Vec::new() };
+            let part = |item: &'a Value| match item {
+                Value::Array(parts) => parts.get(key.parse::<usize>().ok()?),
+                other => other.get(key),
+            };
+            let is = |item: &&'a Value| match part(item) {
+                Some(Value::String(text)) => text == wanted,
+                Some(other) => serde_json::from_str::<Value>(wanted).is_ok_and(|wanted| wanted == *other),
+                None => false,
+            };
+            items.iter().filter(is).collect()
+        }
         (Value::Array(items), index) => {
             index.parse::<usize>().ok().and_then(|at| items.get(at)).into_iter().collect()
         }

@@ -1,3 +1,5 @@
+//! Files, mistakes in them, plans, figures, judgements.
+
 use super::*;
 use std::collections::BTreeMap;
 
@@ -190,7 +192,7 @@ fn every_mistake_is_one_sentence_with_its_place() {
 
 #[test]
 fn figures_are_taken_from_json() {
-    let value = serde_json::json!({ "a": [{ "b": 3 }, { "b": 5.5 }, { "c": 1 }], "ok": true, "m": { "x": 1, "y": 2 } });
+    let value = serde_json::json!({ "a": [{ "b": 3 }, { "b": 5.5 }, { "c": 1 }], "ok": true, "m": { "x": 1, "y": 2 }, "p": [["n", 4], ["o", 5]] });
     let get = |path, take| taken(&value, path, take);
     assert_eq!(get("a/*/b", Take::Max), Some(5.5));
     assert_eq!(get("a/*/b", Take::Min), Some(3.0));
@@ -200,6 +202,10 @@ fn figures_are_taken_from_json() {
     assert_eq!(get("a/*", Take::Count), Some(3.0));
     assert_eq!(get("m/*", Take::Sum), Some(3.0));
     assert_eq!(get("ok", Take::First), Some(1.0));
+    assert_eq!(get("a/[b=3]/b", Take::First), Some(3.0));
+    assert_eq!(get("a/[c=1]", Take::Count), Some(1.0));
+    assert_eq!(get("p/[0=o]/1", Take::First), Some(5.0));
+    assert_eq!(get("a/[b]/b", Take::First), None);
     assert_eq!(get("a/9/b", Take::First), None);
     assert_eq!(get("nothing/*/at/all", Take::Max), None);
 }

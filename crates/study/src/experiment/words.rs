@@ -1,7 +1,7 @@
 //! A cell's commands: the words of the file with their placeholders filled in.
 //!
 //! `{NAME}` as a whole word of a level with words stands for all of them; inside a word it is the level's name, the scaled quantity, or one
-//! of `cpus`, `cpu`, `housekeeping`, `out`, `seed`.
+//! of `cpus`, `cpu` (the first of them), `housekeeping`, `dir` (the cell's), `out` (the step's, below it), `seed`.
 
 use super::declared::{Experiment, Step};
 use super::level::Level;
@@ -9,7 +9,7 @@ use crate::cell::Cell;
 use serde_json::Value;
 
 /// Placeholders that every file may use.
-pub(super) const GIVEN: [&str; 5] = ["cpus", "cpu", "housekeeping", "out", "seed"];
+pub(super) const GIVEN: [&str; 6] = ["cpus", "cpu", "housekeeping", "dir", "out", "seed"];
 
 /// What a cell is run on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +91,7 @@ fn filled(
         match level.and_then(|(_, level)| level.words.as_ref()) {
             // The words of a level may have placeholders themselves, of which none is a factor's: one round is enough.
             Some(words) => {
-                filled.extend(words.iter().map(|word| replaced(experiment, cell, scale, place, word, step)))
+                filled.extend(words.iter().map(|word| replaced(experiment, cell, scale, place, word, step)));
             }
             None => filled.push(replaced(experiment, cell, scale, place, word, step)),
         }
@@ -113,6 +113,7 @@ fn replaced(
             "cpus" => place.cpus.clone(),
             "cpu" => place.cpus.split([',', '-']).next().unwrap_or_default().to_owned(),
             "housekeeping" => place.housekeeping.clone(),
+            "dir" => place.out.clone(),
             "out" if step.is_empty() => format!("{}/run", place.out),
             "out" => format!("{}/{step}", place.out),
             "seed" => cell.seed.to_string(),

@@ -132,7 +132,7 @@ fn windows(
     output: &mut RunOutput,
     session: &mut Session,
 ) -> anyhow::Result<()> {
-    let asked = stage.asking.args.duration;
+    let asked = stage.asking.args.window();
     stage.window(output, session, "idle-before", spinner(stage.asking, asked), None)?;
     let options = disturb::Options {
         duration: asked,

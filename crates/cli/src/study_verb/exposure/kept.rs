@@ -48,7 +48,7 @@ pub(super) fn open(out: &Path, study: &Study, args: &RunArgs, place: &Place) -> 
             cmdline: place.machine.cmdline.clone(),
             measured: place.measured.clone(),
             housekeeping: place.housekeeping.clone(),
-            window_ns: args.duration.as_nanos() as u64,
+            window_ns: args.window().as_nanos() as u64,
             priority: args.priority,
             kprobes: args.kprobes,
         },

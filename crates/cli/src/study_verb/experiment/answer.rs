@@ -1,0 +1,213 @@
+//! What an experiment is told to be: before it starts its plan, at its end tables, and what was published beside them.
+
+use super::super::RunArgs;
+use crate::measure::table::table;
+use model::store;
+use report::format;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use study::Cell;
+use study::experiment::{
+    Beside, CellResult, Concluded, Experiment, Judgement, Plan, Planned, Sheet, conclude, sheets,
+};
+
+/// Schema of `--json` and of `study.json`.
+const SCHEMA: &str = "stillcore.study-run/1";
+
+/// One line before the first cell.
+pub(super) fn ahead(plan: &Plan, cells: usize, todo: usize, out: &Path) -> String {
+    let expected = plan.expected().mul_f64(todo as f64 / plan.cells.len().max(1) as f64);
+    format!(
+        "{todo} of {cells} cells to run, about {} (guests take longer than their windows); results in {}",
+        format::ns(expected.as_nanos() as i64),
+        out.display()
+    )
+}
+
+/// The plan, cell by cell, for `--plan`.
+pub(super) fn plan(experiment: &Experiment, plan: &Plan, cells: &[Planned], out: &Path) -> String {
+    let mut page = format!("{}\n{}\n\n", experiment.title, experiment.source);
+    let row = |planned: &Planned| {
+        let levels: Vec<&str> = planned.cell.factors.values().filter_map(|level| level.as_str()).collect();
+        let boot = planned.boot.kernel.as_ref().map_or("this machine", |kernel| kernel.as_str());
+        vec![
+            levels.join(" "),
+            (planned.cell.repetition + 1).to_string(),
+            format!("{boot} {}", planned.boot.append).trim_end().to_owned(),
+            format::ns(planned.takes.as_nanos() as i64),
+        ]
+    };
+    page.push_str(&table(&["cell", "repetition", "boot", "window"], cells.iter().map(row).collect()));
+    let boots = plan.boots().keys().filter(|boot| boot.kernel.is_some()).count();
+    let _ = writeln!(
+        page,
+        "\n{} cells, {boots} boots; {}",
+        cells.len(),
+        ahead(plan, cells.len(), cells.len(), out)
+    );
+    page
+}
+
+/// Writes the conclusions and prints them.
+pub(super) fn tell(
+    args: &RunArgs,
+    experiment: &Experiment,
+    results: &[(Cell, CellResult)],
+    out: &Path,
+) -> anyhow::Result<u8> {
+    let concluded = conclude(experiment, &super::files::published()?, results);
+    let sheets = sheets(experiment, &concluded);
+    let object = json!({
+        "schema": SCHEMA,
+        "name": experiment.name.get_ref(),
+        "title": experiment.title,
+        "source": experiment.source,
+        "notes": experiment.notes,
+        "scale": args.scale(),
+        "seed": experiment.seed,
+        "tool_version": env!("CARGO_PKG_VERSION"),
+        "groups": concluded.groups,
+        "published": concluded.published,
+        "claims": concluded.claims,
+    });
+    store::write_json(&out.join("study.json"), &object)?;
+    store::write_whole(&out.join("study.csv"), csv(&concluded).as_bytes())?;
+    store::write_whole(
+        &out.join("study.md"),
+        markdown(experiment, &concluded, &sheets, args.scale()).as_bytes(),
+    )?;
+    if args.json {
+        println!("{object}");
+    } else {
+        print!("{}", text(experiment, &concluded, &sheets));
+        println!("\n{}", out.join("study.md").display());
+    }
+    Ok(0)
+}
+
+fn text(experiment: &Experiment, concluded: &Concluded, sheets: &[Sheet]) -> String {
+    let mut page = format!("{}\n{}\n", experiment.title, experiment.source);
+    for sheet in sheets {
+        let head: Vec<&str> = sheet.head.iter().map(String::as_str).collect();
+        let _ = write!(page, "\n{}\n{}", sheet.title, table(&head, sheet.rows.clone()));
+    }
+    page.push_str("median [lowest, highest repetition] (published); n/a: no cell of it could be run\n");
+    for line in beside(concluded) {
+        let _ = writeln!(page, "- {line}");
+    }
+    for note in notes(experiment, concluded) {
+        let _ = writeln!(page, "note: {note}");
+    }
+    page
+}
+
+/// A sentence a published number and a statement.
+fn beside(concluded: &Concluded) -> Vec<String> {
+    let levels = |at: &BTreeMap<String, String>| at.values().cloned().collect::<Vec<_>>().join(" ");
+    let number = |one: &Beside| {
+        let measured = match (one.judgement, one.measured.median) {
+            (Judgement::NotApplicable, _) | (_, None) => String::new(),
+            (_, Some(median)) => format!(", here {median:.3}"),
+        };
+        let place = levels(&one.at);
+        let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+        format!(
+            "{}{place}: {} published for {}{measured}: {}: {}",
+            one.value,
+            one.published,
+            one.system,
+            one.judgement.words(),
+            one.why
+        )
+    };
+    let published = concluded.published.iter().map(number);
+    let claims = concluded
+        .claims
+        .iter()
+        .map(|claim| format!("\"{}\": {}: {}", claim.text, claim.judgement.words(), claim.why));
+    published.chain(claims).collect()
+}
+
+/// The file's notes, and why cells have no figures.
+fn notes(experiment: &Experiment, concluded: &Concluded) -> Vec<String> {
+    let mut notes = experiment.notes.clone();
+    for group in &concluded.groups {
+        let levels: Vec<&str> = group.levels.values().map(String::as_str).collect();
+        notes.extend(group.reasons.iter().map(|why| format!("{}: {why}", levels.join(" "))));
+    }
+    if concluded.groups.iter().any(|group| group.emulated) {
+        notes.push(
+            "guests are emulated: events are counted exactly there, times are not those of a machine"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+fn markdown(experiment: &Experiment, concluded: &Concluded, sheets: &[Sheet], scale: f64) -> String {
+    let mut page = format!("# {}\n\n{}\n\n", experiment.title, experiment.source);
+    let mut places: Vec<&String> = concluded.groups.iter().flat_map(|group| &group.places).collect();
+    places.sort();
+    places.dedup();
+    let places: Vec<String> = places.into_iter().cloned().collect();
+    let _ = writeln!(
+        page,
+        "`stillcore study run {} --scale {scale}`, stillcore {}, on {}\n",
+        experiment.name.get_ref(),
+        env!("CARGO_PKG_VERSION"),
+        places.join("; ")
+    );
+    for sheet in sheets {
+        let row = |cells: &[String]| format!("| {} |\n", cells.join(" | ").replace('\n', " "));
+        let _ = write!(page, "## {}\n\n{}", sheet.title, row(&sheet.head));
+        let _ = writeln!(page, "|{}", "---|".repeat(sheet.head.len()));
+        sheet.rows.iter().for_each(|cells| page.push_str(&row(cells)));
+        page.push('\n');
+    }
+    page.push_str("Median [lowest, highest repetition] (published).\n");
+    let lines = beside(concluded);
+    if !lines.is_empty() {
+        page.push_str("\n## Beside what was published\n\n");
+        lines.iter().for_each(|line| _ = writeln!(page, "- {line}"));
+    }
+    let notes = notes(experiment, concluded);
+    if !notes.is_empty() {
+        page.push_str("\n## Notes\n\n");
+        notes.iter().for_each(|note| _ = writeln!(page, "- {note}"));
+    }
+    page
+}
+
+/// A line a combination and value.
+fn csv(concluded: &Concluded) -> String {
+    let quoted = |text: &str| {
+        if text.contains([',', '"', '\n']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_owned()
+        }
+    };
+    let mut page = String::new();
+    let factors: Vec<&String> =
+        concluded.groups.iter().flat_map(|group| group.levels.keys()).fold(Vec::new(), |mut all, name| {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+            all
+        });
+    factors.iter().for_each(|name| _ = write!(page, "{},", quoted(name)));
+    page.push_str("value,n,median,low,high\n");
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for group in &concluded.groups {
+        for (value, summary) in &group.values {
+            for name in &factors {
+                let _ = write!(page, "{},", quoted(group.levels.get(*name).map_or("", String::as_str)));
+            }
+            let [median, low, high] = [summary.median, summary.low, summary.high].map(number);
+            let _ = writeln!(page, "{},{},{median},{low},{high}", quoted(value), summary.n);
+        }
+    }
+    page
+}

@@ -1,0 +1,209 @@
+//! One cell on the machine where this program runs: its calls one after the other, their answers read, their figures taken.
+//!
+//! The calls are the command's own verbs, as a user would type them. A cell that fails is a result like any other.
+
+use crate::failure;
+use crate::lab_verb;
+use crate::run::interrupted::Interrupted;
+use anyhow::Context;
+use linux::sys::process::Owner;
+use linux::sys::signals::EndSignals;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use study::Cell;
+use study::experiment::{CellResult, CellState, Experiment, Place, commands, taken};
+
+/// Between two looks at a call.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Where cells are run.
+pub(super) struct Room {
+    /// CPUs to measure, and the others.
+    pub(super) cpus: String,
+    pub(super) housekeeping: String,
+    /// CPUs that this kernel's command line isolates.
+    pub(super) isolated: bool,
+    /// Directory for what the cells leave.
+    pub(super) dir: PathBuf,
+    /// Whether run directories are kept.
+    pub(super) keep: bool,
+    /// What `place` of a result says.
+    pub(super) name: String,
+    /// Whether this is an emulated guest.
+    pub(super) emulated: bool,
+    /// The scale.
+    pub(super) scale: f64,
+}
+
+impl Room {
+    fn without(&self, state: CellState, reason: impl Into<String>) -> CellResult {
+        CellResult::without(state, reason.into(), &self.name, self.emulated, env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Runs a cell. An error is of the call as a whole, such as a signal; what the cell comes to is a result.
+    pub(super) fn run(
+        &self,
+        experiment: &Experiment,
+        cell: &Cell,
+        isolated: Option<bool>,
+        signals: &EndSignals,
+    ) -> anyhow::Result<CellResult> {
+        if let Some(why) = self.cannot(isolated) {
+            return Ok(self.without(CellState::NotApplicable, why));
+        }
+        let dir = self.dir.join(&cell.id);
+        renew(&dir)?;
+        let out = dir.to_str().context("the directory's name is no text")?.to_owned();
+        let place = Place { cpus: self.cpus.clone(), housekeeping: self.housekeeping.clone(), out };
+        let calls = commands(experiment, cell, self.scale, &place);
+        let begun = Instant::now();
+        let mut done = Vec::new();
+        let mut result = self.steps(experiment, &calls.before, &calls.steps, &dir, &mut done, signals);
+        for words in &calls.after {
+            done.push(words.clone());
+            let after = call(words, &dir, signals)?;
+            if let (Called::Failed(why), Ok(result)) = (after, &mut result) {
+                *result = self.without(CellState::Failed, format!("{}: {why}", words.join(" ")));
+            }
+        }
+        let mut result = result?;
+        result.commands = done.into_iter().map(|words| without_directory(words, &place.out)).collect();
+        result.wall_s = begun.elapsed().as_secs_f64();
+        if !self.keep {
+            renew(&dir)?;
+            fs::remove_dir(&dir).with_context(|| dir.display().to_string())?;
+        }
+        Ok(result)
+    }
+
+    /// Why this machine as it stands is not what the cell wants.
+    fn cannot(&self, isolated: Option<bool>) -> Option<&'static str> {
+        match (isolated, self.isolated) {
+            (Some(true), false) => Some("this kernel was not booted with isolated CPUs"),
+            (Some(false), true) => Some("this kernel was booted with isolated CPUs"),
+            _ => None,
+        }
+    }
+
+    fn steps(
+        &self,
+        experiment: &Experiment,
+        before: &[Vec<String>],
+        steps: &[(String, Vec<String>)],
+        dir: &Path,
+        done: &mut Vec<Vec<String>>,
+        signals: &EndSignals,
+    ) -> anyhow::Result<CellResult> {
+        for words in before {
+            done.push(words.clone());
+            if let Called::Failed(why) = call(words, dir, signals)? {
+                return Ok(self.without(CellState::NotApplicable, why));
+            }
+        }
+        let mut answers: BTreeMap<&str, Value> = BTreeMap::new();
+        for (name, words) in steps {
+            done.push(words.clone());
+            match call(words, dir, signals)? {
+                Called::Answered(answer) => _ = answers.insert(name, answer),
+                Called::Failed(why) => return Ok(self.without(CellState::Failed, why)),
+            }
+        }
+        let figure = |value: &study::experiment::ValueOf| {
+            let step = value.step.as_ref().map_or_else(
+                || experiment.steps.first().map_or("", |step| step.name.as_str()),
+                |step| step.get_ref().as_str(),
+            );
+            taken(answers.get(step)?, &value.at, value.take).map(|number| number * value.times)
+        };
+        let values = experiment.values.iter().map(|value| (value.name.get_ref().clone(), figure(value)));
+        Ok(CellResult { reason: None, values: values.collect(), ..self.without(CellState::Ok, "") })
+    }
+}
+
+/// Makes a directory, empty.
+fn renew(dir: &Path) -> anyhow::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| dir.display().to_string());
+        }
+        _ => {}
+    }
+    fs::create_dir_all(dir).with_context(|| dir.display().to_string())
+}
+
+/// Words that are the same wherever the study is.
+fn without_directory(words: Vec<String>, dir: &str) -> Vec<String> {
+    words.into_iter().map(|word| word.replace(dir, "DIR")).collect()
+}
+
+/// What a call of this program came to.
+enum Called {
+    /// It ended, perhaps with a finding; what it printed, null where that was no JSON.
+    Answered(Value),
+    /// It failed, in its own words.
+    Failed(String),
+}
+
+/// Calls this program and waits. The call dies with this process, and is told to end when this one is.
+fn call(words: &[String], dir: &Path, signals: &EndSignals) -> anyhow::Result<Called> {
+    let (out, said) = (dir.join("stdout"), dir.join("stderr"));
+    let file = |path: &Path| File::create(path).with_context(|| path.display().to_string());
+    let launcher = lab_verb::launcher()?;
+    let own = std::env::current_exe()?;
+    let mut child = Command::new(&launcher[0])
+        .args(&launcher[1..])
+        .arg(own)
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(file(&out)?)
+        .stderr(file(&said)?)
+        .spawn()?;
+    let mut told = None;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if told.is_none()
+            && let Some(name) = signals.arrived()
+        {
+            told = Some(name);
+            if let Some(owner) = Owner::of(child.id() as i32) {
+                owner.interrupt();
+            }
+        }
+        std::thread::sleep(LOOK);
+    };
+    if let Some(name) = told.or_else(|| signals.arrived()) {
+        return Err(Interrupted(name).into());
+    }
+    if !matches!(status.code(), Some(0 | 2)) {
+        return Ok(Called::Failed(why(&said, status)));
+    }
+    let text = fs::read_to_string(&out).with_context(|| out.display().to_string())?;
+    Ok(Called::Answered(serde_json::from_str(&text).unwrap_or_default()))
+}
+
+/// The last thing that a call said.
+fn why(said: &Path, status: std::process::ExitStatus) -> String {
+    let text = fs::read_to_string(said).unwrap_or_default();
+    let last = text.lines().rfind(|line| !line.trim().is_empty());
+    let Some(last) = last else { return format!("it ended with {status}, and said nothing") };
+    let Ok(object) = serde_json::from_str::<Value>(last) else {
+        return last.trim_start_matches("stillcore: ").to_owned();
+    };
+    let part = |name: &str| object["error"][name].as_str().map(str::to_owned);
+    let (what, place, expected) = (part("what").unwrap_or_default(), part("where"), part("expected"));
+    let place = place.map_or_else(String::new, |place| format!("{place}: "));
+    let expected = expected.map_or_else(String::new, |expected| format!("; expected {expected}"));
+    format!("{place}{what}{expected}")
+}
+
+/// A failure of the runner in a result's words.
+pub(super) fn failed(error: &anyhow::Error, place: &str, emulated: bool) -> CellResult {
+    let reason = failure::sentence(error);
+    CellResult::without(CellState::Failed, reason, place, emulated, env!("CARGO_PKG_VERSION"))
+}

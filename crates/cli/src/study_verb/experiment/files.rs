@@ -1,0 +1,110 @@
+//! The experiments that this program carries: `experiments/*.toml` of the repository, and the numbers that papers published.
+
+use study::experiment::{Experiment, Fault, Published};
+
+/// Numbers of papers, by key.
+const NUMBERS: &str = include_str!("../../../../../experiments/published.toml");
+
+/// Name and text, in the order of the papers. A test walks the directory.
+pub(super) const FILES: &[(&str, &str)] = &[
+    ("rtss24-fig1", include_str!("../../../../../experiments/rtss24-fig1.toml")),
+    ("rtss24-fig5", include_str!("../../../../../experiments/rtss24-fig5.toml")),
+    ("rtss24-fig6a", include_str!("../../../../../experiments/rtss24-fig6a.toml")),
+    ("rtss24-fig6b", include_str!("../../../../../experiments/rtss24-fig6b.toml")),
+    ("rtss24-fig7", include_str!("../../../../../experiments/rtss24-fig7.toml")),
+    ("rtss24-table2", include_str!("../../../../../experiments/rtss24-table2.toml")),
+    ("rtss24-table3", include_str!("../../../../../experiments/rtss24-table3.toml")),
+    ("replication-table1", include_str!("../../../../../experiments/replication-table1.toml")),
+    ("replication-table2", include_str!("../../../../../experiments/replication-table2.toml")),
+    ("replication-table3", include_str!("../../../../../experiments/replication-table3.toml")),
+    ("replication-table4", include_str!("../../../../../experiments/replication-table4.toml")),
+    ("replication-table5", include_str!("../../../../../experiments/replication-table5.toml")),
+    ("replication-table6", include_str!("../../../../../experiments/replication-table6.toml")),
+    ("access20-table3", include_str!("../../../../../experiments/access20-table3.toml")),
+    ("access20-table5", include_str!("../../../../../experiments/access20-table5.toml")),
+    ("access20-table7-8", include_str!("../../../../../experiments/access20-table7-8.toml")),
+    ("ospert13-disk", include_str!("../../../../../experiments/ospert13-disk.toml")),
+    ("ospert13-fig3-5", include_str!("../../../../../experiments/ospert13-fig3-5.toml")),
+    ("ospert13-timer-slack", include_str!("../../../../../experiments/ospert13-timer-slack.toml")),
+    ("erts22-fig10-12", include_str!("../../../../../experiments/erts22-fig10-12.toml")),
+    ("erts22-fig3", include_str!("../../../../../experiments/erts22-fig3.toml")),
+    ("erts22-fig4-5", include_str!("../../../../../experiments/erts22-fig4-5.toml")),
+    ("erts22-fig6-9", include_str!("../../../../../experiments/erts22-fig6-9.toml")),
+];
+
+/// The published numbers.
+pub(super) fn published() -> anyhow::Result<Published> {
+    Ok(Published::from_toml(NUMBERS)?)
+}
+
+/// The text of the experiment of this name.
+pub(crate) fn built_in(name: &str) -> Option<&'static str> {
+    FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// Reads an experiment; keys are those of the published numbers.
+pub(super) fn read(text: &str) -> anyhow::Result<Result<Experiment, Fault>> {
+    Ok(Experiment::from_toml(text, &published()?))
+}
+
+/// Name and title of each.
+pub(crate) fn titles() -> anyhow::Result<Vec<(String, String)>> {
+    let mut titles = Vec::new();
+    for (name, text) in FILES {
+        let experiment = read(text)?.map_err(anyhow::Error::new)?;
+        titles.push(((*name).to_owned(), format!("{} ({})", experiment.title, experiment.source)));
+    }
+    Ok(titles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn every_file_is_sound_carried_and_called_what_it_is() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            if text.contains(study::experiment::EXPERIMENT_SCHEMA) {
+                found.push((path.file_stem().unwrap().to_str().unwrap().to_owned(), text));
+            }
+        }
+        found.sort();
+        let mut carried: Vec<_> =
+            FILES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        carried.sort();
+        assert_eq!(found, carried);
+        for (name, text) in FILES {
+            let experiment = read(text).unwrap().unwrap_or_else(|fault| panic!("{name}: {fault}"));
+            assert_eq!(experiment.name.get_ref(), name);
+        }
+    }
+
+    /// The words that a cell calls this program with are words that it takes.
+    #[test]
+    fn every_command_of_every_cell_is_one_that_the_program_takes() {
+        use clap::Parser;
+        use study::experiment::{Place, Plan, commands};
+        for (name, text) in FILES {
+            let experiment = read(text).unwrap().unwrap();
+            let plan = Plan::of(&experiment, &experiment.machine.kernels, 1, 0.01).unwrap();
+            for planned in &plan.cells {
+                let place =
+                    Place { cpus: "2-3".to_owned(), housekeeping: "0-1".to_owned(), out: "out".to_owned() };
+                let made = commands(&experiment, &planned.cell, 0.01, &place);
+                let steps = made.steps.into_iter().map(|(_, words)| words);
+                for words in made.before.into_iter().chain(steps).chain(made.after) {
+                    let line = std::iter::once("stillcore".to_owned()).chain(words);
+                    let line: Vec<String> = line.collect();
+                    if let Err(error) = crate::args::Cli::try_parse_from(&line) {
+                        panic!("{name}: {}: {error}", line.join(" "));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Experiments of `stillcore study`: a file is run cell by cell, goes on where it was killed, and a mistake starts nothing.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use support::{Place, eventually, read_json, stillcore, text};
+
+/// Cells that compute: what they find depends on the file alone.
+const CURVES: &str = r#"
+schema = "stillcore.sched-curves/1"
+name = "small"
+title = "small"
+seed = 1
+sets = 40
+
+[generate]
+tasks = 5
+periods = "uniform:10ms:100ms"
+
+[axis]
+of = "utilization"
+values = [0.7, 0.9]
+
+[[curve]]
+name = "none"
+test = "fp-rta"
+jitter = "0us"
+
+[[curve]]
+name = "some"
+test = "fp-rta"
+jitter = "5ms"
+"#;
+
+fn experiment(curves: &Path) -> String {
+    format!(
+        r#"
+schema = "stillcore.experiment/1"
+name = "shares"
+title = "Shares of sets"
+source = "this test"
+seed = 5
+repetitions = 2
+
+[quantities]
+sets = {{ full = 40, least = 5 }}
+
+[[factor]]
+name = "curve"
+levels = ["0", "1"]
+
+[[factor]]
+name = "way"
+levels = ["plain", {{ name = "isolated", isolated = true }}, {{ name = "absent", before = [["isolate", "apply", "--cpus", "4095", "--json"]] }}]
+
+[[step]]
+run = ["sched", "study", "{}", "--sets", "{{sets}}", "--out", "{{out}}"]
+
+[[value]]
+name = "share"
+title = "share of sets"
+at = "curves/1/points/0/share"
+
+[[value]]
+name = "nothing"
+title = "what is not there"
+at = "curves/9/share"
+"#,
+        curves.display()
+    )
+}
+
+fn declared(place: &Place) -> std::path::PathBuf {
+    fs::write(place.path("curves.toml"), CURVES).unwrap();
+    let file = place.path("shares.toml");
+    fs::write(&file, experiment(&place.path("curves.toml"))).unwrap();
+    file
+}
+
+fn study(place: &Place, out: &str, arguments: &[&str]) -> Command {
+    let mut command = stillcore(&["study", "run"]);
+    command.arg(place.path("shares.toml")).arg("--state").arg(place.state());
+    command.arg("--out").arg(place.path(out)).args(arguments);
+    command
+}
+
+fn answer(place: &Place, out: &str) -> Value {
+    read_json(&place.path(out).join("study.json"))
+}
+
+#[test]
+fn cells_are_run_and_those_that_cannot_be_are_told_and_no_failure() {
+    let place = Place::new();
+    declared(&place);
+    let output = study(&place, "out", &["--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told, answer(&place, "out"));
+    let groups = told["groups"].as_array().unwrap();
+    assert_eq!(groups.len(), 6);
+    for group in groups {
+        let (share, nothing) = (&group["values"]["share"], &group["values"]["nothing"]);
+        assert_eq!(nothing["n"], 0);
+        match group["levels"]["way"].as_str().unwrap() {
+            "plain" => {
+                assert_eq!((&group["ok"], &share["n"]), (&2.into(), &2.into()), "{group}");
+                assert!(
+                    share["median"].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)),
+                    "{group}"
+                );
+            }
+            "absent" => assert!(text_of(&group["reasons"]).contains("4095"), "{group}"),
+            // Where the machine has isolated CPUs it is a cell like any other.
+            _ => assert!(group["ok"] == 2 || text_of(&group["reasons"]).contains("not booted"), "{group}"),
+        }
+    }
+    for name in ["study.md", "study.csv"] {
+        assert!(fs::read_to_string(place.path("out").join(name)).unwrap().contains("plain"), "{name}");
+    }
+    let again = study(&place, "out", &["--json"]).output().unwrap();
+    assert!(text(&again.stderr).contains("0 of 12 cells to run"), "{}", text(&again.stderr));
+    assert_eq!(again.stdout, output.stdout);
+}
+
+fn text_of(value: &Value) -> String {
+    value.to_string()
+}
+
+#[test]
+fn a_study_that_was_killed_ends_as_one_that_was_not() {
+    let place = Place::new();
+    declared(&place);
+    assert!(study(&place, "whole", &[]).output().unwrap().status.success());
+    let mut child = study(&place, "killed", &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let cells = place.path("killed").join("cells");
+    let stored = || fs::read_dir(&cells).map_or(0, Iterator::count);
+    eventually("two cells", || (stored() >= 2).then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let output = study(&place, "killed", &["--resume"]).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(!said.contains("12 of 12 cells to run"), "{said}");
+    assert_eq!(answer(&place, "killed"), answer(&place, "whole"));
+}
+
+#[test]
+fn a_mistake_in_a_file_is_one_sentence_with_its_place_and_nothing_is_started() {
+    let place = Place::new();
+    let file = declared(&place);
+    let good = fs::read_to_string(&file).unwrap();
+    for (from, to, expected) in [
+        ("{sets}\"", "{set}\"", "line 21, column 7: {set} stands for nothing"),
+        ("repetitions = 2", "repetitions = 2.5", "line 7, column 15"),
+        ("[[value]]", "[[valu]]", "line 23, column 3: unknown field `valu`"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        fs::write(&file, good.replacen(from, to, 1)).unwrap();
+        let output = study(&place, "out", &[]).output().unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(expected) && told.lines().count() == 1, "{expected}: {told}");
+        assert!(!place.path("out").exists());
+    }
+    fs::write(&file, good).unwrap();
+    for (arguments, expected) in [
+        (["--resume", "--json"], "does not exist"),
+        (["--scale", "0"], "\"0\" is no scale"),
+        (["--duration", "1s"], "--duration"),
+        (["--lab", "--plan"], "the file names none"),
+    ] {
+        let output = study(&place, "none", &arguments).output().unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(expected) && told.lines().count() == 1, "{expected}: {told}");
+        assert!(!place.path("none").exists());
+    }
+}
+
+#[test]
+fn a_plan_starts_nothing() {
+    let place = Place::new();
+    declared(&place);
+    let output = study(&place, "out", &["--plan", "--scale", "0.5"]).output().unwrap();
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.contains("12 cells, 0 boots"), "{told}");
+    assert!(!place.path("out").exists());
+}
