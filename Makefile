@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration
 
 STRICT = 1
 ARGS =
@@ -21,6 +21,8 @@ help:
 	@echo 'make bench-trace    a trace of 350 MB read by trace-cmd and by us, in turns'
 	@echo 'make bench-interference  what two papers counted on an isolated CPU, and six problems provoked, on four kernels (15 minutes)'
 	@echo 'make bench-sched    schedulability tests on generated sets, sets a second beside the plain analysis'
+	@echo 'make bench-summary  a thousand million samples summarised, beside numpy and polars (8 GB of disk; ARGS="--rows N")'
+	@echo 'make test-calibration  how often intervals hold and alarms are false, on dependent data (ten minutes)'
 	@echo 'make study-sched    Table VII of the replication, with 500 and with 100,000 sets'
 	@echo 'make bench-watch    trace watch beside cyclictest, here and in a guest, in turns'
 	@echo 'make fuzz           damaged traces by the ten million (half an hour; ARGS="--executions N --campaign N")'
@@ -170,6 +172,18 @@ bench-sched:
 	@mkdir -p docs/results; log="docs/results/bench-sched-$$(date -u +%F).txt"; \
 	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore-sched --benches -- $(ARGS); } | tee "$$log"; \
 	grep -q '^generation and lanes' "$$log"
+
+bench-summary:
+	@sh xtask/deps.sh test
+	@$(BUILD_STATIC)
+	@mkdir -p docs/results; log="docs/results/$@-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); python3 crates/cli/benches/summary.py "$(STATIC)" $(ARGS); } | tee "$$log"; \
+	grep -q '^peak: .* met' "$$log"
+
+test-calibration:
+	@mkdir -p docs/results; log="docs/results/calibration-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); $(CARGO) run --locked --quiet --release --package stillcore-analysis --example calibration -- $(ARGS); } | tee "$$log"; \
+	grep -q '^all inside' "$$log"
 
 # Table VII with as many sets as were published, and with enough.
 study-sched:

@@ -5,7 +5,7 @@ use crate::attribute::coverage::{blocking_coverage, coverage};
 use crate::attribute::paths::{Keep, PathSums};
 use crate::attribute::watch;
 use crate::compare::{EventTrust, WindowData, compare};
-use crate::distribution::distribution;
+use crate::distribution::distribution_at;
 use crate::events::{self, window_events};
 use crate::losses::{self, disagreements, trace_whole};
 use crate::missed::{self, Charged};
@@ -14,6 +14,7 @@ use crate::overlap::Intervals;
 use crate::resample;
 use crate::sections::Sections;
 use crate::shape::{self, Analysis, Attribution, CountNs, Distribution};
+use crate::tail;
 use crate::tally::Tally;
 use crate::trace_pass::{Traced, read_trace};
 use model::events::EventCatalogue;
@@ -33,11 +34,27 @@ pub fn analyse(run_dir: &Path) -> Result<Analysis, Error> {
 
 /// The same with as many samples taken apart as are to be kept.
 pub fn analyse_keeping(run_dir: &Path, keep: Keep) -> Result<Analysis, Error> {
+    analyse_asked(run_dir, &Asked { keep, ..Asked::default() })
+}
+
+/// What an analysis says beside the usual.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// How many samples to take apart.
+    pub keep: Keep,
+    /// Deadlines, ns, to count the releases beyond.
+    pub deadlines_ns: Vec<i64>,
+    /// To estimate tails, with levels that are reached once in so many releases beside the usual ones.
+    pub tail: Option<Vec<f64>>,
+}
+
+/// The same with what else was asked.
+pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
     let run = store::read_run(run_dir)?;
     let catalogue = EventCatalogue::embedded()?;
     let mut remarks = Vec::new();
     let mut sections = Sections::default();
-    let mut measured = read_samples(run_dir, &run, keep, &mut remarks, &mut sections)?;
+    let mut measured = read_samples(run_dir, &run, asked, &mut remarks, &mut sections)?;
     let snapshots = run.trace.as_ref().and_then(|trace| trace.snapshots.as_ref());
     let mut traced = read_trace(run_dir, &run, &catalogue, &mut measured, &mut remarks)?;
     let mut section = losses::losses(&run, traced.as_ref().map(|traced| &traced.reading), remarks);
@@ -123,6 +140,7 @@ pub fn analyse_keeping(run_dir: &Path, keep: Keep) -> Result<Analysis, Error> {
         ipi: sections.ipi,
         periodic: sections.periodic,
         taskset: sections.taskset,
+        tail: sections.tail,
         overheads: sections.overheads,
         clocks: sections.clocks,
         noise_causes: noise_causes.into_iter().flatten().collect(),
@@ -239,7 +257,7 @@ impl Measured<'_> {
 fn read_samples<'r>(
     dir: &Path,
     run: &'r Run,
-    keep: Keep,
+    asked: &Asked,
     remarks: &mut Vec<String>,
     sections: &mut Sections,
 ) -> Result<Vec<Measured<'r>>, Error> {
@@ -267,17 +285,20 @@ fn read_samples<'r>(
             samples.iter().filter(|sample| sample.counts() && sample.value_ns >= limit).count() as u64
         });
         let samples = unbiased(record, samples);
+        sections
+            .tail
+            .extend(asked.tail.as_ref().and_then(|levels| tail::of_window(record, &samples, levels)));
         let watched = record.noise.is_some() && record.counters_file.is_some();
         measured.push(Measured {
             record,
             window: window_of(run, record),
-            distribution: distribution(record, &samples),
+            distribution: distribution_at(record, &samples, &asked.deadlines_ns),
             charged: missed::of_probe(record, &samples),
             intervals,
             over,
             gaps: if watched { samples.into_iter().filter(Sample::counts).collect() } else { Vec::new() },
             tally: None,
-            keep,
+            keep: asked.keep,
             paths: None,
         });
     }

@@ -10,19 +10,40 @@ use statrs::function::gamma::{gamma_lr, gamma_ur, ln_gamma};
 /// Confidence of every one-sided bound of this crate.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// One-sided upper bound of a probability after `count` events in `n` independent trials, at [`CONFIDENCE`]; 3/n for none.
+/// One-sided upper bound of a probability after `count` events in `n` independent trials, at [`CONFIDENCE`]; 3/n for none. Both may be
+/// fractions, of trials that depend on each other and are worth fewer.
 ///
 /// 1 for no trials at all: nothing is known.
-pub fn share_upper(count: u64, n: u64) -> f64 {
-    if n == 0 || count >= n {
+pub fn share_upper(count: f64, n: f64) -> f64 {
+    if n <= 0.0 || count >= n {
         return 1.0;
     }
-    if count == 0 {
-        return (3.0 / n as f64).min(1.0);
+    if count <= 0.0 {
+        return (3.0 / n).min(1.0);
     }
     // P(X <= count) falls as p grows; the bound is where it reaches 1 - CONFIDENCE.
-    let (k, n) = (count as f64, n as f64);
+    let k = count;
     bisect(k / n, 1.0, |p| 1.0 - beta_regularised(k + 1.0, n - k, p) > 1.0 - CONFIDENCE)
+}
+
+/// Two-sided 95 % interval of a probability after `count` events in `n` independent trials (Clopper–Pearson); both may be fractions, of
+/// trials that depend on each other and are worth fewer. Its upper end after none is that of the one-sided rule of three, since there is no
+/// other side.
+pub fn share_interval(count: f64, n: f64) -> [f64; 2] {
+    const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
+    if !(n > 0.0) {
+        return [0.0, 1.0];
+    }
+    let count = count.clamp(0.0, n);
+    if count <= 0.0 {
+        return [0.0, (3.0 / n).min(1.0)];
+    }
+    if count >= n {
+        return [TAIL.powf(1.0 / n), 1.0];
+    }
+    let at_least = |p: f64| beta_regularised(count, n - count + 1.0, p);
+    let at_most = |p: f64| 1.0 - beta_regularised(count + 1.0, n - count, p);
+    [bisect(0.0, count / n, |p| at_least(p) < TAIL), bisect(count / n, 1.0, |p| at_most(p) > TAIL)]
 }
 
 /// One-sided upper bound of a Poisson mean after `count` events, at [`CONFIDENCE`]; 3 for none.
@@ -112,11 +133,25 @@ mod tests {
     #[test]
     fn shares_agree_with_tables() {
         // Clopper-Pearson 95 % one-sided, from the beta quantile (closed forms where n is small).
-        close(share_upper(1, 2), 0.95f64.sqrt());
-        close(share_upper(9, 10), 0.95f64.powf(0.1));
-        assert_eq!(share_upper(0, 1_000_000), 3e-6);
-        assert_eq!(share_upper(0, 0), 1.0);
-        assert_eq!(share_upper(5, 5), 1.0);
+        close(share_upper(1.0, 2.0), 0.95f64.sqrt());
+        close(share_upper(9.0, 10.0), 0.95f64.powf(0.1));
+        assert_eq!(share_upper(0.0, 1e6), 3e-6);
+        assert_eq!(share_upper(0.0, 0.0), 1.0);
+        assert_eq!(share_upper(5.0, 5.0), 1.0);
+    }
+
+    #[test]
+    fn intervals_of_shares_agree_with_scipy() {
+        // scipy.stats.binomtest(k, n).proportion_ci(), exact; fixtures/statistics/oracle.json has more.
+        for (k, n, low, high) in
+            [(1.0, 10.0, 0.002_528_579, 0.445_016_1), (7.0, 1000.0, 0.002_818_96, 0.014_369_9)]
+        {
+            let [a, b] = share_interval(k, n);
+            assert!((a / low - 1.0).abs() < 1e-4 && (b / high - 1.0).abs() < 1e-4, "{a} {b}");
+        }
+        assert_eq!(share_interval(0.0, 3_000.0), [0.0, 0.001]);
+        assert_eq!(share_interval(0.0, 0.0), [0.0, 1.0]);
+        assert_eq!(share_interval(5.0, 5.0)[1], 1.0);
     }
 
     #[test]
@@ -132,8 +167,8 @@ mod tests {
 
     #[test]
     fn large_counts_approach_the_normal_limit() {
-        let (k, n) = (500_000u64, 1_000_000u64);
-        let normal = 0.5 + 1.644_853_6 * (0.25 / n as f64).sqrt();
+        let (k, n) = (5e5_f64, 1e6_f64);
+        let normal = 0.5 + 1.644_853_6 * (0.25 / n).sqrt();
         assert!((share_upper(k, n) - normal).abs() < 2e-6, "{}", share_upper(k, n));
     }
 
@@ -141,7 +176,7 @@ mod tests {
         #[test]
         fn the_bound_is_where_the_tail_has_five_percent(n in 1u64..60, count in 0u64..60) {
             prop_assume!(count > 0 && count < n);
-            let p = share_upper(count, n);
+            let p = share_upper(count as f64, n as f64);
             // The binomial tail, summed directly.
             let mut term = (1.0 - p).powi(n as i32);
             let mut sum = term;
@@ -154,9 +189,13 @@ mod tests {
 
         #[test]
         fn bounds_grow_with_the_count(count in 0u64..5000, n in 5002u64..100_000) {
-            prop_assert!(share_upper(count, n) < share_upper(count + 1, n));
+            let upper = |count: u64| share_upper(count as f64, n as f64);
+            prop_assert!(upper(count) < upper(count + 1));
             prop_assert!(count_upper(count) < count_upper(count + 1));
-            prop_assert!(share_upper(count, n) > count as f64 / n as f64);
+            prop_assert!(upper(count) > count as f64 / n as f64);
+            let ([low, high], [less, more]) =
+                (share_interval(count as f64, n as f64), share_interval(count as f64 / 4.0, n as f64 / 4.0));
+            prop_assert!(less <= low && low <= high && high <= more, "fewer samples know less");
         }
     }
 }

@@ -1,23 +1,19 @@
 //! What the samples of one window on one CPU say: quantiles, exceedances, histogram, timeline, time stolen.
 //!
 //! Quantiles are nearest-rank (Hyndman & Fan, "Sample quantiles in statistical packages", The American Statistician 50
-//! (1996), definition 1): always a value that was observed. A quantile is given only where ten samples lie above it; a tail
-//! of fewer says more about luck than about the machine. Zero exceedances give an upper bound, never "none".
+//! (1996), definition 1): always a value that was observed. A quantile is given only where ten effective samples lie above it
+//! ([`crate::series`]); a tail of fewer says more about luck than about the machine. Zero exceedances give an upper bound, never "none".
 
-use crate::bounds::share_upper;
 use crate::missed;
-use crate::shape::{Distribution, Exceedance, Quantile, Stolen};
+use crate::series::Series;
+use crate::shape::{Distribution, Stolen};
 use model::Sample;
 use model::run::ProbeRecord;
 use model::sample::ProbeKind;
 
-/// The probabilities of the quantiles, in parts of 100,000.
-const LEVELS: [u64; 6] = [50_000, 90_000, 99_000, 99_900, 99_990, 99_999];
 const WHOLE: u64 = 100_000;
-/// Samples that must lie above a quantile.
-const ABOVE: usize = 10;
 /// Thresholds of the exceedance table, ns: 1, 2, 5 of each decade from 1 µs to 10 ms.
-const THRESHOLDS_NS: [i64; 13] = [
+pub const THRESHOLDS_NS: [i64; 13] = [
     1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000,
     10_000_000,
 ];
@@ -28,20 +24,34 @@ const SLOTS: u64 = 400;
 
 /// Everything the samples of one probe record say. `Stolen::unexplained` is left for those who read the trace.
 pub fn distribution(record: &ProbeRecord, samples: &[Sample]) -> Distribution {
+    distribution_at(record, samples, &[])
+}
+
+/// The same, with exceedances of further limits, ns.
+pub fn distribution_at(record: &ProbeRecord, samples: &[Sample], limits_ns: &[i64]) -> Distribution {
     let counted: Vec<&Sample> = samples.iter().filter(|sample| sample.counts()).collect();
-    let mut sorted: Vec<i64> = counted.iter().map(|sample| sample.value_ns).collect();
-    sorted.sort_unstable();
     // Of equal maxima the first: it is the one that nothing had warned of.
     let worst = counted.iter().copied().reduce(|a, b| if b.value_ns > a.value_ns { b } else { a });
+    let served: Vec<(i64, i64)> = counted.iter().map(|sample| (sample.t_ns, sample.value_ns)).collect();
+    let window = [record.t0_ns, record.t1_ns];
     let releases = record.probe.has_releases();
-    let corrected = releases.then(|| {
-        let charged = missed::of_probe(record, samples);
-        let mut all: Vec<i64> = charged.iter().map(|release| release.lateness_ns).collect();
-        all.extend_from_slice(&sorted);
-        all.sort_unstable();
-        all
+    let charged = if releases { missed::of_probe(record, samples) } else { Vec::new() };
+    let all = (!charged.is_empty()).then(|| {
+        let mut all = served.clone();
+        all.extend(charged.iter().map(|release| (release.release_ns, release.lateness_ns)));
+        all.sort_by_key(|(t_ns, _)| *t_ns);
+        Series::new(&all, &missed::rows(&charged), window)
     });
-    let corrected = corrected.unwrap_or_default();
+    let served = Series::new(&served, &[], window);
+    // Without missed releases both are the same.
+    let all = all.as_ref().unwrap_or(&served);
+    let sorted = served.sorted();
+    let quantiles = served.quantiles();
+    let corrected_quantiles = match (releases, charged.is_empty()) {
+        (false, _) => Vec::new(),
+        (true, true) => quantiles.clone(),
+        (true, false) => all.quantiles(),
+    };
     Distribution {
         phase: record.phase.clone(),
         probe: record.probe,
@@ -57,12 +67,13 @@ pub fn distribution(record: &ProbeRecord, samples: &[Sample]) -> Distribution {
         min_ns: sorted.first().copied(),
         observed_max_ns: sorted.last().copied(),
         observed_max_at_ns: worst.map(|sample| sample.t_ns),
-        quantiles: quantiles(&sorted),
-        corrected_quantiles: if releases { quantiles(&corrected) } else { Vec::new() },
-        corrected_max_ns: corrected.last().copied(),
-        exceedances: exceedances(&sorted, record.threshold_ns),
-        stolen: (record.probe == ProbeKind::Noise).then(|| stolen(record, &sorted)),
-        histogram: histogram(&sorted),
+        dependence: all.dependence(),
+        quantiles,
+        corrected_quantiles,
+        corrected_max_ns: releases.then(|| all.sorted().last().copied()).flatten(),
+        exceedances: all.exceedances(&thresholds(record.threshold_ns, limits_ns), duration_ns(record)),
+        stolen: (record.probe == ProbeKind::Noise).then(|| stolen(record, sorted)),
+        histogram: histogram(sorted),
         timeline: timeline(&counted, record.t0_ns, record.t1_ns),
     }
 }
@@ -76,36 +87,19 @@ pub fn duration_ns(record: &ProbeRecord) -> u64 {
     }
 }
 
-fn quantiles(sorted: &[i64]) -> Vec<Quantile> {
-    LEVELS
-        .iter()
-        .map(|&parts| Quantile { p: parts as f64 / WHOLE as f64, value_ns: quantile(sorted, parts) })
-        .collect()
-}
-
-/// Nearest rank, exactly: parts of 100,000 keep 0.999 · n from being rounded over a rank.
-fn quantile(sorted: &[i64], parts: u64) -> Option<i64> {
-    let rank = nearest_rank(sorted.len(), parts);
-    (sorted.len() >= rank + ABOVE).then(|| sorted.get(rank.checked_sub(1)?).copied()).flatten()
-}
-
 /// The rank, from 1, of the quantile of `parts` in 100,000 among `n`; 0 for n = 0.
 pub fn nearest_rank(n: usize, parts: u64) -> usize {
     (n as u128 * u128::from(parts)).div_ceil(u128::from(WHOLE)) as usize
 }
 
-fn exceedances(sorted: &[i64], stored_from_ns: Option<u64>) -> Vec<Exceedance> {
-    let n = sorted.len() as u64;
-    // Below the shortest gap that is stored every share would be 1, and say nothing.
-    let from = stored_from_ns.map_or(0, |ns| ns.min(i64::MAX as u64) as i64);
-    let wanted = THRESHOLDS_NS.iter().copied().filter(|&threshold| threshold >= from);
-    wanted
-        .map(|threshold_ns| {
-            let count = n - sorted.partition_point(|&value| value < threshold_ns) as u64;
-            let share = if n == 0 { 0.0 } else { count as f64 / n as f64 };
-            Exceedance { threshold_ns, count, share, upper_share: share_upper(count, n) }
-        })
-        .collect()
+/// The thresholds that are told, ascending. Below the shortest gap that is stored every share would be 1, and say nothing.
+fn thresholds(stored_from_ns: Option<u64>, limits_ns: &[i64]) -> Vec<i64> {
+    let from = stored_from_ns.map_or(i64::MIN, |ns| ns.min(i64::MAX as u64) as i64);
+    let mut all: Vec<i64> =
+        THRESHOLDS_NS.iter().chain(limits_ns).copied().filter(|&threshold| threshold >= from).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 fn stolen(record: &ProbeRecord, sorted: &[i64]) -> Stolen {
@@ -191,7 +185,9 @@ mod tests {
 
     #[test]
     fn a_quantile_needs_ten_above() {
-        let values: Vec<i64> = (1..=1000).collect();
+        // Each of 1 to 1000 once, without order.
+        let values: Vec<i64> = (1..=1000).map(|k| k * 617 % 1009).filter(|value| *value <= 1000).collect();
+        let values: Vec<i64> = (1..=1000).filter(|k| !values.contains(k)).chain(values.clone()).collect();
         let told = distribution(&record(ProbeKind::Wakeup), &samples(&values));
         let told: Vec<_> = told.quantiles.iter().map(|q| (q.p, q.value_ns)).collect();
         let (none, some) = (None, Some);
@@ -206,7 +202,8 @@ mod tests {
                 (0.99999, none)
             ]
         );
-        assert!(quantile(&values[..999], 99_000).is_none());
+        let less = distribution(&record(ProbeKind::Wakeup), &samples(&values[..999]));
+        assert!(less.quantiles[2].value_ns.is_none() && less.quantiles[2].effective_above == Some(9.0));
     }
 
     #[test]
@@ -220,11 +217,14 @@ mod tests {
 
     #[test]
     fn missed_releases_move_the_corrected_quantiles_only() {
-        let mut all = samples(&vec![10; 100]);
-        all[40].value_ns = 50_500;
-        all[41].missed = 50;
+        // Sixty stalls: one would be one event, of which no quantile is estimable.
+        let mut all = samples(&vec![10; 6_000]);
+        for stall in all.chunks_exact_mut(100) {
+            stall[40].value_ns = 50_500;
+            stall[41].missed = 50;
+        }
         let told = distribution(
-            &ProbeRecord { missed: 50, period_ns: Some(1000), ..record(ProbeKind::Wakeup) },
+            &ProbeRecord { missed: 3_000, period_ns: Some(1000), ..record(ProbeKind::Wakeup) },
             &all,
         );
         assert_eq!(told.quantiles[1].value_ns, Some(10));

@@ -7,6 +7,7 @@
 
 pub mod analyse;
 pub mod attribute;
+pub mod block_length;
 pub mod bounds;
 pub mod buckets;
 pub mod clocks;
@@ -15,9 +16,11 @@ pub mod decode;
 pub mod dispersion;
 pub mod distribution;
 pub mod drift;
+pub mod effective;
 pub mod error;
 pub mod events;
 pub mod exposure;
+pub mod extremal;
 pub mod functions;
 pub mod groups;
 mod hash;
@@ -33,15 +36,19 @@ pub mod overheads;
 pub mod overlap;
 pub mod peaks;
 pub mod periodic;
+mod random;
 pub mod rates;
 pub mod resample;
 pub mod runs;
 mod sections;
+pub mod series;
 pub mod shape;
 pub mod slots;
 pub mod snapshots;
 pub mod spans;
 pub mod stretches;
+pub mod summary;
+pub mod tail;
 pub mod tally;
 pub mod taskset;
 #[cfg(test)]
@@ -51,6 +58,6 @@ mod trace_pass;
 pub mod view;
 mod words;
 
-pub use analyse::{analyse, analyse_keeping};
+pub use analyse::{Asked, analyse, analyse_asked, analyse_keeping};
 pub use error::Error;
 pub use shape::Analysis;

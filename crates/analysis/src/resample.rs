@@ -6,12 +6,16 @@
 //! blocks that do not overlap. Few blocks make percentile intervals too short; they are widened by Student's t over the normal
 //! quantile (Hesterberg, "What teachers should know about the bootstrap", The American Statistician 69 (2015)).
 //!
+//! Where dependence outlasts a block, blocks of several neighbours are drawn, the last joined to the first (the circular bootstrap: Politis
+//! & Romano, in "Exploring the Limits of Bootstrap", 1992); how many, [`crate::block_length`] says.
+//!
 //! A task that stands still for seconds is late once, however many blocks that fills: blocks that one stall covers are drawn
 //! together with the one it began in.
 
 use crate::distribution::nearest_rank;
+use crate::random::below;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 
 /// Draws of each figure in a report.
 pub const DRAWS: usize = 1000;
@@ -61,12 +65,13 @@ fn joined(stalls: &[[i64; 2]], t0_ns: i64, t1_ns: i64, count: usize) -> (Vec<u16
     (numbers, drawn + 1)
 }
 
-/// How often each block is drawn.
-fn weights(generator: &mut ChaCha8Rng, weights: &mut [u32]) {
+/// How often each block is drawn, `span` neighbours at a time.
+fn weights(generator: &mut ChaCha8Rng, span: usize, weights: &mut [u32]) {
     weights.fill(0);
-    let blocks = weights.len() as u64;
-    for _ in 0..blocks {
-        weights[((u64::from(generator.next_u32()) * blocks) >> 32) as usize] += 1;
+    let blocks = weights.len();
+    for _ in 0..blocks.div_ceil(span.max(1)) {
+        let first = below(blocks, generator);
+        (first..first + span.max(1)).for_each(|block| weights[block % blocks] += 1);
     }
 }
 
@@ -75,6 +80,8 @@ pub struct BlockedSamples {
     values: Vec<i64>,
     blocks: Vec<u16>,
     count: usize,
+    /// Neighbouring blocks that are drawn together.
+    span: usize,
     /// Samples of each block among the first `STEP · i` samples, row by row.
     before: Vec<u32>,
 }
@@ -104,7 +111,13 @@ impl BlockedSamples {
             chunk.iter().for_each(|&block| row[usize::from(block)] += 1);
         }
         before.extend_from_slice(&row);
-        Self { values, blocks, count, before }
+        Self { values, blocks, count, span: 1, before }
+    }
+
+    /// The same, with so many neighbouring blocks drawn together; at most a third of all.
+    #[must_use]
+    pub fn spanning(self, blocks: usize) -> Self {
+        Self { span: blocks.clamp(1, (self.count / 3).max(1)), ..self }
     }
 
     /// The nearest-rank quantile of `parts` in 100,000, as observed; `None` with fewer than ten samples above it.
@@ -141,6 +154,23 @@ impl BlockedSamples {
         self.count
     }
 
+    /// Blocks that are drawn together.
+    pub fn span(&self) -> usize {
+        self.span
+    }
+
+    /// 95 % interval of the quantile; none where so few blocks are drawn apart that they say nothing.
+    pub fn quantile_interval(
+        &self,
+        parts: u64,
+        draws: usize,
+        generator: &mut ChaCha8Rng,
+    ) -> Option<[f64; 2]> {
+        let observed = self.quantile(parts)? as f64;
+        let drawn = self.quantile_draws(parts, draws, generator);
+        difference_interval(observed, &drawn, &vec![0.0; drawn.len()], self.count / self.span)
+    }
+
     /// The quantile in so many samples of blocks. Empty without samples.
     pub fn quantile_draws(&self, parts: u64, draws: usize, generator: &mut ChaCha8Rng) -> Vec<f64> {
         if self.values.is_empty() {
@@ -148,7 +178,7 @@ impl BlockedSamples {
         }
         let mut drawn = vec![0u32; self.count];
         let draw = |_| {
-            weights(generator, &mut drawn);
+            weights(generator, self.span, &mut drawn);
             self.weighted_quantile(parts, &drawn)
         };
         (0..draws).map(draw).collect()
@@ -190,7 +220,7 @@ pub fn ratio_draws(part: &[f64], whole: &[f64], draws: usize, generator: &mut Ch
     }
     let mut drawn = vec![0u32; blocks.len()];
     let draw = |_| {
-        weights(generator, &mut drawn);
+        weights(generator, 1, &mut drawn);
         let add = |(a, b): (f64, f64), (block, times): (&(f64, f64), &u32)| {
             (a + block.0 * f64::from(*times), b + block.1 * f64::from(*times))
         };
@@ -279,7 +309,7 @@ mod tests {
             let end = values.len() as i64 * 1_000_000;
             let samples = BlockedSamples::new(values.iter().enumerate().map(|(i, &v)| (i as i64 * 1_000_000, v)), &[], 0, end);
             let mut drawn = vec![0u32; samples.count];
-            weights(&mut generator(seed, 0), &mut drawn);
+            weights(&mut generator(seed, 0), 1 + seed as usize % 7, &mut drawn);
             let mut all: Vec<i64> = Vec::new();
             for (i, &value) in values.iter().enumerate() {
                 let block = block_of(i as i64 * 1_000_000, 0, end, samples.count);

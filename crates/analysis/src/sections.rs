@@ -5,6 +5,7 @@ use crate::clocks::{Clocks, clocks};
 use crate::ipi::{Way, ways};
 use crate::overheads::{Overheads, overheads};
 use crate::periodic::{Process, process};
+use crate::tail::Tail;
 use crate::taskset::{MeasuredTask, measured};
 use model::run::{ProbeRecord, TRACED};
 use model::sample::ProbeKind;
@@ -19,6 +20,7 @@ pub(crate) struct Sections {
     pub(crate) taskset: Vec<MeasuredTask>,
     pub(crate) overheads: Vec<Overheads>,
     pub(crate) clocks: Option<Clocks>,
+    pub(crate) tail: Vec<Tail>,
 }
 
 impl Sections {

@@ -1,7 +1,11 @@
-//! Records for the tests of this crate.
+//! Records and series for the tests of this crate.
 
-use model::run::ProbeRecord;
+use crate::random::{normal, uniform};
+use crate::resample::generator;
+use model::Cpus;
+use model::run::{Losses, ObserverCost, ProbeRecord, Run, SCHEMA};
 use model::sample::{Policy, ProbeKind};
+use rand_chacha::ChaCha8Rng;
 
 /// A record of a window from 0 to 1 s on CPU 1, nothing measured.
 pub(crate) fn record(probe: ProbeKind) -> ProbeRecord {
@@ -14,5 +18,59 @@ pub(crate) fn record(probe: ProbeKind) -> ProbeRecord {
         timer_slack_ns: 50_000,
         period_ns: Some(1_000_000),
         ..ProbeRecord::of(probe, 1, Policy::fifo(80))
+    }
+}
+
+/// A run of one CPU in which nothing was measured.
+pub(crate) fn run() -> Run {
+    Run {
+        schema: SCHEMA.into(),
+        tool_version: "0".into(),
+        command: Vec::new(),
+        started_at: "2026-01-01T00:00:00Z".into(),
+        complete: true,
+        incomplete_reason: None,
+        machine_before: "machine-before.json".into(),
+        machine_after: None,
+        measured_cpus: Cpus::one(1),
+        housekeeping_cpus: Cpus::one(0),
+        plan: Vec::new(),
+        phases: Vec::new(),
+        windows: Vec::new(),
+        probes: Vec::new(),
+        stressors: Vec::new(),
+        trace: None,
+        losses: Losses::default(),
+        observer: ObserverCost::default(),
+        seeds: std::collections::BTreeMap::new(),
+        limits: Vec::new(),
+    }
+}
+
+/// Latencies that depend on each other: an autoregression of first order around 20 µs with deviation 1 µs, and an exponential part.
+pub(crate) struct Ar1 {
+    rho: f64,
+    state: f64,
+    /// Mean of the exponential part, ns.
+    pub(crate) tail_ns: f64,
+    random: ChaCha8Rng,
+}
+
+impl Ar1 {
+    /// Without an exponential part.
+    pub(crate) fn new(rho: f64, seed: u64) -> Self {
+        let mut random = generator(seed, 91);
+        Self { rho, state: normal(&mut random), tail_ns: 0.0, random }
+    }
+
+    /// The next values, ns.
+    pub(crate) fn values(&mut self, n: usize) -> Vec<i64> {
+        (0..n).map(|_| self.next()).collect()
+    }
+
+    fn next(&mut self) -> i64 {
+        self.state = self.rho * self.state + (1.0 - self.rho * self.rho).sqrt() * normal(&mut self.random);
+        let tail = -self.tail_ns * (1.0 - uniform(&mut self.random)).ln();
+        (20_000.0 + 1_000.0 * self.state + tail) as i64
     }
 }

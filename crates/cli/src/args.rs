@@ -31,6 +31,8 @@ pub(crate) enum Verb {
     Snapshot(crate::snapshot_verb::SnapshotArgs),
     /// Draw the conclusions of a run directory again and write its report.
     Report(ReportArgs),
+    /// Summarise samples files, however long, in bounded memory: losses, quantiles with intervals, deadlines, the largest.
+    Summary(crate::summary_verb::SummaryArgs),
     /// Compare groups of runs: better, worse, equivalent, or how many more runs it takes.
     Compare(crate::compare_verb::CompareArgs),
     /// Keep CPUs still: plan, apply, verify and undo.
@@ -76,6 +78,7 @@ impl Verb {
             Self::Resources(args) => args.json,
             Self::Snapshot(args) => args.json,
             Self::Report(args) => args.json,
+            Self::Summary(args) => args.json,
             Self::Compare(args) => args.json,
             Self::Isolate { verb } => verb.json(),
             Self::Measure { verb } => verb.json(),
@@ -149,6 +152,15 @@ pub(crate) enum TraceMode {
 pub(crate) struct ReportArgs {
     /// The run directory.
     pub(crate) run: PathBuf,
+    /// Count the releases that were at least this late, with intervals, also an hour; may be given several times.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) deadline: Vec<Duration>,
+    /// Estimate what lies beyond the largest sample by laws of extremes, or say why it cannot be estimated.
+    #[arg(long)]
+    pub(crate) tail: bool,
+    /// With --tail, the level that is reached once in so many releases, beside n, 10 n and 100 n; may be given several times.
+    #[arg(long, value_name = "RELEASES", requires = "tail", value_parser = releases)]
+    pub(crate) once_in: Vec<f64>,
     /// Write the page there, and nothing into the run directory.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
@@ -311,6 +323,13 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     };
     let ns = number.parse::<f64>().map_err(|_| wrong())? * unit_ns;
     if ns.is_finite() && ns < 1e18 { Ok(Duration::from_nanos(ns.round() as u64)) } else { Err(wrong()) }
+}
+
+/// A number of releases: a count, or a power of ten such as 1e8.
+fn releases(text: &str) -> Result<f64, String> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b".e".contains(&byte));
+    let number = text.parse::<f64>().ok().filter(|number| plain && number.is_finite() && *number >= 1.0);
+    number.ok_or_else(|| "expected a number of releases, such as 100000000 or 1e8".to_owned())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! From a run directory to its conclusions: what `assess` does at its end, and `report` at any time later, on any machine.
 
+use analysis::Asked;
 use anyhow::Context;
 use model::events::EventCatalogue;
 use model::store;
@@ -8,10 +9,16 @@ use std::path::Path;
 
 /// Reads a run and draws its conclusions.
 pub(crate) fn document(dir: &Path) -> anyhow::Result<Document> {
+    document_asked(dir, &Asked::default())
+}
+
+/// The same with what else was asked.
+pub(crate) fn document_asked(dir: &Path, asked: &Asked) -> anyhow::Result<Document> {
     let run = store::read_run(dir)?;
     let machine = store::read_json(&dir.join(&run.machine_before))?;
     let findings = store::read_json(&dir.join(store::FINDINGS))?;
-    let analysis = analysis::analyse(dir).with_context(|| format!("{} cannot be analysed", dir.display()))?;
+    let analysis = analysis::analyse_asked(dir, asked)
+        .with_context(|| format!("{} cannot be analysed", dir.display()))?;
     let catalogue = EventCatalogue::embedded()?;
     Ok(Document::conclude(&dir.display().to_string(), run, machine, findings, analysis, &catalogue))
 }

@@ -28,6 +28,7 @@ mod run;
 mod sched_verb;
 mod snapshot_verb;
 mod study_verb;
+mod summary_verb;
 mod trace_verb;
 
 use args::{Cli, LabVerb, Verb};
@@ -83,7 +84,10 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
     let signals = EndSignals::block()?;
     restore_what_was_left();
     // Those that only compute hold nothing that would have to be given back.
-    if matches!(verb, Verb::Sched { .. } | Verb::Compare(_) | Verb::Report(_) | Verb::Explain(_)) {
+    if matches!(
+        verb,
+        Verb::Sched { .. } | Verb::Compare(_) | Verb::Report(_) | Verb::Summary(_) | Verb::Explain(_)
+    ) {
         linux::sys::signals::unblock_end();
     }
     match verb {
@@ -95,6 +99,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Resources(args) => resources_verb::run(&args),
         Verb::Snapshot(args) => snapshot_verb::run(&args),
         Verb::Report(args) => report_verb::run(&args),
+        Verb::Summary(args) => summary_verb::run(&args),
         Verb::Compare(args) => compare_verb::run(&args),
         Verb::Isolate { verb } => verb.run(&signals),
         Verb::Measure { verb } => verb.run(&signals),

@@ -21,6 +21,7 @@ pub mod resource;
 pub mod run;
 pub mod sample;
 pub mod samples_file;
+pub mod samples_stream;
 pub mod snapshots;
 pub mod store;
 pub mod stressor;

@@ -172,7 +172,7 @@ fn read_column(
     if values.len() == until { Ok(()) } else { Err(ParquetError::EOF("a column is short".into())) }
 }
 
-fn read_meta(reader: &SerializedFileReader<File>, path: &Path) -> Result<SampleMeta, Error> {
+pub(crate) fn read_meta(reader: &SerializedFileReader<File>, path: &Path) -> Result<SampleMeta, Error> {
     let schema = reader.metadata().file_metadata().schema_descr();
     let names: Vec<_> = schema.columns().iter().map(|column| column.name().to_owned()).collect();
     let wanted = ["t_ns", "value_ns", "seq", "missed", "flags"];
@@ -227,7 +227,7 @@ fn read_group(
 }
 
 /// The system's own reason if there is one behind the library's error, so that a full disk says so.
-fn refused(path: &Path, error: ParquetError) -> Error {
+pub(crate) fn refused(path: &Path, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<std::io::Error>() {
             Ok(source) => Error::io("write", path, *source),

@@ -3,6 +3,7 @@
 //! A section is a partial in `templates/` and, where it needs figures computed or charts drawn, a file beside this one that
 //! returns them. A new analysis adds one of each and a row in [`SECTIONS`].
 
+mod certainty;
 mod clocks;
 mod comparison;
 mod conditions;
@@ -20,6 +21,7 @@ mod shown;
 mod snapshots;
 mod sources;
 mod summary;
+mod tail;
 mod taskset;
 mod wakeup;
 mod windows;
@@ -67,6 +69,8 @@ const SECTIONS: &[Section] = &[
     section!("conditions", "Conditions", conditions::figures, always),
     section!("wakeup", "Wake-up latency", wakeup::figures, shown::wakeup),
     section!("noise", "Noise", noise::figures, shown::noise),
+    section!("certainty", "How sure that is", certainty::figures, shown::certainty),
+    section!("tail", "Beyond the largest sample", tail::figures, shown::tail),
     section!("ipi", "Wake-ups from CPU to CPU", ipi::figures, shown::ipi),
     section!("overheads", "Overheads", overheads::figures, shown::overheads),
     section!("periodic", "Jobs", periodic::figures, shown::periodic),

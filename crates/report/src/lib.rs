@@ -12,6 +12,7 @@
 //! | `advice/` | what is wrong, in order of cost, and the next command |
 //! | `outcome` | pass or finding: the exit status |
 //! | `distribution` | quantiles and maxima, missed releases charged |
+//! | `certainty`, `tail` | how sure figures are; what may lie beyond the largest sample |
 //! | `pooled` | event counts over all measured CPUs |
 //! | `format`, `words` | numbers with their units, classes in words |
 //! | `text/` | the terminal summary |
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+mod certainty;
 mod clocks;
 pub mod conditions;
 pub mod distribution;
@@ -45,6 +47,7 @@ pub mod outcome;
 pub mod pooled;
 pub mod responses;
 pub mod svg;
+mod tail;
 mod text;
 mod words;
 
@@ -53,6 +56,7 @@ mod words;
 extern crate self as report;
 
 pub use advice::{Advice, NextStep};
+pub use certainty::exceedance as exceedance_line;
 pub use document::{Conclusions, Document};
 pub use error::Error;
 pub use exposure::{ExposureStudy, exposure_line, exposure_text};

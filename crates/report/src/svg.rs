@@ -6,6 +6,7 @@
 mod axis;
 mod course;
 mod exceedance;
+mod extremes;
 mod frame;
 mod heatmap;
 mod histogram;
@@ -19,6 +20,7 @@ mod wake;
 
 pub use course::{Course, Upright, course};
 pub use exceedance::{Tail, exceedance};
+pub use extremes::{qq, return_levels};
 pub use heatmap::{Cell, heatmap};
 pub use histogram::histogram;
 pub use points::{Shares, shares, standalone};

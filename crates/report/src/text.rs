@@ -37,6 +37,8 @@ pub fn summary(document: &Document, options: TextOptions) -> String {
     prose::advice(&mut page, document);
     tables::wakeup(&mut page, document);
     tables::noise(&mut page, document);
+    sections::certainty::section(&mut page, document);
+    sections::tail::section(&mut page, document);
     tables::events(&mut page, document);
     prose::comparisons(&mut page, document);
     prose::guarantee(&mut page, document);
@@ -56,6 +58,8 @@ fn measurement(page: &mut Page, document: &Document) {
     }
     tables::wakeup(page, document);
     tables::noise(page, document);
+    sections::certainty::section(page, document);
+    sections::tail::section(page, document);
     sections::all(page, document);
     prose::losses(page, document);
     prose::observer(page, document);

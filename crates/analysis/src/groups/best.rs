@@ -48,6 +48,8 @@ pub struct Ranked {
     pub p_best: Option<f64>,
     /// The smallest adjusted probability, over all others, of not being worse; none where a group is one run.
     pub p_worse: Option<f64>,
+    /// Letters shared with every group that it cannot be told apart from; empty where a group is one run.
+    pub letters: String,
     /// Whether it may be the best: not shown to be worse than any other.
     pub may_be_best: bool,
 }
@@ -84,7 +86,10 @@ pub fn best(
     let figures = one.groups.iter().enumerate().map(figure).collect::<Result<Vec<_>, _>>()?;
     let judged = figures.iter().all(|figure| figure.runs.len() > 1);
     let family = figures.len() * figures.len().saturating_sub(1) / 2;
-    let worse = if judged { p_worse(&figures) } else { vec![None; figures.len()] };
+    let pairs = if judged { p_pairs(&figures) } else { Vec::new() };
+    let worse = if judged { p_worse(&figures, &pairs) } else { vec![None; figures.len()] };
+    let told_apart = pairs.iter().filter(|(_, _, p)| *p <= super::decide::ALPHA);
+    let apart: Vec<(usize, usize)> = told_apart.map(|(a, b, _)| (*a, *b)).collect();
     let p_best = if judged { p_best(&figures) } else { vec![None; figures.len()] };
     let mut ranked: Vec<Ranked> = figures
         .into_iter()
@@ -97,10 +102,16 @@ pub fn best(
             runs: figure.runs,
             p_best: p_best[group],
             p_worse: worse[group],
+            letters: String::new(),
             may_be_best: worse[group].is_none_or(|p| p > super::decide::ALPHA),
         })
         .collect();
     ranked.sort_by(|a, b| a.value.total_cmp(&b.value));
+    if judged {
+        let order: Vec<usize> = ranked.iter().map(|one| one.group).collect();
+        let letters = letters(&order, &apart);
+        ranked.iter_mut().zip(letters).for_each(|(one, letters)| one.letters = letters);
+    }
     let unit = loss.unit(one.probe);
     Ok(Ranking {
         loss,
@@ -113,14 +124,53 @@ pub fn best(
     })
 }
 
-/// Of each group the least adjusted probability, over all pairs, that it is no worse than another with a lower value.
-fn p_worse(figures: &[GroupFigure]) -> Vec<Option<f64>> {
+/// Of every pair the probability of no difference, adjusted over all.
+fn p_pairs(figures: &[GroupFigure]) -> Vec<(usize, usize, f64)> {
     let pairs: Vec<(usize, usize)> =
         (0..figures.len()).flat_map(|a| (a + 1..figures.len()).map(move |b| (a, b))).collect();
     let p = |&(a, b): &(usize, usize)| draws::p_differs(&draws::differences(&figures[a], &figures[b]));
     let adjusted = holm(&pairs.iter().map(p).collect::<Vec<_>>());
+    pairs.into_iter().zip(adjusted).map(|((a, b), p)| (a, b, p)).collect()
+}
+
+/// Letters for groups in the order given, so that two share one exactly where they are not told apart: H.-P. Piepho, "An algorithm for a
+/// letter-based representation of all-pairwise comparisons", Journal of Computational and Graphical Statistics 13 (2004).
+fn letters(order: &[usize], apart: &[(usize, usize)]) -> Vec<String> {
+    let mut columns: Vec<Vec<usize>> = vec![order.to_vec()];
+    for (a, b) in apart {
+        let mut next: Vec<Vec<usize>> = Vec::new();
+        for column in columns {
+            if column.contains(a) && column.contains(b) {
+                next.extend(
+                    [a, b].map(|out| column.iter().copied().filter(|one| one != out).collect::<Vec<_>>()),
+                );
+            } else {
+                next.push(column);
+            }
+        }
+        // A column within another says nothing more; of equal ones the first stays.
+        let within = |one: &[usize], other: &[usize]| one.iter().all(|group| other.contains(group));
+        columns = (0..next.len())
+            .filter(|&at| {
+                !next.iter().enumerate().any(|(other, column)| {
+                    other != at && within(&next[at], column) && (column.len() > next[at].len() || other < at)
+                })
+            })
+            .map(|at| next[at].clone())
+            .collect();
+    }
+    let first = |column: &Vec<usize>| order.iter().position(|group| column.contains(group));
+    columns.sort_by_key(first);
+    let letter = |at: usize| char::from(b'a' + (at % 26) as u8);
+    let of =
+        |group: &usize| (0..columns.len()).filter(|&at| columns[at].contains(group)).map(letter).collect();
+    order.iter().map(of).collect()
+}
+
+/// Of each group the least adjusted probability, over all pairs, that it is no worse than another with a lower value.
+fn p_worse(figures: &[GroupFigure], pairs: &[(usize, usize, f64)]) -> Vec<Option<f64>> {
     let mut least = vec![Some(1.0); figures.len()];
-    for ((a, b), p) in pairs.into_iter().zip(adjusted) {
+    for &(a, b, p) in pairs {
         let worse = if figures[a].value > figures[b].value { a } else { b };
         least[worse] = least[worse].map(|least: f64| least.min(p));
     }
@@ -137,4 +187,30 @@ fn p_best(figures: &[GroupFigure]) -> Vec<Option<f64>> {
         equal.iter().for_each(|&at| wins[at] += 1.0 / equal.len() as f64);
     }
     wins.into_iter().map(|wins| (draws > 0).then(|| wins / draws as f64)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::letters;
+    use proptest::prelude::*;
+
+    #[test]
+    fn groups_share_a_letter_where_they_are_not_told_apart() {
+        assert_eq!(letters(&[2, 0, 1], &[]), ["a", "a", "a"]);
+        assert_eq!(letters(&[0, 1, 2], &[(0, 2)]), ["a", "ab", "b"]);
+        assert_eq!(letters(&[0, 1, 2], &[(0, 1), (0, 2), (1, 2)]), ["a", "b", "c"]);
+    }
+
+    proptest! {
+        #[test]
+        fn letters_say_every_pair(told in proptest::collection::vec(any::<bool>(), 15)) {
+            let pairs: Vec<(usize, usize)> = (0..6).flat_map(|a| (a + 1..6).map(move |b| (a, b))).collect();
+            let apart: Vec<(usize, usize)> = pairs.iter().zip(&told).filter(|(_, told)| **told).map(|(pair, _)| *pair).collect();
+            let letters = letters(&[0, 1, 2, 3, 4, 5], &apart);
+            for (a, b) in pairs {
+                let shared = letters[a].chars().any(|letter| letters[b].contains(letter));
+                prop_assert_eq!(shared, !apart.contains(&(a, b)), "{:?} {} {}", letters, a, b);
+            }
+        }
+    }
 }

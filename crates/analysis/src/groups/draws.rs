@@ -9,9 +9,9 @@
 //! Behrens and Fisher, known to hold its level for any ratio of variances (Robinson, Annals of Statistics 4 (1976)).
 
 use super::figures::InRun;
+use crate::random::{below, normal, uniform};
 use crate::resample::generator;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::Rng;
 
 /// Draws of a group's figure.
 pub const DRAWS: usize = 4_000;
@@ -90,21 +90,6 @@ fn student(runs: usize, random: &mut ChaCha8Rng) -> f64 {
     let pairs: f64 = (0..freedom / 2).map(|_| -2.0 * (1.0 - uniform(random)).ln()).sum();
     let square = pairs + if freedom % 2 == 1 { normal(random).powi(2) } else { 0.0 };
     (freedom as f64 / square.max(f64::MIN_POSITIVE)).sqrt()
-}
-
-/// Box and Muller, Annals of Mathematical Statistics 29 (1958).
-fn normal(random: &mut ChaCha8Rng) -> f64 {
-    let radius = (-2.0 * (1.0 - uniform(random)).ln()).sqrt();
-    radius * (std::f64::consts::TAU * uniform(random)).cos()
-}
-
-/// In [0, 1).
-fn uniform(random: &mut ChaCha8Rng) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-}
-
-fn below(count: usize, random: &mut ChaCha8Rng) -> usize {
-    ((u64::from(random.next_u32()) * count as u64) >> 32) as usize
 }
 
 /// The bias of a bootstrapped quantile is not one of the run.

@@ -11,10 +11,10 @@ use super::draws::{DRAWS, differences, group, interval, p_differs};
 use super::figures::{Figure, InRun, in_run};
 use super::measured::{MeasuredRun, MeasuredWindow, Samples, Tool};
 use super::{GroupComparison, Question, compare};
+use crate::random::{normal, uniform};
 use crate::resample::{BlockedSamples, generator};
 use model::sample::ProbeKind;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::Rng;
 
 /// How latencies of a configuration come about, ns.
 #[derive(Clone, Copy)]
@@ -31,14 +31,6 @@ struct Truth {
 
 const USUAL: Truth = Truth { base: 20_000.0, sd: 1_000.0, rho: 0.9, between: 300.0 };
 const SAMPLES: usize = 2_000;
-
-fn uniform(random: &mut ChaCha8Rng) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-}
-
-fn normal(random: &mut ChaCha8Rng) -> f64 {
-    (-2.0 * (1.0 - uniform(random)).ln()).sqrt() * (std::f64::consts::TAU * uniform(random)).cos()
-}
 
 fn run(truth: Truth, random: &mut ChaCha8Rng) -> MeasuredRun {
     let offset = truth.between * normal(random);

@@ -1,5 +1,8 @@
 //! `cyclictest --json=FILE` (rt-tests, `cyclictest.c`, file version 1): a histogram a thread, in us or, with `-N`, in ns.
 //!
+//! A file is refused that says of itself that it is not whole: a call that failed, fewer threads than it names, bins beyond those it asked
+//! for, more samples in its bins than cycles.
+//!
 //! `cycles` counts every sample, the histogram those within its limit (`-h`); the difference lies beyond. The command line is under
 //! `"cmdline:"`, with the colon.
 
@@ -21,15 +24,42 @@ pub(super) fn run(document: &Document, name: String) -> Result<MeasuredRun, Erro
     let mut names = [("-h", "--histogram"), ("-H", "--histofall")].into_iter();
     let limit = names.find_map(|(short, long)| option(&command, short, long)?.parse::<i64>().ok());
     let limit_ns = limit.and_then(|bins| bins.checked_mul(unit_ns as i64));
+    whole(document)?;
     let mut threads = Vec::new();
     for (number, thread) in document.members("thread")? {
         let mut told = document.thread(&format!("thread.{number}"), thread, unit_ns, Some("cycles"))?;
+        let last = told.bins.counts.last().map(|(edge, _)| *edge);
+        if let (Some(last), Some(limit)) = (last, limit_ns.filter(|limit| *limit > 0))
+            && last >= limit
+        {
+            let what = format!("has bin {}", last / unit_ns as i64);
+            let expected = format!("bins below {}, as its command line asks for", limit / unit_ns as i64);
+            return Err(document.wrong(&format!("thread.{number}.histogram"), &what, &expected));
+        }
         // The file does not hold its bins' end; the command line does.
         told.bins.over_from_ns =
             told.bins.over_from_ns.map(|least| limit_ns.map_or(least, |limit| limit.max(least)));
         threads.push(told);
     }
     single(name, Tool::Cyclictest, ProbeKind::Wakeup, threads, facts(document))
+}
+
+/// Whether the file is of a call that went well, and has all of its threads.
+fn whole(document: &Document) -> Result<(), Error> {
+    let code = document.get(&["return_code"]).and_then(Value::as_i64).unwrap_or(0);
+    if code != 0 {
+        return Err(document.wrong("return_code", &format!("is {code}"), "0, of a call that did not fail"));
+    }
+    let (told, found) =
+        (document.get(&["num_threads"]).and_then(Value::as_u64), document.members("thread")?.len());
+    match told {
+        Some(told) if told != found as u64 => Err(document.wrong(
+            "thread",
+            &format!("has {found} threads"),
+            &format!("{told}, as num_threads says"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What files of rt-tests say of themselves.

@@ -75,7 +75,13 @@ impl Document {
             }
             None => counted,
         };
-        let over = all.saturating_sub(counted);
+        let over = all.checked_sub(counted).ok_or_else(|| {
+            self.wrong(
+                &at("histogram"),
+                &format!("has {counted} samples"),
+                &format!("no more than the {all} in all"),
+            )
+        })?;
         let limit = |field: &str| {
             let value = thread.get(field).and_then(Value::as_i64)?;
             value.checked_mul(unit_ns as i64)

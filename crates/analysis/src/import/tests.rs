@@ -45,6 +45,22 @@ fn cyclictest_says_the_same_in_both_of_its_formats() {
 }
 
 #[test]
+fn a_cyclictest_file_that_is_not_whole_is_refused_in_words() {
+    let (_, text) = RESULTS[0];
+    for (from, to, why) in [
+        ("\"return_code\": 0", "\"return_code\": 1", "\"return_code\" is 1; expected 0"),
+        ("\"num_threads\": 2", "\"num_threads\": 3", "has 2 threads; expected 3"),
+        ("\"385\": 1", "\"400\": 1", "has bin 400; expected bins below 400"),
+        ("\"385\": 1", "\"385\": 9999", "no more than the 2000 in all"),
+    ] {
+        let odd = text.replacen(from, to, 1);
+        assert_ne!(odd, text, "{from}");
+        let error = parse(&odd, "odd".to_owned(), None).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}, not {why}");
+    }
+}
+
+#[test]
 fn oslat_is_noise_with_its_time() {
     let run = captured("oslat.json");
     let window = &run.windows[0];

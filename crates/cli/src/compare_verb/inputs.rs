@@ -16,12 +16,34 @@ pub(super) fn group(argument: &str, series: Option<&str>) -> anyhow::Result<Grou
         Some((name, paths)) if !Path::new(argument).exists() => (name.to_owned(), paths),
         _ => (label(Path::new(argument)), argument),
     };
+    if name.is_empty() || paths.is_empty() {
+        return Err(Error::invalid(
+            "compare",
+            format!("{argument:?}"),
+            "NAME=PATH[,PATH] with a name and a path",
+        )
+        .into());
+    }
     let mut runs = Vec::new();
     let listed = if Path::new(paths).exists() { vec![paths] } else { paths.split(',').collect() };
     for path in listed {
         runs.extend(at(Path::new(path), series)?);
     }
     Ok((name, runs))
+}
+
+/// The configurations that arguments name; those of one name are one.
+pub(super) fn groups(arguments: &[String], series: Option<&str>) -> anyhow::Result<Vec<Group>> {
+    let mut groups: Vec<Group> = Vec::new();
+    for argument in arguments {
+        let (name, runs) = group(argument, series)?;
+        let named = argument.starts_with(&format!("{name}="));
+        match groups.iter_mut().find(|(known, _)| named && *known == name) {
+            Some((_, known)) => known.extend(runs),
+            None => groups.push((name, runs)),
+        }
+    }
+    Ok(groups)
 }
 
 /// Every run that some arguments name, in their order.

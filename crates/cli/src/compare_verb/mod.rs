@@ -27,7 +27,7 @@ const SCHEMA: &str = "stillcore.compare/1";
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Runs of the base; with --best one argument a configuration. A run directory, a result of cyclictest, oslat, rtla or
-    /// jitterdebugger, a directory of these, or NAME=PATH[,PATH].
+    /// jitterdebugger, a directory of these, or NAME=PATH[,PATH]; with --best arguments of one name are one configuration.
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<String>,
     /// Runs that are compared with the base [default: the second of two].
@@ -191,8 +191,7 @@ fn answer(
 
 fn ranked(args: &CompareArgs, question: &Question) -> anyhow::Result<u8> {
     let series = args.series.as_deref();
-    let groups: Vec<Group> =
-        args.runs.iter().map(|argument| inputs::group(argument, series)).collect::<anyhow::Result<_>>()?;
+    let groups: Vec<Group> = inputs::groups(&args.runs, series)?;
     if groups.len() < 2 {
         anyhow::bail!(
             "--best ranks at least two configurations, one argument each; only {} was given",

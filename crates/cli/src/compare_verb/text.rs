@@ -212,12 +212,18 @@ pub(super) fn ranking(told: &Ranking) -> String {
                 "worse"
             }
             .to_owned(),
+            one.letters.clone(),
         ]
     };
-    let head = ["configuration", "runs", &told.loss.name(), "95 % interval", "best with", "verdict"];
+    let head = ["configuration", "runs", &told.loss.name(), "95 % interval", "best with", "verdict", "alike"];
     text.push_str(&table(&head, told.groups.iter().map(row).collect()));
     text.push('\n');
     text.push_str(&folded(&verdict(told)));
+    if told.groups.iter().any(|one| !one.letters.is_empty()) {
+        text.push_str(&folded(
+            "Configurations that share a letter cannot be told apart, allowing for all pairs.",
+        ));
+    }
     told.warnings.iter().for_each(|one| text.push_str(&folded(&format!("note: {one}"))));
     text
 }

@@ -236,6 +236,6 @@ fn text(args: &WakeupArgs, outcome: &Outcome) -> String {
     let head =
         ["T", "CPU", "n", "missed", "early", "min", "p50", "p99", "p99.9", "observed max", "p99.9 charged"];
     text += &table(&head, rows.collect());
-    text += "charged: with every missed release at the lateness it had; -: fewer than ten samples above\n";
+    text += "charged: with every missed release at the lateness it had; -: fewer than ten effective samples above\n";
     text + &contexts::text(outcome) + &found(outcome)
 }

@@ -17,6 +17,14 @@ pub(super) fn noise(document: &Document) -> bool {
     assessment(document) || has(document, ProbeKind::Noise)
 }
 
+pub(super) fn certainty(document: &Document) -> bool {
+    assessment(document) || !crate::certainty::windows(document).is_empty()
+}
+
+pub(super) fn tail(document: &Document) -> bool {
+    !document.analysis.tail.is_empty()
+}
+
 pub(super) fn snapshots(document: &Document) -> bool {
     document.analysis.snapshots.is_some()
 }

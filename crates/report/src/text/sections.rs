@@ -1,10 +1,12 @@
 //! What a measurement found: one file a kind, each silent where the run has none of it.
 
+pub(super) mod certainty;
 mod clocks;
 mod ipi;
 mod overheads;
 mod periodic;
 mod snapshots;
+pub(super) mod tail;
 mod taskset;
 
 use super::layout::Page;

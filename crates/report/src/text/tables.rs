@@ -43,7 +43,7 @@ pub(super) fn wakeup(page: &mut Page, document: &Document) {
     cut(page, 1, &header, &rows);
     page.item(
         "  ",
-        "missed releases are charged with the lateness they had; - means fewer than ten samples above",
+        "missed releases are charged with the lateness they had; - is not estimable: fewer than ten effective samples above",
     );
 }
 

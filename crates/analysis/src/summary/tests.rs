@@ -1,0 +1,111 @@
+//! The figures of a stream are those of the whole run, and memory does not grow with it.
+
+use super::{LARGEST, of_file, of_run};
+use crate::distribution::distribution;
+use crate::testing::{Ar1, record};
+use model::run::ProbeRecord;
+use model::sample::{ProbeKind, Sample, SampleMeta, flag};
+use model::samples_file::SampleWriter;
+use std::path::Path;
+
+fn write(path: &Path, samples: &[Sample]) {
+    let of = record(ProbeKind::Wakeup);
+    let mut writer = SampleWriter::create(path).unwrap();
+    samples.iter().for_each(|&sample| writer.push(sample).unwrap());
+    let meta = SampleMeta {
+        probe: of.probe,
+        cpu: of.cpu,
+        thread: 0,
+        phase: of.phase,
+        unit: "ns".into(),
+        clock: "CLOCK_MONOTONIC".into(),
+        counter: "CLOCK_MONOTONIC".into(),
+        policy_asked: of.policy_asked,
+        policy_effective: of.policy_effective,
+        period_ns: of.period_ns,
+        threshold_ns: None,
+    };
+    writer.finish(&meta).unwrap();
+}
+
+/// Releases every ms; one in twenty thousand is 3.5 ms late and swallows three. More than one batch, and a first that does not count.
+fn samples(n: usize) -> Vec<Sample> {
+    let mut release = 0;
+    let mut late = false;
+    let values = Ar1::new(0.8, 31).values(n);
+    let mut at = |(seq, value): (usize, i64)| {
+        let missed = if late { 3 } else { 0 };
+        release += i64::from(missed) + 1;
+        late = seq % 20_000 == 65_535 % 20_000;
+        let value_ns = if late { 3_500_000 + seq as i64 } else { value };
+        let flags = if seq == 0 { flag::FIRST } else { 0 };
+        Sample { t_ns: release * 1_000_000, value_ns, seq: seq as u64, missed, flags }
+    };
+    values.into_iter().enumerate().map(&mut at).collect()
+}
+
+#[test]
+fn a_stream_says_what_the_whole_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.parquet");
+    let samples = samples(200_000);
+    write(&path, &samples);
+    let told = of_file(&path, &[2_000_000]).unwrap();
+    let missed: u64 = samples.iter().map(|sample| u64::from(sample.missed)).sum();
+    let end = samples.last().unwrap().t_ns + 1_000_000;
+    let whole = ProbeRecord { missed, t1_ns: end, ..record(ProbeKind::Wakeup) };
+    let whole = distribution(&whole, &samples);
+    assert_eq!((told.n, told.excluded, told.missed), (199_999, 1, missed));
+    let levels = |list: &[crate::shape::Quantile]| list.iter().filter(|one| one.value_ns.is_some()).count();
+    assert!(levels(&told.quantiles) >= 4 && levels(&whole.corrected_quantiles) >= 4);
+    assert_eq!((told.min_ns, told.observed_max_ns), (whole.min_ns, whole.corrected_max_ns));
+    assert_eq!(told.largest[0], [whole.observed_max_at_ns.unwrap(), whole.observed_max_ns.unwrap()]);
+    assert_eq!(told.largest.len(), LARGEST);
+    for (one, other) in told.quantiles.iter().zip(&whole.corrected_quantiles) {
+        let (Some(ours), Some(theirs)) = (one.value_ns, other.value_ns) else {
+            // Both know the autocorrelation time from other cells: at the edge one may give what the other does not.
+            let near = one.effective_above.unwrap() / other.effective_above.unwrap();
+            assert!(one.value_ns == other.value_ns || (0.7..1.4).contains(&near), "{one:?} {other:?}");
+            continue;
+        };
+        assert!(ours <= theirs && theirs - ours <= theirs / 2_000, "{one:?} {other:?}");
+        assert!(ours > 1_000_000 || ours == theirs, "{one:?} {other:?}");
+        let (Some([a, b]), Some([c, d])) = (one.interval_ns, other.interval_ns) else { continue };
+        let (ours, theirs) = ((b - a) as f64, (d - c) as f64);
+        assert!((0.5..2.0).contains(&(ours / theirs)), "{one:?} {other:?}");
+    }
+    let at =
+        |list: &[crate::shape::Exceedance], ns| list.iter().find(|e| e.threshold_ns == ns).unwrap().count;
+    assert_eq!(at(&told.exceedances, 1_000_000), at(&whole.exceedances, 1_000_000));
+    assert!(at(&told.exceedances, 2_000_000) >= 20);
+}
+
+#[test]
+fn what_passed_behind_the_last_sample_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("samples")).unwrap();
+    let late = |seq: u64| Sample { t_ns: seq as i64 * 1_000_000, value_ns: 10, seq, missed: 0, flags: 0 };
+    let mut samples: Vec<Sample> = (0..50).map(late).collect();
+    samples[49].value_ns = 4_200_000;
+    write(&dir.path().join("samples/s.parquet"), &samples);
+    let mut run = crate::testing::run();
+    let of = ProbeRecord { file: "samples/s.parquet".into(), missed: 4, ..record(ProbeKind::Wakeup) };
+    run.probes = vec![of];
+    model::store::write_json(&dir.path().join(model::store::RUN), &run).unwrap();
+    let told = &of_run(dir.path(), &[]).unwrap()[0];
+    assert_eq!((told.n, told.missed, told.ring_lost), (50, 4, Some(0)));
+    let from_1ms = told.exceedances.iter().find(|one| one.threshold_ns == 1_000_000).unwrap();
+    assert_eq!(from_1ms.count, 4, "4.2, 3.2, 2.2 and 1.2 ms");
+}
+
+#[test]
+fn an_empty_file_says_nothing_and_a_damaged_one_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.parquet");
+    write(&path, &[]);
+    let told = of_file(&path, &[]).unwrap();
+    assert_eq!((told.n, told.observed_max_ns, told.span_ns), (0, None, 0));
+    assert!(told.quantiles.iter().all(|quantile| quantile.value_ns.is_none()));
+    std::fs::write(&path, b"PAR1 nothing PAR1").unwrap();
+    assert!(of_file(&path, &[]).is_err());
+}

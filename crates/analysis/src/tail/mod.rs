@@ -1,0 +1,134 @@
+//! What may lie beyond the largest sample: laws of extremes fitted to the tail of one window, with every reason not to believe them.
+//!
+//! Only where asked for. Two ways that should agree: excesses over a threshold, clusters as one, by a generalised Pareto law; maxima of
+//! blocks by a generalised law of extreme values, its shape not forced to Gumbel's (L. Palma Silva, D. Maxim and others, "On using GEV or
+//! Gumbel models when applying EVT for probabilistic WCET estimation", RTSS 2017). What they say is an *estimate under stated assumptions*:
+//! the same mechanisms, at the same rates, as long as this. Mechanisms that are rarer than the window is long are not in it, and no
+//! test can see that they are missing (F. Cazorla and others, WCET 2013; the counter-example of `tests.rs`).
+//!
+//! The estimate is refused, in words, where the series changes, where what is fitted depends on each other, where no threshold gives a
+//! tail that is Pareto, where the largest sample does not belong to the tail that the others form, where the first half does not foretell
+//! the second, where the two ways disagree, and beyond a hundred times the samples.
+
+pub mod checks;
+mod conclude;
+pub mod goodness;
+pub mod law;
+pub mod lmoments;
+mod simplex;
+#[cfg(test)]
+mod tests;
+mod threshold;
+
+pub use conclude::{estimate, of_window};
+use goodness::Goodness;
+use law::{Extreme, Pareto};
+use model::sample::ProbeKind;
+use serde::{Deserialize, Serialize};
+pub use threshold::forward_stop;
+
+/// Levels farther out than so many times the samples are refused.
+pub const FARTHEST: f64 = 100.0;
+/// Fewer samples have no tail to fit.
+pub const LEAST_SAMPLES: usize = 10_000;
+
+/// The tail of one window on one CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tail {
+    /// Phase of the window.
+    pub phase: String,
+    /// Probe of the window.
+    pub probe: ProbeKind,
+    /// The CPU.
+    pub cpu: u32,
+    /// Number of its thread in the window.
+    pub thread: u32,
+    /// Releases, missed ones charged.
+    pub n: u64,
+    /// The largest of them, ns.
+    pub observed_max_ns: Option<i64>,
+    /// What never happened in n releases may happen at this rate for all that is known: 3/n.
+    pub unseen_rate: f64,
+    /// Whether the estimate stands; otherwise `reasons` say why not.
+    pub estimated: bool,
+    /// Why it is refused, one sentence each; empty where it stands.
+    pub reasons: Vec<String>,
+    /// Every check that was made.
+    pub checks: Vec<Check>,
+    /// Excesses over a threshold.
+    pub pareto: Option<ParetoFit>,
+    /// Maxima of blocks.
+    pub maxima: Option<MaximaFit>,
+    /// Levels, nearest first; none where the estimate is refused.
+    pub levels: Vec<Level>,
+    /// For a chart, of the Pareto fit: `[observed, fitted]` excess quantiles, ns.
+    pub qq_ns: Vec<[f64; 2]>,
+    /// For a chart: `[releases, level_ns, low_ns, high_ns]` of the Pareto fit, also where the estimate is refused.
+    pub curve: Vec<[f64; 4]>,
+    /// For a chart: `[releases, value_ns]` of the largest clusters as observed.
+    pub observed: Vec<[f64; 2]>,
+}
+
+/// One check.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// What was looked at.
+    pub name: String,
+    /// The statistic; none where there was too little to say.
+    pub statistic: Option<f64>,
+    /// Probability of one as extreme, were all well.
+    pub p: Option<f64>,
+    /// Whether it lets the estimate pass.
+    pub passed: bool,
+}
+
+/// Excesses over a threshold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ParetoFit {
+    /// The threshold, ns.
+    pub threshold_ns: i64,
+    /// Samples above it.
+    pub exceedances: u64,
+    /// Clusters that they form: what was fitted.
+    pub clusters: u64,
+    /// Extremal index.
+    pub theta: f64,
+    /// The law of excesses.
+    pub law: Pareto,
+    /// 95 % interval of ξ.
+    pub shape_interval: [f64; 2],
+    /// Whether it is the law.
+    pub goodness: Goodness,
+    /// Thresholds that were tried, from low to high: threshold in ns, clusters, ξ, probability of the Anderson–Darling test.
+    pub tried: Vec<[f64; 4]>,
+}
+
+/// Maxima of blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MaximaFit {
+    /// Releases a block.
+    pub block: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// The law of their maxima.
+    pub law: Extreme,
+    /// 95 % interval of ξ.
+    pub shape_interval: [f64; 2],
+    /// Whether it is the law.
+    pub goodness: Goodness,
+}
+
+/// A level that is reached once in so many releases on average, clusters counted once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// Once in so many releases.
+    pub releases: f64,
+    /// By excesses, ns.
+    pub pareto_ns: f64,
+    /// 95 % interval of that, ns.
+    pub pareto_interval_ns: [f64; 2],
+    /// By maxima, ns.
+    pub maxima_ns: f64,
+    /// 95 % interval of that, ns.
+    pub maxima_interval_ns: [f64; 2],
+}

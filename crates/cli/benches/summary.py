@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""A thousand million samples summarised by us, and by numpy and polars.
+
+    python3 crates/cli/benches/summary.py PROGRAM [--rows N] [--rounds N]
+
+Makes an environment with numpy, polars and pyarrow, and samples files in a temporary directory, and removes both. The large file has the
+columns of every samples file; times, numbers and values are delta-packed, so that 10^9 rows take some GB in place of 16. Ours reads it whole;
+numpy reads it in batches and counts values as we do; polars computes exact quantiles, which needs all values at once, and so gets a tenth of
+the rows. Quantiles, numbers and maxima must be equal.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+LEVELS = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999]
+META = {
+    "probe": "wakeup", "cpu": 3, "thread": 0, "phase": "measured", "unit": "ns", "clock": "CLOCK_MONOTONIC",
+    "counter": "CLOCK_MONOTONIC", "policy_asked": {"name": "SCHED_FIFO", "priority": 80},
+    "policy_effective": {"name": "SCHED_FIFO", "priority": 80}, "period_ns": 1000000, "threshold_ns": None,
+}
+
+
+def make(path, rows):
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = [("t_ns", pa.int64()), ("value_ns", pa.int64()), ("seq", pa.uint64()), ("missed", pa.uint32()), ("flags", pa.uint32())]
+    schema = pa.schema([pa.field(name, of, nullable=False) for name, of in types], metadata={"stillcore": json.dumps(META)})
+    packed = {name: "DELTA_BINARY_PACKED" for name in ("t_ns", "value_ns", "seq")}
+    random = np.random.default_rng(1)
+    level = 0.0
+    with pq.ParquetWriter(path, schema, compression="snappy", use_dictionary=["missed", "flags"], column_encoding=packed) as out:
+        for start in range(0, rows, 1 << 20):
+            n = min(1 << 20, rows - start)
+            seq = np.arange(start, start + n)
+            # A level that wanders every 4,096 samples, a body, and a rare long one.
+            steps = random.normal(0, 300, n // 4096 + 1)
+            wander = []
+            for step in steps:
+                level = 0.9 * level + step
+                wander.append(level)
+            values = 20000 + np.repeat(wander, 4096)[:n] + random.gamma(4.0, 700.0, n)
+            values += np.where(random.random(n) < 1e-5, random.uniform(50_000, 900_000, n), 0)
+            zeros = np.zeros(n, np.uint32)
+            columns = [seq * 1_000_000, values.astype(np.int64), seq.astype(np.uint64), zeros, zeros]
+            out.write_table(pa.table([pa.array(c, of[1]) for c, of in zip(columns, types)], schema=schema), row_group_size=1 << 20)
+
+
+def with_numpy(path):
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    counts = np.zeros(1 << 20, np.int64)
+    n, most = 0, 0
+    for batch in pq.ParquetFile(path).iter_batches(batch_size=1 << 16, columns=["value_ns", "missed", "flags"]):
+        values = batch.column(0).to_numpy()
+        kept = values[(batch.column(2).to_numpy() & 0x17) == 0]
+        counts += np.bincount(np.minimum(kept, (1 << 20) - 1), minlength=1 << 20)
+        n += len(kept)
+        most = max(most, int(kept.max()))
+    upto = np.cumsum(counts)
+    ranks = [-(-n * round(level * 100_000) // 100_000) for level in LEVELS]
+    return {"n": n, "max": most, "quantiles": [int(np.searchsorted(upto, rank)) for rank in ranks]}
+
+
+def with_polars(path):
+    import polars as pl
+
+    values = pl.scan_parquet(path).filter((pl.col("flags") & 0x17) == 0).select("value_ns")
+    n = values.select(pl.len()).collect().item()
+    ranks = [-(-n * round(level * 100_000) // 100_000) for level in LEVELS]
+    ordered = pl.col("value_ns").sort()
+    told = values.select(*[ordered.get(rank - 1).alias(str(at)) for at, rank in enumerate(ranks)], pl.col("value_ns").max().alias("max")).collect()
+    return {"n": n, "max": told["max"].item(), "quantiles": [told[str(at)].item() for at in range(len(ranks))]}
+
+
+def ours(answer):
+    series = json.loads(answer)["series"][0]
+    return {"n": series["n"], "max": series["observed_max_ns"], "quantiles": [q["value_ns"] for q in series["quantiles"]]}
+
+
+def timed(command, read):
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen(command, stdout=out)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode != 0:
+            sys.exit(f"{command[0]} failed: {child.returncode}")
+        out.seek(0)
+        found = read(out.read())
+    return found, time.monotonic() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def bench(args):
+    work = tempfile.mkdtemp(prefix="stillcore-summary-")
+    try:
+        python = os.path.join(work, "venv/bin/python")
+        subprocess.run([sys.executable, "-m", "venv", os.path.join(work, "venv")], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "numpy", "polars", "pyarrow"], check=True)
+        versions = "import numpy, polars, pyarrow; print('numpy', numpy.__version__, 'polars', polars.__version__, 'pyarrow', pyarrow.__version__)"
+        print(subprocess.run([python, "-c", versions], check=True, capture_output=True, text=True).stdout.strip())
+        files = {"all": (os.path.join(work, "all.parquet"), args.rows), "tenth": (os.path.join(work, "tenth.parquet"), args.rows // 10)}
+        for path, rows in files.values():
+            subprocess.run([python, __file__, "--make", path, "--rows", str(rows)], check=True)
+            print(f"{rows:,} rows, {os.path.getsize(path) / 1e9:.2f} GB on disk, removed at the end", flush=True)
+        program = [args.program, "summary", "--json"]
+        runs = [
+            ("stillcore", "all", [*program, files["all"][0]], ours),
+            ("numpy, in batches", "all", [python, __file__, "--numpy", files["all"][0]], json.loads),
+            ("stillcore", "tenth", [*program, files["tenth"][0]], ours),
+            ("numpy, in batches", "tenth", [python, __file__, "--numpy", files["tenth"][0]], json.loads),
+            ("polars, exact", "tenth", [python, __file__, "--polars", files["tenth"][0]], json.loads),
+        ]
+        print(f"{'program':20} {'rows':>14} {'clock s':>9} {'CPU s':>9} {'M rows/s CPU':>13} {'peak MB':>9}")
+        told, rates = {}, {}
+        for _ in range(args.rounds):
+            for name, which, command, read in runs:
+                found, clock, cpu, peak = timed(command, read)
+                rows = files[which][1]
+                print(f"{name:20} {rows:>14,} {clock:>9.1f} {cpu:>9.1f} {rows / cpu / 1e6:>13.1f} {peak:>9.1f}", flush=True)
+                told.setdefault(which, []).append((name, found))
+                rates.setdefault((name, which), []).append((rows / cpu, peak))
+        for which, answers in told.items():
+            differ = [(name, found) for name, found in answers if found != answers[0][1]]
+            if differ:
+                sys.exit(f"answers differ: {answers[0]} and {differ[0]}")
+        middle = lambda name, which: sorted(rates[name, which])[len(rates[name, which]) // 2][0]
+        print("numbers, maxima and six quantiles are equal, to the ns")
+        print(f"CPU time: {middle('stillcore', 'all') / middle('numpy, in batches', 'all'):.1f} times numpy's rate, "
+              f"{middle('stillcore', 'tenth') / middle('polars, exact', 'tenth'):.1f} times polars'")
+        peak = max(peak for _, peak in rates["stillcore", "all"])
+        print(f"peak: {peak:.1f} MB for {args.rows:,} samples (budget 200: {'met' if peak < 200 else 'MISSED'})")
+    finally:
+        shutil.rmtree(work)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program", nargs="?")
+    parser.add_argument("--rows", type=int, default=1_000_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--make")
+    parser.add_argument("--numpy")
+    parser.add_argument("--polars")
+    args = parser.parse_args()
+    if args.make:
+        make(args.make, args.rows)
+    elif args.numpy:
+        print(json.dumps(with_numpy(args.numpy)))
+    elif args.polars:
+        print(json.dumps(with_polars(args.polars)))
+    else:
+        bench(args)
+
+
+main()

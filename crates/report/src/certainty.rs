@@ -1,0 +1,111 @@
+//! How sure the figures of a window are, in words: effective numbers, intervals, the rule of three.
+
+use analysis::shape::{Distribution, Exceedance};
+use model::sample::ProbeKind;
+
+use crate::distribution::quantiles;
+use crate::{Document, format};
+
+/// Windows of which it is told: of releases and of gaps, most dependent first at the most so many.
+const WINDOWS: usize = 8;
+
+/// The windows, in their order.
+pub(crate) fn windows(document: &Document) -> Vec<&Distribution> {
+    let sampled = |d: &&Distribution| {
+        matches!(d.probe, ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Periodic)
+            && d.dependence.is_some()
+    };
+    document.analysis.distributions.iter().filter(sampled).take(WINDOWS).collect()
+}
+
+/// Which window it is.
+pub(crate) fn window(d: &Distribution) -> String {
+    let thread = if d.thread > 0 { format!(", thread {}", d.thread) } else { String::new() };
+    format!("{}, phase {}, CPU {}{thread}", d.probe.name(), d.phase, d.cpu)
+}
+
+/// What its samples are worth.
+pub(crate) fn dependence(d: &Distribution) -> String {
+    let Some(found) = &d.dependence else { return "too few samples to say".to_owned() };
+    let n = format::count(d.n);
+    let worth = if found.resolved {
+        format!(
+            "{n} samples are worth {} independent ones (autocorrelation time {} samples)",
+            format::count(found.n_effective.round() as u64),
+            format::short((found.tau * 10.0).round() / 10.0)
+        )
+    } else {
+        format!(
+            "{n} samples depend on each other for as long as the window: worth {} independent ones at the most",
+            format::count(found.n_effective.round() as u64)
+        )
+    };
+    let tail = found.extremal.map_or_else(String::new, |tail| {
+        format!("; above {} in clusters of {:.1}", format::ns(tail.threshold_ns), 1.0 / tail.theta)
+    });
+    format!(
+        "{worth}{tail}; intervals by blocks of {} (Politis-White {})",
+        format::ns(found.block_ns as i64),
+        format::ns_f(found.politis_white * length_ns(d) / d.n.max(1) as f64)
+    )
+}
+
+fn length_ns(d: &Distribution) -> f64 {
+    d.duration_ns as f64
+}
+
+/// Its quantiles with their intervals; none where none has one.
+pub(crate) fn intervals(d: &Distribution) -> Option<String> {
+    let told: Vec<String> = quantiles(d)
+        .iter()
+        .filter_map(|quantile| {
+            let ([low, high], value) = (quantile.interval_ns?, quantile.value_ns?);
+            let name = format::quantile_name(quantile.p);
+            Some(format!("{name} {} ({} to {})", format::ns(value), format::ns(low), format::ns(high)))
+        })
+        .collect();
+    let short = quantiles(d).iter().find(|quantile| quantile.value_ns.is_none());
+    let short = short.map(|quantile| {
+        format!("{} is not estimable from n = {}", format::quantile_name(quantile.p), format::count(d.n))
+    });
+    let all: Vec<String> = told.into_iter().chain(short).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// Limits that are none of the round ones of every report: those that were asked for.
+pub(crate) fn deadlines(d: &Distribution) -> Vec<&Exceedance> {
+    let round = analysis::distribution::THRESHOLDS_NS;
+    d.exceedances.iter().filter(|one| !round.contains(&one.threshold_ns)).collect()
+}
+
+/// A deadline in words: `at or above 150 us: 3 of 50,000, 6e-5 (…); 1.2 an hour (…)`.
+pub fn exceedance(one: &Exceedance) -> String {
+    let limit = format::ns(one.threshold_ns);
+    if one.count == 0 {
+        return format!(
+            "at or above {limit}: none, which is less than {} of them and less than {} an hour with 95 % (rule of three)",
+            format::share_up(one.interval[1]),
+            hourly(one.per_hour_interval[1], true)
+        );
+    }
+    format!(
+        "at or above {limit}: {} ({} to {} of them with 95 %), {} an hour ({} to {})",
+        format::plural(one.count, "time"),
+        format::share(one.interval[0]),
+        format::share_up(one.interval[1]),
+        hourly(one.per_hour, false),
+        hourly(one.per_hour_interval[0], false),
+        hourly(one.per_hour_interval[1], true)
+    )
+}
+
+/// Two digits of a number an hour; a bound is rounded up, so that what is printed still is one.
+fn hourly(value: f64, up: bool) -> String {
+    if value <= 0.0 {
+        return "0".to_owned();
+    }
+    let step = 10f64.powf(value.log10().floor() - 1.0);
+    let digits = if up { (value / step - 1e-9).ceil() } else { (value / step).round() };
+    let rounded = digits * step;
+    if rounded >= 1000.0 { format::count(rounded.round() as u64) } else { format::short(rounded) }
+}

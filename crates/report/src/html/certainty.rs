@@ -1,0 +1,40 @@
+//! How sure the figures of samples are: a row a window, a row a limit.
+
+use analysis::shape::{Distribution, Exceedance};
+use minijinja::{Value, context};
+
+use super::filters::typographic;
+use crate::distribution::quantiles;
+use crate::{Document, certainty, format};
+
+pub(super) fn figures(document: &Document) -> Value {
+    let windows = certainty::windows(document);
+    let mut levels: Vec<f64> =
+        windows.iter().flat_map(|d| quantiles(d)).filter(|q| q.value_ns.is_some()).map(|q| q.p).collect();
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
+    let limits = windows.iter().flat_map(|d| certainty::deadlines(d).into_iter().map(|one| limit(d, one)));
+    context! {
+        names => levels.iter().map(|&p| format::quantile_name(p)).collect::<Vec<_>>(),
+        rows => windows.iter().map(|d| row(d, &levels)).collect::<Vec<_>>(),
+        limits => limits.collect::<Vec<_>>(),
+    }
+}
+
+fn row(d: &Distribution, levels: &[f64]) -> Value {
+    let cell = |p: &f64| {
+        let found = quantiles(d).iter().find(|quantile| (quantile.p - p).abs() < 1e-9);
+        found.and_then(|quantile| quantile.interval_ns).map(|[low, high]| {
+            format!("{} to {}", typographic(&format::ns(low)), typographic(&format::ns(high)))
+        })
+    };
+    context! {
+        window => certainty::window(d), n => d.n, dependence => super::value(&d.dependence),
+        intervals => levels.iter().map(cell).collect::<Vec<_>>(),
+        cluster => d.dependence.as_ref().and_then(|found| found.extremal).map(|tail| format!("{:.1}", 1.0 / tail.theta)),
+    }
+}
+
+fn limit(d: &Distribution, one: &Exceedance) -> Value {
+    context! { window => certainty::window(d), sentence => certainty::exceedance(one) }
+}

@@ -1,0 +1,85 @@
+//! Diagnostics of a law of extremes: levels against how rarely they are reached, and quantiles against those of the law.
+
+use super::axis::{Axis, Unit};
+use super::frame::{Chart, HALF, px};
+use crate::format;
+use std::fmt::Write;
+
+/// The level reached once in so many releases: `[releases, level_ns, low_ns, high_ns]`, and what was observed as `[releases, value_ns]`.
+/// `None` without a curve.
+pub fn return_levels(id: &str, title: &str, curve: &[[f64; 4]], observed: &[[f64; 2]]) -> Option<String> {
+    let (first, last) = (curve.first()?, curve.last()?);
+    let values = || observed.iter().map(|point| point[1]).chain(curve.iter().map(|point| point[1]));
+    let low = values().fold(f64::INFINITY, f64::min).max(1.0);
+    // A band without end must not press everything else to the floor.
+    let most = values().fold(0.0, f64::max);
+    let high = curve.iter().map(|point| point[3]).fold(most, f64::max).min(most * 5.0);
+    let description = format!(
+        "Level against how rarely it is reached, logarithmic across: {} once in {:.1e} releases, {} to {} with 95 %.",
+        format::ns_f(last[1]),
+        last[0],
+        format::ns_f(last[2]),
+        format::ns_f(last[3])
+    );
+    let mut chart = Chart::new(id, title, &description, [HALF, 320.0], 70.0);
+    let x = Axis::decades(Unit::Count, first[0].max(1.0), last[0], chart.across());
+    let y = Axis::log_tight(Unit::Ns, low, high, chart.upwards());
+    chart.axes(&x, &y, "once in so many releases", "latency");
+    let path = |at: usize| {
+        let mut path = String::new();
+        for (index, point) in curve.iter().enumerate() {
+            let command = if index == 0 { 'M' } else { 'L' };
+            let _ = write!(path, "{command}{} {}", px(x.px(point[0])), px(y.px(point[at].max(1.0))));
+        }
+        path
+    };
+    chart.series(0, "law", &path(1));
+    for at in [2, 3] {
+        chart.raw(&format!("<path class=\"v s0\" stroke-dasharray=\"3 4\" d=\"{}\"/>", path(at)));
+    }
+    dots(&mut chart, observed.iter().map(|point| [x.px(point[0]), y.px(point[1].max(1.0))]));
+    Some(chart.finish())
+}
+
+/// Quantiles `[observed, of the law]`, ns, with the line on which both are equal. `None` without points.
+pub fn qq(id: &str, title: &str, points: &[[f64; 2]]) -> Option<String> {
+    let most = points.iter().flatten().copied().fold(0.0, f64::max);
+    if most <= 0.0 {
+        return None;
+    }
+    let description = format!("Quantiles of {} excesses against those of the fitted law.", points.len());
+    let mut chart = Chart::new(id, title, &description, [HALF, 320.0], 70.0);
+    let x = Axis::linear(Unit::Ns, 0.0, most * 1.03, chart.across());
+    let y = Axis::linear(Unit::Ns, 0.0, most * 1.03, chart.upwards());
+    chart.axes(&x, &y, "excess by the law", "excess observed");
+    let (from, to) = ([px(x.px(0.0)), px(y.px(0.0))], [px(x.px(most)), px(y.px(most))]);
+    chart.raw(&format!("<path class=\"v s0\" d=\"M{} {}L{} {}\"/>", from[0], from[1], to[0], to[1]));
+    dots(&mut chart, points.iter().map(|point| [x.px(point[1]), y.px(point[0])]));
+    Some(chart.finish())
+}
+
+/// Points as one path of small rings.
+fn dots(chart: &mut Chart, points: impl Iterator<Item = [f64; 2]>) {
+    let mut path = String::new();
+    for [left, top] in points {
+        let _ = write!(path, "M{} {}a2 2 0 1 0 4 0a2 2 0 1 0 -4 0", px(left - 2.0), px(top));
+    }
+    chart.raw(&format!("<path class=\"v s1\" d=\"{path}\"/>"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_point_is_drawn_once_and_nothing_is_not_a_number() {
+        let curve = [[100.0, 9e3, 8e3, 1e4], [1e6, 2e4, 1.5e4, f64::MAX]];
+        let svg = return_levels("a", "t", &curve, &[[100.0, 9e3], [1e4, 1.2e4]]).unwrap();
+        assert_eq!(svg.matches("a2 2 0 1 0 4 0").count(), 2);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert_eq!(return_levels("a", "t", &[], &[]), None);
+        let svg = qq("b", "t", &[[0.0, 1.0], [500.0, 450.0]]).unwrap();
+        assert_eq!(svg.matches("a2 2 0 1 0 4 0").count(), 2);
+        assert_eq!(qq("b", "t", &[]), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! Estimates of tails in words: the verdict, its reasons, and what it cannot hold.
+
+use analysis::tail::{FARTHEST, Level, Tail};
+
+use crate::format;
+
+/// Which window it is of.
+pub(crate) fn window(tail: &Tail) -> String {
+    let thread = if tail.thread > 0 { format!(", thread {}", tail.thread) } else { String::new() };
+    format!("{}, phase {}, CPU {}{thread}", tail.probe.name(), tail.phase, tail.cpu)
+}
+
+/// The verdict in a line.
+pub(crate) fn verdict(tail: &Tail) -> String {
+    match (tail.estimated, tail.levels.last()) {
+        (true, Some(last)) => {
+            let interval = last.interval_ns().map(format::ns_f);
+            format!(
+                "estimate: once in {} releases {} or more (95 %: {} to {})",
+                power(last.releases),
+                format::ns_f(last.pareto_ns.max(last.maxima_ns)),
+                interval[0],
+                interval[1]
+            )
+        }
+        _ => format!("refused: {}", tail.reasons.join("; ")),
+    }
+}
+
+/// What no fit can see, with the figures at hand.
+pub(crate) fn caveats(tail: &Tail) -> Vec<String> {
+    let per_hour = |rate: f64| format!("{rate:.1e}");
+    vec![
+        format!(
+            "It holds for what happened in these {} releases going on as it did. A mechanism that did not come in them (an SMI, a rare \
+             lock) may come once in {} releases or more rarely for all they show (95 %, {} a release), and can take any time.",
+            format::count(tail.n),
+            power(1.0 / tail.unseen_rate.max(f64::MIN_POSITIVE)),
+            per_hour(tail.unseen_rate)
+        ),
+        format!(
+            "Nothing is estimated beyond {FARTHEST} times the releases measured, and nothing here is a bound."
+        ),
+    ]
+}
+
+/// The table of levels: its head and its rows.
+pub(crate) const HEAD: [&str; 5] = ["once in", "excesses (GPD)", "95 %", "block maxima (GEV)", "95 %"];
+
+/// One row of it.
+pub(crate) fn row(level: &Level) -> Vec<String> {
+    let interval = |[low, high]: [f64; 2]| format!("{} to {}", format::ns_f(low), format::ns_f(high));
+    vec![
+        power(level.releases),
+        format::ns_f(level.pareto_ns),
+        interval(level.pareto_interval_ns),
+        format::ns_f(level.maxima_ns),
+        interval(level.maxima_interval_ns),
+    ]
+}
+
+/// A fit in words, one sentence each.
+pub(crate) fn fits(tail: &Tail) -> Vec<String> {
+    let mut told = Vec::new();
+    if let Some(fit) = &tail.pareto {
+        told.push(format!(
+            "generalised Pareto above {}: {} samples in {} clusters (extremal index {:.2}), shape {:+.3} ({:+.3} to {:+.3}), scale {}",
+            format::ns(fit.threshold_ns),
+            format::count(fit.exceedances),
+            format::count(fit.clusters),
+            fit.theta,
+            fit.law.shape,
+            fit.shape_interval[0],
+            fit.shape_interval[1],
+            format::ns_f(fit.law.scale)
+        ));
+    }
+    if let Some(fit) = &tail.maxima {
+        told.push(format!(
+            "extreme values of {} blocks of {} releases: shape {:+.3} ({:+.3} to {:+.3}), location {}, scale {}",
+            format::count(fit.blocks),
+            format::count(fit.block),
+            fit.law.shape,
+            fit.shape_interval[0],
+            fit.shape_interval[1],
+            format::ns_f(fit.law.location),
+            format::ns_f(fit.law.scale)
+        ));
+    }
+    told
+}
+
+/// `3.0e7`, or a count that is short enough.
+pub(crate) fn power(value: f64) -> String {
+    if value < 1e6 { format::count(value.round() as u64) } else { format!("{value:.1e}") }
+}

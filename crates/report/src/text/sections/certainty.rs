@@ -1,0 +1,22 @@
+//! How sure the figures of samples are: what dependent samples are worth, intervals of quantiles, deadlines.
+
+use crate::text::layout::Page;
+use crate::{Document, certainty, heading};
+
+pub(crate) fn section(page: &mut Page, document: &Document) {
+    let windows = certainty::windows(document);
+    let deadlines = document.analysis.distributions.iter().any(|d| !certainty::deadlines(d).is_empty());
+    if windows.is_empty() || !(heading::is_measurement(&document.run) || deadlines) {
+        return;
+    }
+    page.heading("HOW SURE THAT IS   95 % intervals; samples depend on each other, and are worth fewer");
+    for d in windows {
+        page.item("  ", &format!("{}: {}", certainty::window(d), certainty::dependence(d)));
+        if let Some(quantiles) = certainty::intervals(d) {
+            page.item("    ", &quantiles);
+        }
+        for exceedance in certainty::deadlines(d) {
+            page.item("    ", &certainty::exceedance(exceedance));
+        }
+    }
+}

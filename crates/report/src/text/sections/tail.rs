@@ -1,0 +1,32 @@
+//! Estimates of tails, each behind its verdict.
+
+use crate::text::layout::{Page, Paint};
+use crate::{Document, tail};
+
+pub(crate) fn section(page: &mut Page, document: &Document) {
+    if document.analysis.tail.is_empty() {
+        return;
+    }
+    page.heading("BEYOND THE LARGEST SAMPLE   laws of extremes, an estimate under stated assumptions");
+    for one in &document.analysis.tail {
+        page.item("  ", &tail::window(one));
+        let paint = if one.estimated { Paint::Green } else { Paint::Red };
+        page.painted(paint, "    ", &tail::verdict(one));
+        if !one.levels.is_empty() {
+            page.table(0, &tail::HEAD, &one.levels.iter().map(tail::row).collect::<Vec<_>>());
+        }
+        tail::fits(one).iter().for_each(|fit| page.item("    ", fit));
+        let checks: Vec<String> = one
+            .checks
+            .iter()
+            .map(|check| {
+                let p = check.p.map_or_else(|| "-".to_owned(), |p| format!("{p:.3}"));
+                format!("{} p {p}{}", check.name, if check.passed { "" } else { " FAILED" })
+            })
+            .collect();
+        if !checks.is_empty() {
+            page.item("    checks: ", &checks.join("; "));
+        }
+        tail::caveats(one).iter().for_each(|caveat| page.item("    ", caveat));
+    }
+}
