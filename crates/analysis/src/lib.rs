@@ -40,6 +40,7 @@ mod random;
 pub mod rates;
 pub mod resample;
 pub mod runs;
+pub mod sampled;
 mod sections;
 pub mod series;
 pub mod shape;

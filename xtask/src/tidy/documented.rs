@@ -16,6 +16,8 @@ const SHAPES: &[&str] = &[
     "crates/model/src/context.rs",
     "crates/analysis/src/attribute/watch/shape.rs",
     "crates/analysis/src/shape.rs",
+    "crates/analysis/src/sampled.rs",
+    "crates/analysis/src/tail/mod.rs",
     "crates/analysis/src/noise_causes/mod.rs",
     "crates/report/src/guarantee.rs",
     "crates/report/src/advice.rs",
