@@ -255,10 +255,12 @@ fn tail_of(values: &[i64]) -> Tail {
     estimate(&record, &releases, &[])
 }
 
+/// Its name, a draw of it, and its level of once in 500,000.
+type Known = (&'static str, fn(&mut ChaCha8Rng) -> f64, f64);
+
 fn tails(score: &mut Score, trials: usize) {
     println!("\nestimates of tails, 50,000 samples: the level of once in 500,000 lies in the interval");
-    type Law = (&'static str, fn(&mut ChaCha8Rng) -> f64, f64);
-    let laws: [Law; 3] = [
+    let laws: [Known; 3] = [
         (
             "exponential",
             |random| 5_000.0 - 800.0 * (1.0 - uniform(random)).ln(),

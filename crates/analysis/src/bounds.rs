@@ -31,7 +31,7 @@ pub fn share_upper(count: f64, n: f64) -> f64 {
 /// other side.
 pub fn share_interval(count: f64, n: f64) -> [f64; 2] {
     const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
-    if !(n > 0.0) {
+    if n <= 0.0 || n.is_nan() {
         return [0.0, 1.0];
     }
     let count = count.clamp(0.0, n);

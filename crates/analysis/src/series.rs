@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn none_of_n_is_three_over_the_effective_n() {
-        let told = series(&[10; 3_000]).exceedances(&[1_000], 3_600_000_000_000);
+        let told = series(&vec![10; 3_000]).exceedances(&[1_000], 3_600_000_000_000);
         assert_eq!(
             (told[0].count, told[0].interval, told[0].per_hour_interval),
             (0, [0.0, 0.001], [0.0, 3.0])

@@ -8,7 +8,7 @@ use analysis::block_length;
 use analysis::bounds::share_interval;
 use analysis::groups::wasserstein::distance_ns;
 use analysis::tail::goodness::{anderson_darling, cramer_von_mises};
-use analysis::tail::law::{Extreme, Pareto};
+use analysis::tail::law::{Extreme, Law, Pareto};
 use analysis::tail::{checks, lmoments};
 use serde_json::Value;
 

@@ -73,7 +73,7 @@ impl Buckets {
 /// The bucket of a value: below 2^fine each its own, then 2^fine an octave.
 #[inline]
 pub(crate) fn place(value: u64, fine: u32) -> usize {
-    let octave = (63 - (value | (1 << fine)).leading_zeros()) - fine;
+    let octave = (value | (1 << fine)).ilog2() - fine;
     ((octave as usize) << fine) + (value >> octave) as usize
 }
 

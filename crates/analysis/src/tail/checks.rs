@@ -66,7 +66,7 @@ pub fn runs(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     let median = crate::runs::median(&mut sorted)?;
     let sides: Vec<bool> =
-        values.iter().filter(|value| **value != median).map(|value| *value > median).collect();
+        values.iter().filter(|value| value.total_cmp(&median).is_ne()).map(|value| *value > median).collect();
     let (a, n) = (sides.iter().filter(|side| **side).count() as f64, sides.len() as f64);
     let b = n - a;
     if a < 5.0 || b < 5.0 {

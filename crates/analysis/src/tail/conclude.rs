@@ -2,7 +2,7 @@
 
 use super::checks::{evenness, kpss, ljung_box, runs};
 use super::goodness::goodness;
-use super::law::{Extreme, Pareto};
+use super::law::{Extreme, Law, Pareto};
 use super::threshold::{Chosen, DRAWS, choose, peaks};
 use super::{Check, FARTHEST, LEAST_SAMPLES, Level, MaximaFit, ParetoFit, Tail};
 use crate::missed;
@@ -201,8 +201,7 @@ impl Tail {
             return sorted;
         };
         self.check("runs of block maxima", runs(&in_time), "maxima of blocks depend on each other");
-        let laws: [&dyn Fn(&Extreme, f64) -> f64; 2] = [&Extreme::drawn, &Extreme::below];
-        let goodness = goodness(&sorted, &law, DRAWS, &mut generator(7, 0), laws, Extreme::fit);
+        let goodness = goodness(&sorted, &law, DRAWS, &mut generator(7, 0));
         let told = (goodness.anderson_darling, goodness.anderson_darling_p);
         self.check(
             "Anderson-Darling of block maxima",
@@ -244,8 +243,8 @@ impl Tail {
         all.dedup();
         self.levels = all.into_iter().map(level).collect();
         let apart = |level: &Level| {
-            let ([a, b], [c, d]) = (level.pareto_interval_ns, level.maxima_interval_ns);
-            b < c || d < a
+            let (one, other) = (level.pareto_interval_ns, level.maxima_interval_ns);
+            one[1] < other[0] || other[1] < one[0]
         };
         if self.levels.iter().any(apart) {
             self.refuse(
@@ -263,7 +262,7 @@ impl Tail {
         let excesses = &chosen.peaks.excesses;
         let (k, n) = (excesses.len(), self.n as f64);
         let threshold = chosen.peaks.threshold_ns as f64;
-        let kept = |at: &usize| k - at <= POINTS / 2 || at % k.div_ceil(POINTS / 2) == 0;
+        let kept = |at: &usize| k - at <= POINTS / 2 || at.is_multiple_of(k.div_ceil(POINTS / 2));
         let places: Vec<usize> = (0..k).filter(kept).collect();
         let share = |at: usize| (k as f64 - at as f64 - 0.5) / k as f64;
         self.qq_ns = places.iter().map(|&at| [excesses[at], chosen.law.level(share(at))]).collect();

@@ -5,6 +5,7 @@
 //! (1993)); p = (1 + #≥)/(1 + N). Statistics as in M. Stephens, "EDF statistics for goodness of fit and some comparisons", Journal of the
 //! American Statistical Association 69 (1974).
 
+use super::law::Law;
 use crate::random::uniform;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -43,28 +44,20 @@ pub fn cramer_von_mises(shares: &[f64]) -> f64 {
     1.0 / (12.0 * n) + shares.iter().enumerate().map(off).sum::<f64>()
 }
 
-/// Holds a law against the data that it was fitted to. `draw` makes a value of the law, `refit` fits one, `below` is its distribution
-/// function.
-pub fn goodness<L>(
-    sorted: &[f64],
-    law: &L,
-    draws: usize,
-    random: &mut ChaCha8Rng,
-    [draw, below]: [&dyn Fn(&L, f64) -> f64; 2],
-    refit: impl Fn(&[f64]) -> Option<L>,
-) -> Goodness {
+/// Holds a law against the data that it was fitted to.
+pub fn goodness<L: Law>(sorted: &[f64], law: &L, draws: usize, random: &mut ChaCha8Rng) -> Goodness {
     let statistics = |law: &L, sorted: &[f64]| {
-        let shares: Vec<f64> = sorted.iter().map(|value| below(law, *value)).collect();
+        let shares: Vec<f64> = sorted.iter().map(|value| law.below(*value)).collect();
         [anderson_darling(&shares), cramer_von_mises(&shares)]
     };
     let observed = statistics(law, sorted);
     let mut as_far = [0usize; 2];
     let mut made = vec![0.0; sorted.len()];
     for _ in 0..draws {
-        made.fill_with(|| draw(law, uniform(random)));
+        made.fill_with(|| law.drawn(uniform(random)));
         made.sort_unstable_by(f64::total_cmp);
         // What cannot even be fitted is as far off as can be.
-        let drawn = refit(&made).map_or([f64::MAX; 2], |law| statistics(&law, &made));
+        let drawn = L::fit(&made).map_or([f64::MAX; 2], |law| statistics(&law, &made));
         (0..2).for_each(|at| as_far[at] += usize::from(drawn[at] >= observed[at]));
     }
     let p = as_far.map(|count| (count + 1) as f64 / (draws + 1) as f64);

@@ -16,6 +16,16 @@ const FLAT: f64 = 1e-7;
 /// Half the 95 % quantile of χ² with one degree of freedom.
 const HALF_CHI2: f64 = 1.920_729;
 
+/// A law that can be fitted, drawn from, and held against data.
+pub trait Law: Sized {
+    /// By maximum likelihood, from the L-moments, of values in ascending order; none for too few, or ones that do not vary.
+    fn fit(sorted: &[f64]) -> Option<Self>;
+    /// The share of values at or below one.
+    fn below(&self, value: f64) -> f64;
+    /// A value of the law by a uniform number.
+    fn drawn(&self, uniform: f64) -> f64;
+}
+
 /// A generalised Pareto distribution of excesses over 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pareto {
@@ -25,9 +35,8 @@ pub struct Pareto {
     pub shape: f64,
 }
 
-impl Pareto {
-    /// By maximum likelihood, from the L-moments; none for too few excesses, or ones that do not vary.
-    pub fn fit(sorted: &[f64]) -> Option<Self> {
+impl Law for Pareto {
+    fn fit(sorted: &[f64]) -> Option<Self> {
         let [scale, shape] = lmoments::pareto(lmoments::of_sorted(sorted)?);
         let start =
             if scale > 0.0 { [scale.ln(), shape.clamp(-0.4, 1.0)] } else { [sorted.last()?.ln(), 0.0] };
@@ -36,14 +45,19 @@ impl Pareto {
         (value < f64::MAX).then(|| Self { scale: log_scale.exp(), shape })
     }
 
+    fn below(&self, excess: f64) -> f64 {
+        1.0 - self.above(excess)
+    }
+
+    fn drawn(&self, uniform: f64) -> f64 {
+        self.level((1.0 - uniform).max(f64::MIN_POSITIVE))
+    }
+}
+
+impl Pareto {
     /// Log-likelihood of excesses in ascending order.
     pub fn log_likelihood(&self, sorted: &[f64]) -> f64 {
         likelihood(sorted, self.scale, self.shape)
-    }
-
-    /// The share of excesses at or below `excess`.
-    pub fn below(&self, excess: f64) -> f64 {
-        1.0 - self.above(excess)
     }
 
     /// The share above, exactly where it is small.
@@ -80,11 +94,6 @@ impl Pareto {
         let best = self.level(above);
         interval(best, [0.0, f64::INFINITY], best * 0.1, |level| profile(level) - top)
     }
-
-    /// An excess by a uniform number.
-    pub fn drawn(&self, uniform: f64) -> f64 {
-        self.level((1.0 - uniform).max(f64::MIN_POSITIVE))
-    }
 }
 
 /// (e^(ξ·t) − 1)/ξ: how far out a level lies, in scales, whose share above is e^(−t).
@@ -119,9 +128,8 @@ pub struct Extreme {
     pub shape: f64,
 }
 
-impl Extreme {
-    /// By maximum likelihood, from the L-moments; none for too few maxima, or ones that do not vary.
-    pub fn fit(sorted: &[f64]) -> Option<Self> {
+impl Law for Extreme {
+    fn fit(sorted: &[f64]) -> Option<Self> {
         let [location, scale, shape] = lmoments::extreme(lmoments::of_sorted(sorted)?);
         let scale = if scale > 0.0 { scale } else { 1.0 };
         // Of scales and in units of them, so that all steps are alike.
@@ -137,13 +145,7 @@ impl Extreme {
         })
     }
 
-    /// Log-likelihood of maxima in ascending order.
-    pub fn log_likelihood(&self, sorted: &[f64]) -> f64 {
-        maxima(sorted, self.location, self.scale, self.shape)
-    }
-
-    /// The share of maxima at or below a value.
-    pub fn below(&self, value: f64) -> f64 {
+    fn below(&self, value: f64) -> f64 {
         let scaled = (value - self.location) / self.scale;
         let t = if self.shape.abs() < FLAT {
             (-scaled).exp()
@@ -151,6 +153,17 @@ impl Extreme {
             (1.0 + self.shape * scaled).max(0.0).powf(-1.0 / self.shape)
         };
         (-t).exp()
+    }
+
+    fn drawn(&self, uniform: f64) -> f64 {
+        self.location + self.scale * growth(self.shape, -(-uniform.max(f64::MIN_POSITIVE).ln()).ln())
+    }
+}
+
+impl Extreme {
+    /// Log-likelihood of maxima in ascending order.
+    pub fn log_likelihood(&self, sorted: &[f64]) -> f64 {
+        maxima(sorted, self.location, self.scale, self.shape)
     }
 
     /// The value that a share of `above` of the maxima exceeds.
@@ -188,11 +201,6 @@ impl Extreme {
         let best = self.level(above);
         let step = (best - self.location).abs().max(self.scale) * 0.1;
         interval(best, [f64::NEG_INFINITY, f64::INFINITY], step, |level| -profile(level) - top)
-    }
-
-    /// A maximum by a uniform number.
-    pub fn drawn(&self, uniform: f64) -> f64 {
-        self.location + self.scale * growth(self.shape, -(-uniform.max(f64::MIN_POSITIVE).ln()).ln())
     }
 }
 

@@ -5,7 +5,7 @@
 //! ForwardStop (G'Sell and others, JRSS B 78 (2016)) rejects the first k of which the mean of −ln(1 − p) is at most 0.1.
 
 use super::goodness::{Goodness, goodness};
-use super::law::Pareto;
+use super::law::{Law, Pareto};
 use crate::extremal;
 use crate::resample::generator;
 
@@ -71,9 +71,8 @@ pub(crate) fn choose(values: &[i64], sorted: &[i64], blur: &dyn Fn(u64) -> f64) 
             continue;
         }
         let Some(law) = Pareto::fit(&peaks.excesses) else { continue };
-        let laws: [&dyn Fn(&Pareto, f64) -> f64; 2] = [&Pareto::drawn, &Pareto::below];
         let mut random = generator(5, wanted as u64);
-        let goodness = goodness(&peaks.excesses, &law, DRAWS, &mut random, laws, Pareto::fit);
+        let goodness = goodness(&peaks.excesses, &law, DRAWS, &mut random);
         candidates.push((peaks, law, goodness));
     }
     let p: Vec<f64> = candidates.iter().map(|(.., goodness)| goodness.anderson_darling_p).collect();
