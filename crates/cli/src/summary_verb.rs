@@ -1,5 +1,6 @@
 //! `stillcore summary`: what samples files say, in bounded memory. Needs no root, no Linux tracing, no network.
 
+use crate::folded::folded;
 use crate::measure::table::table;
 use analysis::summary::{Summary, of_file, of_run};
 use anyhow::Context;
@@ -63,14 +64,16 @@ fn text(one: &Summary, limits: &[i64]) -> String {
         one.period_ns.map_or_else(String::new, |ns| format!(", every {}", format::ns_round(ns as f64)));
     let lost =
         one.ring_lost.map_or_else(|| format!("unknown, {} is not beside it", store::RUN), format::count);
+    let missed = one.period_ns.map_or_else(String::new, |_| {
+        format!("missed {}, charged with the lateness they had; ", format::count(one.missed))
+    });
     let mut text = format!(
-        "{}: {}, phase {}, CPU {}{thread}{period}\nlost {lost}; missed {}, charged with the lateness they had; not counted {}; early {}\n\
+        "{}: {}, phase {}, CPU {}{thread}{period}\nlost {lost}; {missed}not counted {}; early {}\n\
          {} samples over {}, {} to {} observed\n\n",
         one.file,
         one.probe.name(),
         one.phase,
         one.cpu,
-        format::count(one.missed),
         format::count(one.excluded),
         format::count(one.early),
         format::count(one.n),
@@ -88,23 +91,22 @@ fn text(one: &Summary, limits: &[i64]) -> String {
             quantile.effective_above.map_or_else(|| "-".to_owned(), |n| format::count(n.round() as u64)),
         ]
     };
-    text += &table(
-        &["quantile", "value", "95 % interval", "effective above"],
-        one.quantiles.iter().map(row).collect(),
-    );
+    let known = one.quantiles.iter().filter(|quantile| quantile.value_ns.is_some()).count();
+    let rows = one.quantiles.iter().take(known + 1).map(row).collect();
+    text += &table(&["quantile", "value", "95 % interval", "effective above"], rows);
     text.push('\n');
     for limit in limits {
         let found = one.exceedances.iter().find(|exceedance| exceedance.threshold_ns == *limit);
         let told = found.map_or_else(
-            || format!("{}: below the shortest that is stored\n", format::ns(*limit)),
-            |found| report::exceedance_line(found) + "\n",
+            || format!("{}: below the shortest that is stored", format::ns(*limit)),
+            report::exceedance_line,
         );
-        text += &told;
+        text += &folded(&told, "  ");
     }
     let largest = one.largest.iter().take(LARGEST);
     let largest: Vec<String> = largest.map(|[t, value]| format!("{} at {t}", format::ns(*value))).collect();
     if !largest.is_empty() {
-        let _ = writeln!(text, "largest: {}\n", largest.join(", "));
+        let _ = writeln!(text, "{}", folded(&format!("largest: {}", largest.join(", ")), "  "));
     }
     text
 }
