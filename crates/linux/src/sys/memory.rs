@@ -5,6 +5,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, MlockAllFlags, ProtFlags, mlockall, mmap, munmap};
 use std::io;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
 
 /// Locks what the process touches from now on, without touching what it never uses.
 pub fn lock_on_fault() -> io::Result<()> {
@@ -59,6 +60,21 @@ impl Mapping {
     /// Length of the mapping.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// `count` words from byte `offset` on, which every side may read and write at any time.
+    ///
+    /// # Panics
+    /// Where the words are not aligned or do not lie in the mapping: a mistake of the caller, whose layout it is.
+    #[inline]
+    pub fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        let end = count.checked_mul(8).and_then(|bytes| bytes.checked_add(offset));
+        assert!(
+            offset.is_multiple_of(8) && end.is_some_and(|end| end <= self.bytes),
+            "words outside a mapping"
+        );
+        // SAFETY: aligned and inside the mapping, which lives as long as `self`; any bits are a valid AtomicU64.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(offset).cast(), count) }
     }
 }
 

@@ -4,13 +4,18 @@
 
 pub mod clock;
 pub mod counter;
+pub mod datagram;
+pub mod doorbell;
 pub mod held;
 pub mod memory;
 pub mod modules;
+pub mod mqueue;
 pub mod perf;
+pub mod pipes;
 pub mod process;
 pub mod relax;
 pub mod sched;
 pub mod schedclock;
 pub mod signals;
+pub mod slots;
 pub mod spawn;

@@ -1,6 +1,6 @@
 //! Children of stillcore: this same program with a hidden argument, in their own process group, dying with their parent.
 
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -42,4 +42,39 @@ pub fn share(command: &mut Command, file: &OwnedFd) {
             if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
         });
     }
+}
+
+/// Gives the child descriptors as numbers [`SHARED_FD`], [`SHARED_FD`] + 1 and so on. Takes the place of [`share`].
+pub fn share_all(command: &mut Command, files: &[OwnedFd]) {
+    let mut sources: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
+    let end = SHARED_FD + sources.len() as i32;
+    // SAFETY: fcntl and dup2 are async-signal-safe, nothing is allocated, and the parent keeps `files` open until the spawn has
+    // returned.
+    unsafe {
+        command.pre_exec(move || {
+            // A source may have the number that another is to get: all are moved out of the way first.
+            for source in &mut sources {
+                *source = checked(libc::fcntl(*source, libc::F_DUPFD_CLOEXEC, end))?;
+            }
+            for (source, target) in sources.iter().zip(SHARED_FD..) {
+                checked(libc::dup2(*source, target))?;
+            }
+            Ok(())
+        });
+    }
+}
+
+/// In the child: the descriptors of [`share_all`], to be called once. They are not handed on to children of the child.
+pub fn inherited(count: usize) -> io::Result<Vec<OwnedFd>> {
+    let take = |number: RawFd| {
+        // SAFETY: fcntl looks at any number, and says EBADF for one that is not open.
+        checked(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+        // SAFETY: the parent placed the descriptor at this number, and nothing else in this process owns it.
+        Ok(unsafe { OwnedFd::from_raw_fd(number) })
+    };
+    (SHARED_FD..).take(count).map(take).collect()
+}
+
+fn checked(result: i32) -> io::Result<i32> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

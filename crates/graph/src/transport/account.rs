@@ -1,0 +1,144 @@
+//! The account of a link: what each end counts, in shared memory, so that it outlives either.
+//!
+//! Each side writes its own cache line and only reads the other's. A call of `send` is counted before anything else happens, a message as
+//! received when it is whole in the receiver's hands: whoever is killed in between leaves one message that is `vanished`, never one that
+//! nobody knows of.
+
+use linux::sys::memory::Mapping;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes at the beginning of a link's shared memory that the account takes.
+pub(super) const BYTES: usize = 256;
+
+/// Where each counter stands, in words: the sender's line, then the receiver's.
+const SENT: usize = 0;
+const REFUSED: usize = 1;
+const REPLACED: usize = 2;
+const CLOSED: usize = 3;
+const RECEIVED: usize = 16;
+const MISSED: usize = 17;
+const LEFT: usize = 18;
+const REACHED: usize = 19;
+const EXPECTED: usize = 20;
+
+/// Where everything that was sent over a link went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Balance {
+    /// Calls of `send`.
+    pub sent: u64,
+    /// Messages that reached the receiver's hands.
+    pub received: u64,
+    /// Messages that a full link did not take.
+    pub refused: u64,
+    /// Messages that newer ones replaced before anybody took them.
+    pub replaced: u64,
+    /// Messages that were still in the link when both ends were gone.
+    pub left: u64,
+    /// Messages in none of these places: in the hands of an end when it was killed, or dropped by the kernel (UDP).
+    pub vanished: u64,
+    /// Messages that the receiver itself saw missing, by the numbers of those that it got: trailing ones it cannot know of.
+    pub missed: u64,
+}
+
+impl Balance {
+    /// Messages that were sent and not received.
+    pub fn lost(&self) -> u64 {
+        self.refused + self.replaced + self.left + self.vanished
+    }
+}
+
+/// One side's view of the account.
+#[derive(Debug, Clone)]
+pub(super) struct Account(Arc<Mapping>);
+
+impl Account {
+    pub(super) fn new(memory: Arc<Mapping>) -> Self {
+        Self(memory)
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> &AtomicU64 {
+        &self.0.words(0, BYTES / 8)[at]
+    }
+
+    #[inline]
+    fn read(&self, at: usize) -> u64 {
+        self.word(at).load(Ordering::Acquire)
+    }
+
+    /// A counter that this side alone writes.
+    #[inline]
+    fn add(&self, at: usize, count: u64) {
+        let word = self.word(at);
+        word.store(word.load(Ordering::Relaxed) + count, Ordering::Release);
+    }
+
+    /// Sender: counts a call; its number, and how many messages the link had taken before.
+    #[inline]
+    pub(super) fn sending(&self) -> (u64, u64) {
+        let sent = self.read(SENT);
+        self.add(SENT, 1);
+        (sent, sent - self.read(REFUSED))
+    }
+
+    #[inline]
+    pub(super) fn refused(&self) {
+        self.add(REFUSED, 1);
+    }
+
+    #[inline]
+    pub(super) fn replaced(&self) {
+        self.add(REPLACED, 1);
+    }
+
+    /// Sender: messages that the receiver has behind it, of those that the link took. What the kernel dropped on the way is behind it as
+    /// soon as a later message arrives.
+    #[inline]
+    pub(super) fn reached(&self) -> u64 {
+        self.read(REACHED)
+    }
+
+    /// Receiver: this message is in its hands; returns how many were lost just before it.
+    #[inline]
+    pub(super) fn received(&self, sequence: u64, carried: u64) -> u64 {
+        let missed = self.pass(sequence, carried);
+        self.add(RECEIVED, 1);
+        self.add(MISSED, missed);
+        missed
+    }
+
+    /// This message was found when nobody wanted it any more.
+    pub(super) fn left(&self, sequence: u64, carried: u64) {
+        let missed = self.pass(sequence, carried);
+        self.add(LEFT, 1);
+        self.add(MISSED, missed);
+    }
+
+    #[inline]
+    fn pass(&self, sequence: u64, carried: u64) -> u64 {
+        let missed = sequence.saturating_sub(self.read(EXPECTED));
+        self.word(EXPECTED).store(sequence + 1, Ordering::Relaxed);
+        self.word(REACHED).store(carried + 1, Ordering::Release);
+        missed
+    }
+
+    /// No more will be sent.
+    pub(super) fn close(&self) {
+        self.word(CLOSED).store(1, Ordering::Release);
+    }
+
+    #[inline]
+    pub(super) fn closed(&self) -> bool {
+        self.read(CLOSED) != 0
+    }
+
+    /// Where everything went; final when both ends are gone and what is left was read.
+    pub(super) fn balance(&self) -> Balance {
+        let [sent, received, refused, replaced, left, missed] =
+            [SENT, RECEIVED, REFUSED, REPLACED, LEFT, MISSED].map(|at| self.read(at));
+        let vanished = sent.saturating_sub(received + refused + replaced + left);
+        Balance { sent, received, refused, replaced, left, vanished, missed }
+    }
+}

@@ -1,0 +1,282 @@
+//! A link as its maker holds it: shared memory with the account, whatever the transport needs, and the bell of the executor it ends at.
+//!
+//! The maker keeps both ends open. So a peer that is killed takes nothing along: what is in the link stays there, and is read at the end.
+
+use super::account::{self, Account, Balance};
+use super::carrier::{Carrier, Numbers};
+use super::doorbell::{self, BellOrder, Doorbell};
+use super::making::{Ends, Made, make};
+use super::ring::{Ring, Shared};
+use super::spec::{Facts, Kind, LinkSpec, MOST_BYTES, MOST_DEPTH};
+use super::{Error, HEADER_BYTES, Parcel, Receiver, Sender};
+use linux::sys::doorbell::Bell;
+use linux::sys::memory::{Mapping, shared_file};
+use linux::sys::mqueue::MessageQueue;
+use linux::sys::slots::Slots;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+
+/// Slots beyond the depth: one that is being filled, one that is being read.
+const IN_HANDS: usize = 2;
+
+/// A link, both ends of it.
+#[derive(Debug)]
+pub struct Link {
+    spec: LinkSpec,
+    facts: Facts,
+    memory: OwnedFd,
+    account: Account,
+    ends: Ends,
+    bell: Bell,
+    /// What a queue of this process carries.
+    numbers: Numbers,
+}
+
+/// How another process takes up an end of a link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndOrder {
+    spec: LinkSpec,
+    facts: Facts,
+    memory: usize,
+    /// The sender's descriptor and the receiver's, those that this order is for.
+    files: [Option<usize>; 2],
+    bell: Option<BellOrder>,
+}
+
+/// Which ends.
+#[derive(Clone, Copy)]
+struct Which {
+    sender: bool,
+    receiver: bool,
+}
+
+impl Link {
+    /// Makes a link that ends at an executor with this bell. What the machine does not allow to this user is refused here, or told in
+    /// the facts.
+    pub fn new(spec: &LinkSpec, bell: &Doorbell) -> Result<Self, Error> {
+        check(spec)?;
+        doorbell::waits_for(bell.manner(), spec.kind)?;
+        let Made { ends, facts } = make(spec)?;
+        let memory = shared_file("stillcore-link", memory_bytes(spec, facts.depth))
+            .map_err(refused(spec, "share memory"))?;
+        let account = Account::new(map(spec, &facts, &memory)?);
+        let numbers = Arc::new(Mutex::new(VecDeque::with_capacity(facts.depth + IN_HANDS)));
+        Ok(Self { spec: spec.clone(), facts, memory, account, ends, bell: bell.copy()?, numbers })
+    }
+
+    /// What was asked.
+    pub fn spec(&self) -> &LinkSpec {
+        &self.spec
+    }
+
+    /// What it became.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Both ends, for threads of this process.
+    pub fn pair(&self) -> Result<(Sender, Receiver), Error> {
+        let mut parcel = Parcel::default();
+        let order = self.order(Which { sender: true, receiver: true }, &mut parcel)?;
+        order.pair(&mut parcel.arrived(), &self.numbers)
+    }
+
+    /// How another process takes up the publisher's end.
+    pub fn sender_order(&self, parcel: &mut Parcel) -> Result<EndOrder, Error> {
+        self.between_processes()?;
+        self.order(Which { sender: true, receiver: false }, parcel)
+    }
+
+    /// How another process takes up the subscriber's end.
+    pub fn receiver_order(&self, parcel: &mut Parcel) -> Result<EndOrder, Error> {
+        self.between_processes()?;
+        self.order(Which { sender: false, receiver: true }, parcel)
+    }
+
+    /// How another process takes up both ends, by [`EndOrder::adopt_pair`].
+    pub fn pair_order(&self, parcel: &mut Parcel) -> Result<EndOrder, Error> {
+        self.order(Which { sender: true, receiver: true }, parcel)
+    }
+
+    /// Says that no more will be sent, for a sender that could not say so itself.
+    pub fn close(&self) {
+        self.account.close();
+        self.bell.ring();
+    }
+
+    /// How the account stands; while an end is alive, a message may be on its way between two counters.
+    pub fn balance(&self) -> Balance {
+        self.account.balance()
+    }
+
+    /// When both ends are gone: reads what is left in the link, and says where everything went. What a queue of another process still
+    /// held, that process has to leave itself ([`Receiver::leave`]), or it has vanished with it.
+    pub fn settle(&self) -> Result<Balance, Error> {
+        let (_, mut receiver) = self.pair()?;
+        receiver.leave()?;
+        Ok(self.account.balance())
+    }
+
+    fn between_processes(&self) -> Result<(), Error> {
+        if self.spec.kind.between_processes() {
+            return Ok(());
+        }
+        Err(Error::OneProcess { link: self.spec.name.clone(), kind: self.spec.kind })
+    }
+
+    fn order(&self, which: Which, parcel: &mut Parcel) -> Result<EndOrder, Error> {
+        let copy = |file: &OwnedFd| file.try_clone().map_err(refused(&self.spec, "copy a descriptor"));
+        let memory = parcel.put(copy(&self.memory)?);
+        let (send, receive) = self.ends.files();
+        let send = send.filter(|_| which.sender).map(copy).transpose()?.map(|file| parcel.put(file));
+        let receive = receive.filter(|_| which.receiver).map(copy).transpose()?.map(|file| parcel.put(file));
+        let bell = which.sender.then(|| BellOrder::of(&self.bell, parcel)).transpose()?;
+        Ok(EndOrder {
+            spec: self.spec.clone(),
+            facts: self.facts.clone(),
+            memory,
+            files: [send, receive],
+            bell,
+        })
+    }
+}
+
+impl EndOrder {
+    /// Whose end it is.
+    pub fn spec(&self) -> &LinkSpec {
+        &self.spec
+    }
+
+    /// What the link became.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Takes up both ends of a link within this process.
+    pub fn adopt_pair(&self, parcel: &mut Parcel) -> Result<(Sender, Receiver), Error> {
+        let numbers = Arc::new(Mutex::new(VecDeque::with_capacity(self.facts.depth + IN_HANDS)));
+        self.pair(parcel, &numbers)
+    }
+
+    fn pair(&self, parcel: &mut Parcel, numbers: &Numbers) -> Result<(Sender, Receiver), Error> {
+        let memory = self.map(parcel)?;
+        let [send, receive] = self.files;
+        let send = self.carrier(&memory, self.file(send, parcel)?, numbers)?;
+        let receive = self.carrier(&memory, self.file(receive, parcel)?, numbers)?;
+        let sender = self.sender(&memory, send, parcel)?;
+        Ok((sender, self.receiver(&memory, receive)))
+    }
+
+    fn map(&self, parcel: &mut Parcel) -> Result<Arc<Mapping>, Error> {
+        map(&self.spec, &self.facts, &parcel.take(&self.spec.name, self.memory)?)
+    }
+
+    fn file(&self, index: Option<usize>, parcel: &mut Parcel) -> Result<Option<OwnedFd>, Error> {
+        index.map(|index| parcel.take(&self.spec.name, index)).transpose()
+    }
+
+    fn sender(&self, memory: &Arc<Mapping>, carrier: Carrier, parcel: &mut Parcel) -> Result<Sender, Error> {
+        let bell = self.bell.as_ref().ok_or_else(|| self.missing())?.bell(&self.spec.name, parcel)?;
+        let (spec, facts) = (self.spec.clone(), self.facts.clone());
+        Ok(Sender { spec, facts, account: Account::new(Arc::clone(memory)), carrier, bell })
+    }
+
+    fn receiver(&self, memory: &Arc<Mapping>, carrier: Carrier) -> Receiver {
+        let frame = touched(self.spec.message_bytes + HEADER_BYTES);
+        Receiver { spec: self.spec.clone(), account: Account::new(Arc::clone(memory)), carrier, frame }
+    }
+
+    fn missing(&self) -> Error {
+        Error::Missing { link: self.spec.name.clone(), index: usize::MAX }
+    }
+
+    fn carrier(
+        &self,
+        memory: &Arc<Mapping>,
+        file: Option<OwnedFd>,
+        numbers: &Numbers,
+    ) -> Result<Carrier, Error> {
+        let (spec, depth) = (&self.spec, self.facts.depth);
+        let frame_bytes = spec.message_bytes + HEADER_BYTES;
+        let slots = || Slots::new(Arc::clone(memory), slots_offset(depth), depth + IN_HANDS, frame_bytes);
+        let file = || file.ok_or_else(|| self.missing());
+        Ok(match spec.kind {
+            Kind::Queue => Carrier::Queue { slots: slots(), numbers: Arc::clone(numbers), depth },
+            Kind::ShmFutex | Kind::ShmEventfd | Kind::ShmPoll => {
+                let ring = Ring::new(Shared::new(Arc::clone(memory), account::BYTES, depth), depth);
+                Carrier::Ring { slots: slots(), ring }
+            }
+            Kind::MqPointer => Carrier::Pointer { slots: slots(), queue: MessageQueue::adopt(file()?) },
+            Kind::Mq => Carrier::Mq {
+                queue: MessageQueue::adopt(file()?),
+                frame: touched(frame_bytes),
+                discarded: touched(frame_bytes),
+            },
+            Kind::Pipe => Carrier::Pipe { file: file()?, packets: in_packets(spec) },
+            Kind::Seqpacket | Kind::Udp => Carrier::Socket { file: file()? },
+        })
+    }
+}
+
+impl Sender {
+    /// Takes up the publisher's end of an order.
+    pub fn adopt(order: &EndOrder, parcel: &mut Parcel) -> Result<Self, Error> {
+        let memory = order.map(parcel)?;
+        let file = order.file(order.files[0], parcel)?;
+        let carrier = order.carrier(&memory, file, &Numbers::default())?;
+        order.sender(&memory, carrier, parcel)
+    }
+}
+
+impl Receiver {
+    /// Takes up the subscriber's end of an order.
+    pub fn adopt(order: &EndOrder, parcel: &mut Parcel) -> Result<Self, Error> {
+        let memory = order.map(parcel)?;
+        let file = order.file(order.files[1], parcel)?;
+        Ok(order.receiver(&memory, order.carrier(&memory, file, &Numbers::default())?))
+    }
+}
+
+/// Whether messages of a pipe are packets.
+pub(super) fn in_packets(spec: &LinkSpec) -> bool {
+    spec.message_bytes + HEADER_BYTES <= linux::sys::pipes::PAGE
+}
+
+fn check(spec: &LinkSpec) -> Result<(), Error> {
+    if !(1..=MOST_DEPTH).contains(&spec.depth) {
+        return Err(Error::Depth { link: spec.name.clone(), depth: spec.depth });
+    }
+    if spec.message_bytes > MOST_BYTES {
+        let remedy = "send it in parts".to_owned();
+        let (bytes, most) = (spec.message_bytes, MOST_BYTES);
+        return Err(Error::TooLong { link: spec.name.clone(), kind: spec.kind, bytes, most, remedy });
+    }
+    Ok(())
+}
+
+fn slots_offset(depth: usize) -> usize {
+    (account::BYTES + Shared::bytes(depth)).next_multiple_of(4096)
+}
+
+fn memory_bytes(spec: &LinkSpec, depth: usize) -> usize {
+    let slots = Slots::bytes(depth + IN_HANDS, spec.message_bytes + HEADER_BYTES);
+    slots_offset(depth) + if spec.kind.in_slots() { slots } else { 0 }
+}
+
+fn map(spec: &LinkSpec, facts: &Facts, memory: &OwnedFd) -> Result<Arc<Mapping>, Error> {
+    let mapping = Mapping::new(memory, memory_bytes(spec, facts.depth));
+    Ok(Arc::new(mapping.map_err(refused(spec, "map shared memory"))?))
+}
+
+/// Memory that is there: zeroes would be pages that nobody has given yet.
+fn touched(bytes: usize) -> Vec<u8> {
+    vec![1; bytes]
+}
+
+pub(super) fn refused(spec: &LinkSpec, action: &'static str) -> impl Fn(io::Error) -> Error {
+    let link = spec.name.clone();
+    move |source| Error::Os { link: link.clone(), action, source }
+}

@@ -1,0 +1,150 @@
+//! What a link is asked to be, and what it became.
+
+use linux::sys::doorbell::Manner;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The longest message of any transport, bytes.
+pub const MOST_BYTES: usize = 16 << 20;
+/// The most messages that any link keeps.
+pub const MOST_DEPTH: usize = 4096;
+
+/// A transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A queue under a lock, between threads of one process, as rclcpp's intra-process buffers.
+    Queue,
+    /// A pool of buffers and a POSIX message queue that carries which one: the software bus of NASA's cFS (`OS_QueuePut` of a pointer).
+    MqPointer,
+    /// A pipe; messages of at most 4096 bytes with their header are packets (`O_DIRECT`).
+    Pipe,
+    /// A POSIX message queue that carries the message.
+    Mq,
+    /// A pair of unix sockets, SOCK_SEQPACKET.
+    Seqpacket,
+    /// UDP over the loopback device.
+    Udp,
+    /// A ring in shared memory; a receiver that sleeps does so on a futex.
+    ShmFutex,
+    /// The same ring; a receiver sleeps in epoll over an eventfd.
+    ShmEventfd,
+    /// The same ring; the receiver never sleeps.
+    ShmPoll,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Queue,
+        Self::MqPointer,
+        Self::Pipe,
+        Self::Mq,
+        Self::Seqpacket,
+        Self::Udp,
+        Self::ShmFutex,
+        Self::ShmEventfd,
+        Self::ShmPoll,
+    ];
+
+    /// Its name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::MqPointer => "mq-pointer",
+            Self::Pipe => "pipe",
+            Self::Mq => "mq",
+            Self::Seqpacket => "seqpacket",
+            Self::Udp => "udp",
+            Self::ShmFutex => "shm-futex",
+            Self::ShmEventfd => "shm-eventfd",
+            Self::ShmPoll => "shm-poll",
+        }
+    }
+
+    /// Whether its ends may be in two processes.
+    pub fn between_processes(self) -> bool {
+        self != Self::Queue
+    }
+
+    /// How a receiver of this kind waits when it is alone. A descriptor can only be waited for in epoll.
+    pub fn manner(self) -> Manner {
+        match self {
+            Self::Queue | Self::ShmFutex => Manner::Futex,
+            Self::ShmPoll => Manner::Poll,
+            Self::MqPointer | Self::Pipe | Self::Mq | Self::Seqpacket | Self::Udp | Self::ShmEventfd => {
+                Manner::Epoll
+            }
+        }
+    }
+
+    /// Whether the kernel itself wakes the receiver, through a descriptor.
+    pub fn by_descriptor(self) -> bool {
+        matches!(self, Self::MqPointer | Self::Pipe | Self::Mq | Self::Seqpacket | Self::Udp)
+    }
+
+    /// Whether a sender can take back the oldest message of a full link.
+    pub fn replaces(self) -> bool {
+        !matches!(self, Self::Pipe | Self::Seqpacket | Self::Udp)
+    }
+
+    /// Whether messages lie in slots of shared memory.
+    pub(super) fn in_slots(self) -> bool {
+        matches!(self, Self::Queue | Self::MqPointer | Self::ShmFutex | Self::ShmEventfd | Self::ShmPoll)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
+            format!("no transport `{text}`; expected one of {}", names.join(", "))
+        })
+    }
+}
+
+/// What happens to a message that finds its link full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenFull {
+    /// It is refused; what is in the link stays (DDS: reliable, as far as a publisher that never waits can be).
+    #[default]
+    Refuse,
+    /// It replaces the oldest (DDS: keep-last). Transports whose sender cannot take back what it sent refuse instead.
+    ReplaceOldest,
+}
+
+/// What is asked of a link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkSpec {
+    /// Whose link it is, for messages to the user.
+    pub name: String,
+    /// The transport.
+    pub kind: Kind,
+    /// The longest payload, bytes.
+    pub message_bytes: usize,
+    /// Messages that wait to be taken before the link is full.
+    pub depth: usize,
+    /// What happens then.
+    pub when_full: WhenFull,
+}
+
+/// What a link became on this machine for this user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The depth in force: that asked, or what the kernel allows.
+    pub depth: usize,
+    /// The rule in force.
+    pub when_full: WhenFull,
+    /// A sentence for each difference from what was asked, with what would remove it.
+    pub notes: Vec<String>,
+}
