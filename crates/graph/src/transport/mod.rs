@@ -34,6 +34,8 @@ mod doorbell;
 mod ends;
 mod error;
 mod header;
+#[cfg(test)]
+mod interleave;
 mod link;
 mod making;
 mod parcel;
