@@ -189,7 +189,7 @@ proptest! {
         kind in any_kind(),
         replace: bool,
         depth in 1usize..9,
-        bytes in prop_oneof![Just(0usize), 1usize..200, 4000usize..9000],
+        bytes in prop_oneof![Just(0usize), 1usize..200, 4000usize..8000],
         steps in proptest::collection::vec(any::<bool>(), 0..80),
     ) {
         let rule = if replace { WhenFull::ReplaceOldest } else { WhenFull::Refuse };

@@ -1,0 +1,221 @@
+//! Links between processes: what is killed, stopped or slow loses messages, and none of them unsaid.
+//!
+//! This test is its own harness: the binary starts itself again with `internal …` as the other end, as the command does.
+
+use graph::transport::{
+    Balance, BellOrder, Doorbell, EndOrder, Kind, Link, LinkSpec, Parcel, Receiver, Sender, Take, WhenFull,
+};
+use libtest_mimic::{Arguments, Failed, Trial};
+use linux::sys::spawn;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+/// What another process is to do.
+#[derive(Serialize, Deserialize)]
+struct Order {
+    end: EndOrder,
+    bell: Option<BellOrder>,
+    descriptors: usize,
+    /// Messages to send.
+    messages: u64,
+}
+
+type Outcome = Result<(), Failed>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [_, "internal", role, json] => act(role, &serde_json::from_str(json).expect("an order")),
+        _ => libtest_mimic::run(&Arguments::from_args(), trials()).exit_code(),
+    }
+}
+
+fn trials() -> Vec<Trial> {
+    let kinds = Kind::ALL.into_iter().filter(|kind| kind.between_processes());
+    let tests: [(&str, fn(Kind) -> Outcome); 4] = [
+        ("all_arrives", all_arrives),
+        ("a_killed_subscriber_is_accounted_for", a_killed_subscriber_is_accounted_for),
+        ("a_stopped_subscriber_goes_on", a_stopped_subscriber_goes_on),
+        ("a_killed_publisher_is_accounted_for", a_killed_publisher_is_accounted_for),
+    ];
+    kinds
+        .flat_map(|kind| tests.map(|(name, test)| Trial::test(format!("{name}::{kind}"), move || test(kind))))
+        .collect()
+}
+
+const BYTES: usize = 2000;
+const DEPTH: usize = 6;
+/// Until it is killed.
+const WITHOUT_END: u64 = u64::MAX;
+
+fn payload(number: u64) -> Vec<u8> {
+    (0..number as usize % (BYTES + 1)).map(|at| (number as usize * 7 + at / 3) as u8).collect()
+}
+
+/// The other process.
+fn act(role: &str, order: &Order) -> ExitCode {
+    let mut parcel = Parcel::inherited(order.descriptors).expect("descriptors");
+    if role == "send" {
+        let mut sender = Sender::adopt(&order.end, &mut parcel).expect("a sender");
+        for number in 0..order.messages {
+            sender.send(number as i64, &payload(number)).expect("a message sent");
+            std::thread::yield_now();
+        }
+        return ExitCode::SUCCESS;
+    }
+    let bell = Doorbell::adopt(order.bell.as_ref().expect("a bell"), &mut parcel).expect("a bell");
+    let mut receiver = Receiver::adopt(&order.end, &mut parcel).expect("a receiver");
+    let mut waiter = bell.waiter(&[&receiver]).expect("a waiter");
+    let mut next = 0;
+    loop {
+        let seen = waiter.look();
+        match receiver.take().expect("a look") {
+            Take::Message(message) => {
+                let number = message.header.sequence;
+                if number < next || message.payload != payload(number) {
+                    return ExitCode::FAILURE;
+                }
+                next = number + 1;
+            }
+            Take::Empty => drop(waiter.wait(seen, None).expect("a wait")),
+            Take::Closed => return ExitCode::SUCCESS,
+        }
+    }
+}
+
+struct Pair {
+    link: Link,
+    publisher: Child,
+    subscriber: Child,
+}
+
+impl Pair {
+    fn start(kind: Kind, when_full: WhenFull, messages: u64) -> Result<Self, Failed> {
+        let bell = Doorbell::new(&[kind])?;
+        let spec = LinkSpec { name: kind.to_string(), kind, message_bytes: BYTES, depth: DEPTH, when_full };
+        let link = Link::new(&spec, &bell)?;
+        let mut parcel = Parcel::default();
+        let end = link.sender_order(&mut parcel)?;
+        let publisher = begin("send", end, None, &parcel, messages)?;
+        let mut parcel = Parcel::default();
+        let end = link.receiver_order(&mut parcel)?;
+        let bell = bell.order(&mut parcel)?;
+        let subscriber = begin("receive", end, Some(bell), &parcel, 0)?;
+        Ok(Self { link, publisher, subscriber })
+    }
+
+    fn publisher_ends(&mut self) -> Outcome {
+        check(self.publisher.wait()?.success(), "the publisher failed")
+    }
+
+    fn subscriber_ends(&mut self) -> Outcome {
+        check(self.subscriber.wait()?.success(), "the subscriber saw bytes that nobody sent")
+    }
+
+    /// Whoever made the link closes it for a publisher that cannot.
+    fn kill_publisher(&mut self) -> Outcome {
+        self.publisher.kill()?;
+        self.publisher.wait()?;
+        self.link.close();
+        Ok(())
+    }
+
+    /// Waits until the account says so.
+    fn until(&self, reached: impl Fn(&Balance) -> bool) {
+        while !reached(&self.link.balance()) {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Everything sent is somewhere; at most so many messages died in the hands of whoever was killed.
+    fn settled(&self, died_in_hands: u64) -> Result<Balance, Failed> {
+        let balance = self.link.settle()?;
+        check(balance.received + balance.lost() == balance.sent, balance)?;
+        check(balance.vanished <= died_in_hands && balance.missed <= balance.lost(), balance)?;
+        Ok(balance)
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        for child in [&mut self.publisher, &mut self.subscriber] {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn begin(
+    role: &str,
+    end: EndOrder,
+    bell: Option<BellOrder>,
+    parcel: &Parcel,
+    messages: u64,
+) -> Result<Child, Failed> {
+    let order = Order { end, bell, descriptors: parcel.descriptors().len(), messages };
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["internal", role, &serde_json::to_string(&order)?]).stdin(Stdio::null());
+    spawn::die_with_parent(&mut command);
+    spawn::share_all(&mut command, parcel.descriptors());
+    Ok(command.spawn()?)
+}
+
+fn check(holds: bool, what: impl std::fmt::Debug) -> Outcome {
+    if holds { Ok(()) } else { Err(format!("{what:?}").into()) }
+}
+
+fn all_arrives(kind: Kind) -> Outcome {
+    for rule in [WhenFull::Refuse, WhenFull::ReplaceOldest] {
+        let mut pair = Pair::start(kind, rule, 5000)?;
+        pair.publisher_ends()?;
+        pair.subscriber_ends()?;
+        let balance = pair.settled(0)?;
+        check((balance.sent, balance.left) == (5000, 0) && balance.received > 0, balance)?;
+    }
+    Ok(())
+}
+
+/// Killed at another moment each time; the publisher does not notice.
+fn a_killed_subscriber_is_accounted_for(kind: Kind) -> Outcome {
+    for (received, rule) in [(0, WhenFull::Refuse), (1, WhenFull::ReplaceOldest), (400, WhenFull::Refuse)] {
+        let mut pair = Pair::start(kind, rule, WITHOUT_END)?;
+        pair.until(|balance| balance.received >= received);
+        pair.subscriber.kill()?;
+        pair.subscriber.wait()?;
+        let before = pair.link.balance();
+        pair.until(|balance| balance.sent > before.sent + 1000);
+        pair.kill_publisher()?;
+        let balance = pair.settled(2)?;
+        check(balance.received == before.received && balance.left <= DEPTH as u64, balance)?;
+        check(balance.left >= DEPTH as u64 - 1, balance)?;
+    }
+    Ok(())
+}
+
+fn a_stopped_subscriber_goes_on(kind: Kind) -> Outcome {
+    let mut pair = Pair::start(kind, WhenFull::Refuse, WITHOUT_END)?;
+    let subscriber = Pid::from_child(&pair.subscriber);
+    pair.until(|balance| balance.received > 0);
+    kill_process(subscriber, Signal::STOP)?;
+    let stopped = pair.link.balance();
+    pair.until(|balance| balance.refused > stopped.refused + 100);
+    kill_process(subscriber, Signal::CONT)?;
+    pair.until(|balance| balance.received > stopped.received + 100);
+    pair.kill_publisher()?;
+    pair.subscriber_ends()?;
+    let balance = pair.settled(1)?;
+    check(balance.left == 0 && balance.missed >= 100, balance)
+}
+
+fn a_killed_publisher_is_accounted_for(kind: Kind) -> Outcome {
+    for sent in [0, 500] {
+        let mut pair = Pair::start(kind, WhenFull::ReplaceOldest, WITHOUT_END)?;
+        pair.until(|balance| balance.sent >= sent);
+        pair.kill_publisher()?;
+        pair.subscriber_ends()?;
+        let balance = pair.settled(1)?;
+        check(balance.sent >= sent && balance.left == 0, balance)?;
+    }
+    Ok(())
+}
