@@ -53,6 +53,12 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: Box<crate::sched_verb::SchedVerb>,
     },
+    /// Run end-to-end communication: message latency by transport and size.
+    Graph {
+        /// What to do.
+        #[command(subcommand)]
+        verb: Box<crate::graph_verb::GraphVerb>,
+    },
     /// Look into a recorded trace.
     #[command(subcommand)]
     Trace(TraceVerb),
@@ -83,6 +89,7 @@ impl Verb {
             Self::Isolate { verb } => verb.json(),
             Self::Measure { verb } => verb.json(),
             Self::Sched { verb } => verb.json(),
+            Self::Graph { verb } => verb.json(),
             Self::Trace(TraceVerb::Counts(args)) => args.json,
             Self::Trace(TraceVerb::Explain(args)) => args.json,
             Self::Trace(TraceVerb::Export(args)) => args.json,

@@ -23,6 +23,7 @@ pub(crate) fn run() -> Option<ExitCode> {
     Some(finish(match verb {
         "probe" => run_probe(text),
         "job-reader" | "job-writer" => run_feed(rest, verb == "job-reader"),
+        "graph-latency" => graph::latency::serve(text).map_err(anyhow::Error::from),
         "stress" => run_stress(rest),
         "hold" => linux::isolate::change::hold(text).map_err(anyhow::Error::from),
         "occupy" => linux::isolate::change::occupy(text).map_err(anyhow::Error::from),

@@ -15,6 +15,7 @@ mod disturb_verb;
 mod explain_verb;
 mod failure;
 mod folded;
+mod graph_verb;
 mod guest_init;
 mod internal;
 mod isolate;
@@ -103,6 +104,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<u8> {
         Verb::Compare(args) => compare_verb::run(&args),
         Verb::Isolate { verb } => verb.run(&signals),
         Verb::Measure { verb } => verb.run(&signals),
+        Verb::Graph { verb } => verb.run(&signals),
         Verb::Trace(verb) => trace_verb::run(&verb, &signals),
         Verb::Study { verb } => verb.run(signals),
         Verb::Lab(LabVerb::Run(args)) => lab_verb::run(*args, &stop_on(signals)),

@@ -22,6 +22,7 @@ struct Order {
 }
 
 type Outcome = Result<(), Failed>;
+type Test = (&'static str, fn(Kind) -> Outcome);
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().collect();
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
 
 fn trials() -> Vec<Trial> {
     let kinds = Kind::ALL.into_iter().filter(|kind| kind.between_processes());
-    let tests: [(&str, fn(Kind) -> Outcome); 4] = [
+    let tests: [Test; 4] = [
         ("all_arrives", all_arrives),
         ("a_killed_subscriber_is_accounted_for", a_killed_subscriber_is_accounted_for),
         ("a_stopped_subscriber_goes_on", a_stopped_subscriber_goes_on),

@@ -96,6 +96,12 @@ impl Sender {
         &self.spec
     }
 
+    /// Whether whoever made the link has closed it: nobody will listen any more.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.account.closed()
+    }
+
     /// The kernel wakes whoever waits for a descriptor.
     #[inline]
     fn wake(&self) {

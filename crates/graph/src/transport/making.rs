@@ -106,7 +106,8 @@ fn queue(spec: &LinkSpec, bytes: usize) -> Result<Made, Error> {
     }
     let longest = setting("fs.mqueue.msgsize_max").unwrap_or(8192);
     if bytes > longest {
-        let remedy = format!("as root, or after sysctl fs.mqueue.msgsize_max={bytes}, it carries more");
+        let remedy =
+            format!("with CAP_SYS_RESOURCE, or after sysctl fs.mqueue.msgsize_max={bytes}, it carries that");
         return Err(too_long(spec, longest, remedy));
     }
     fewer(spec, bytes, spec.depth.min(setting("fs.mqueue.msg_max").unwrap_or(10)))
@@ -117,7 +118,7 @@ const TOO_MANY: i32 = 24;
 
 /// As deep a queue as this user's limits allow.
 fn fewer(spec: &LinkSpec, bytes: usize, most: usize) -> Result<Made, Error> {
-    let remedy = "it takes root, or a larger fs.mqueue.msg_max and RLIMIT_MSGQUEUE (ulimit -q)";
+    let remedy = "it takes CAP_SYS_RESOURCE, or a larger fs.mqueue.msg_max and RLIMIT_MSGQUEUE (ulimit -q)";
     let mut depth = most;
     loop {
         match MessageQueue::create(depth, bytes) {
@@ -137,12 +138,12 @@ fn pipe(spec: &LinkSpec) -> Result<Made, Error> {
     let wide = pipes::widen(&send, spec.depth * each).map_err(refused(spec, "widen a pipe"))?;
     if wide < each {
         let remedy = format!(
-            "as root, or after sysctl fs.pipe-max-size={}, it carries more",
+            "with CAP_SYS_RESOURCE, or after sysctl fs.pipe-max-size={}, it carries that",
             each.next_power_of_two()
         );
         return Err(too_long(spec, (wide / pipes::PAGE).saturating_sub(1) * pipes::PAGE, remedy));
     }
-    let remedy = "it takes root, or a larger fs.pipe-max-size";
+    let remedy = "it takes CAP_SYS_RESOURCE, or a larger fs.pipe-max-size";
     Ok(of_depth(spec, Ends::Two(send, receive), spec.depth.min(wide / each), remedy))
 }
 
@@ -168,13 +169,13 @@ fn socket(spec: &LinkSpec) -> Result<Made, Error> {
         let wanted = if side == Side::Send && spec.kind == Kind::Udp { each } else { spec.depth * each };
         let wide = datagram::widen(end, side, wanted).map_err(refused(spec, "widen a socket"))?;
         if wide < each {
-            let remedy = format!("as root, or after raising {limits} to {each}, it carries more");
+            let remedy = format!("with CAP_NET_ADMIN, or after raising {limits} to {each}, it carries that");
             return Err(too_long(spec, wide.saturating_sub(SOCKET_OVERHEAD) / 2, remedy));
         }
         if !(side == Side::Send && spec.kind == Kind::Udp) {
             room = wide;
         }
     }
-    let remedy = format!("it takes root, or a larger {limits}");
+    let remedy = format!("it takes CAP_NET_ADMIN, or a larger {limits}");
     Ok(of_depth(spec, Ends::Two(send, receive), spec.depth.min(room / each), &remedy))
 }

@@ -1,0 +1,333 @@
+//! `stillcore graph latency`: one publisher, one subscriber, every transport and size asked for, one after the other.
+
+use crate::args::{self, duration};
+use crate::measure::table::table;
+use clap::{Args, ValueEnum};
+use graph::latency::{Heard, Outcome, Plan, measure};
+use graph::transport::Kind;
+use linux::sys::sched;
+use linux::sys::signals::EndSignals;
+use model::Error;
+use model::sample::Policy;
+use report::format;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::time::Duration;
+
+const SCHEMA: &str = "stillcore.graph-latency/1";
+/// First messages that are sent and not counted.
+const WARM_UP: u64 = 10;
+/// Quantiles that are shown, as parts of 1000.
+const SHOWN: [(&str, u64); 3] = [("p50", 500), ("p99", 990), ("p999", 999)];
+
+/// Arguments of `graph latency`.
+#[derive(Debug, Args)]
+pub(crate) struct LatencyArgs {
+    /// Transports, one after the other: queue, mq-pointer, pipe, mq, seqpacket, udp, shm-futex,
+    /// shm-eventfd, shm-poll, or all.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "all", value_parser = transport)]
+    pub(crate) transport: Vec<Transports>,
+    /// Payloads, such as 100,1K,64K.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "100", value_parser = size)]
+    pub(crate) size: Vec<usize>,
+    /// CPU of the publisher and CPU of the subscriber, such as 2,3 [default: the two highest].
+    #[arg(long, value_name = "A,B", value_parser = pair)]
+    pub(crate) cpus: Option<[u32; 2]>,
+    /// Length of the measurement of each transport and size.
+    #[arg(long, default_value = "5s", value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// Distance of messages.
+    #[arg(long, default_value = "1ms", value_name = "TIME", value_parser = duration)]
+    pub(crate) period: Duration,
+    /// Messages that a link holds before it refuses more.
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub(crate) depth: usize,
+    /// Scheduling policy of both.
+    #[arg(long, default_value = "fifo", value_name = "NAME")]
+    pub(crate) policy: PolicyName,
+    /// Priority under fifo and rr.
+    #[arg(long, default_value_t = 80, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub(crate) priority: u32,
+    /// Let both be threads of one process, as queue always has it.
+    #[arg(long)]
+    pub(crate) threads: bool,
+    /// Print every message as well (with --json).
+    #[arg(long, requires = "json")]
+    pub(crate) samples: bool,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// One transport, or all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Transports(Vec<Kind>);
+
+/// The policies that can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PolicyName {
+    /// SCHED_FIFO.
+    Fifo,
+    /// SCHED_RR.
+    Rr,
+    /// SCHED_OTHER.
+    Other,
+}
+
+fn transport(text: &str) -> Result<Transports, String> {
+    match text {
+        "all" => Ok(Transports(Kind::ALL.to_vec())),
+        _ => text.parse().map(|kind| Transports(vec![kind])),
+    }
+}
+
+fn size(text: &str) -> Result<usize, String> {
+    args::bytes(text)
+        .filter(|bytes| *bytes <= graph::transport::MOST_BYTES as u64)
+        .map(|bytes| bytes as usize)
+        .ok_or_else(|| format!("{text:?} is no size; expected 0 to 16M, such as 100 or 64K"))
+}
+
+fn pair(text: &str) -> Result<[u32; 2], String> {
+    let wrong = || format!("{text:?} is no pair; expected two CPUs, such as 2,3");
+    let (one, other) = text.split_once(',').ok_or_else(wrong)?;
+    let cpu = |text: &str| text.parse().ok().filter(|cpu| *cpu <= model::cpus::MAX_CPU).ok_or_else(wrong);
+    Ok([cpu(one)?, cpu(other)?])
+}
+
+/// What one transport did with one size.
+struct Row {
+    kind: Kind,
+    bytes: usize,
+    /// Nothing where it cannot carry such messages, with the reason.
+    outcome: Result<Outcome, String>,
+}
+
+/// Measures and prints. Exit code 1 where nothing could be measured.
+pub(crate) fn run(args: &LatencyArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    let plans = plans(args)?;
+    let program = std::env::current_exe()?;
+    let mut rows = Vec::new();
+    for plan in plans {
+        let outcome = match measure(&program, &plan, &|| signals.arrived().is_some()) {
+            // Others of the list may carry it.
+            Err(graph::latency::Error::Link(error @ graph::transport::Error::TooLong { .. })) => {
+                Err(error.to_string())
+            }
+            other => Ok(other?),
+        };
+        rows.push(Row { kind: plan.kind, bytes: plan.message_bytes, outcome });
+        if signals.arrived().is_some() {
+            break;
+        }
+    }
+    if let ([Row { outcome: Err(why), .. }], false) = (&rows[..], rows.len() > 1) {
+        anyhow::bail!("{why}");
+    }
+    if args.json {
+        println!("{}", answer(args, &rows, signals));
+    } else {
+        print!("{}", text(args, &rows, signals)?);
+    }
+    Ok(0)
+}
+
+fn plans(args: &LatencyArgs) -> anyhow::Result<Vec<Plan>> {
+    let cpus = cpus(args)?;
+    let period_ns = args.period.as_nanos() as i64;
+    if period_ns < 10_000 || args.period > Duration::from_secs(10) {
+        let expected = "10us to 10s".to_owned();
+        return Err(Error::invalid("--period", format!("{:?}", args.period), expected).into());
+    }
+    let messages = (args.duration.as_nanos() as i64 / period_ns) as u64;
+    if !(1..=10_000_000).contains(&messages) {
+        let expected = "1 to 10,000,000 messages of --period in --duration".to_owned();
+        return Err(Error::invalid("--duration", format!("{messages} messages"), expected).into());
+    }
+    let policy = match args.policy {
+        PolicyName::Fifo => Policy::fifo(args.priority),
+        PolicyName::Rr => Policy::round_robin(args.priority),
+        PolicyName::Other => Policy::other(),
+    };
+    let kinds = args.transport.iter().flat_map(|one| &one.0);
+    let plan = |kind: &Kind, message_bytes: usize| Plan {
+        kind: *kind,
+        message_bytes,
+        depth: args.depth,
+        period_ns,
+        messages: messages + WARM_UP,
+        warm_up: WARM_UP,
+        cpus,
+        policy: policy.clone(),
+        threads: args.threads,
+    };
+    // Nobody can wait for himself without sleeping.
+    let polls_itself = cpus[0] == cpus[1] && args.policy != PolicyName::Other;
+    if polls_itself && kinds.clone().any(|kind| *kind == Kind::ShmPoll) {
+        let expected = "two CPUs: a subscriber that never sleeps leaves its publisher none".to_owned();
+        return Err(
+            Error::invalid("--cpus", format!("{},{} with shm-poll", cpus[0], cpus[1]), expected).into()
+        );
+    }
+    Ok(kinds.flat_map(|kind| args.size.iter().map(|&bytes| plan(kind, bytes))).collect())
+}
+
+/// Those asked for; else the two highest this process may use, or the only one.
+fn cpus(args: &LatencyArgs) -> anyhow::Result<[u32; 2]> {
+    if let Some(cpus) = args.cpus {
+        return Ok(cpus);
+    }
+    let usable: Vec<u32> = sched::affinity()?.iter().collect();
+    let last = usable.last().copied().unwrap_or(0);
+    Ok([usable.iter().rev().nth(1).copied().unwrap_or(last), last])
+}
+
+/// A policy as the kernel reports it, with its priority.
+fn name(policy: &Policy) -> String {
+    match policy.priority {
+        0 => policy.name.clone(),
+        priority => format!("{} {priority}", policy.name),
+    }
+}
+
+/// Messages that count.
+fn counted(outcome: &Outcome) -> impl Iterator<Item = &Heard> {
+    outcome.heard.iter().filter(|heard| heard.sequence >= WARM_UP)
+}
+
+/// Sorted latencies.
+struct Sorted(Vec<i64>);
+
+impl Sorted {
+    fn of(values: impl Iterator<Item = i64>) -> Self {
+        let mut values: Vec<i64> = values.collect();
+        values.sort_unstable();
+        Self(values)
+    }
+
+    /// From the call of `send`.
+    fn from_send(outcome: &Outcome) -> Self {
+        Self::of(counted(outcome).map(|heard| heard.taken_ns - heard.sent_ns))
+    }
+
+    /// From the intended release.
+    fn from_release(outcome: &Outcome) -> Self {
+        Self::of(counted(outcome).map(|heard| heard.taken_ns - heard.release_ns))
+    }
+
+    /// Nearest rank.
+    fn quantile(&self, parts: u64) -> Option<i64> {
+        let rank = (self.0.len() as u64 * parts).div_ceil(1000).max(1);
+        self.0.get(rank as usize - 1).copied()
+    }
+
+    fn mean(&self) -> Option<f64> {
+        let sum: i128 = self.0.iter().map(|value| i128::from(*value)).sum();
+        (!self.0.is_empty()).then(|| sum as f64 / self.0.len() as f64)
+    }
+
+    fn json(&self) -> Value {
+        let mut value = json!({
+            "n": self.0.len(),
+            "min_ns": self.0.first(),
+            "mean_ns": self.mean(),
+            "max_ns": self.0.last(),
+        });
+        for (name, parts) in SHOWN {
+            value[format!("{name}_ns")] = json!(self.quantile(parts));
+        }
+        value
+    }
+}
+
+fn answer(args: &LatencyArgs, rows: &[Row], signals: &EndSignals) -> Value {
+    let row = |row: &Row| {
+        let mut value = json!({ "transport": row.kind.name(), "size_bytes": row.bytes });
+        match &row.outcome {
+            Err(why) => value["refused"] = json!(why),
+            Ok(outcome) => {
+                value["from_send"] = Sorted::from_send(outcome).json();
+                value["from_release"] = Sorted::from_release(outcome).json();
+                value["balance"] = json!(outcome.balance);
+                value["depth"] = json!(outcome.facts.depth);
+                value["policies_effective"] = json!(outcome.policies);
+                value["cpu_ns"] = json!(outcome.cpu_ns);
+                value["notes"] = json!([&outcome.facts.notes[..], &outcome.refused[..]].concat());
+                if args.samples {
+                    value["samples"] = json!(outcome.heard);
+                }
+            }
+        }
+        value
+    };
+    json!({
+        "schema": SCHEMA,
+        "tool_version": env!("CARGO_PKG_VERSION"),
+        "cpus": cpus(args).unwrap_or_default(),
+        "period_ns": args.period.as_nanos() as u64,
+        "clock": "CLOCK_MONOTONIC",
+        "warm_up": WARM_UP,
+        "links": rows.iter().map(row).collect::<Vec<_>>(),
+        "interrupted": signals.arrived(),
+    })
+}
+
+fn text(args: &LatencyArgs, rows: &[Row], signals: &EndSignals) -> anyhow::Result<String> {
+    let [from, to] = cpus(args)?;
+    let head = ["transport", "bytes", "n", "min", "p50", "p99", "max", "release p50", "release max", "lost"];
+    let time = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), format::ns);
+    let measured = rows.iter().filter_map(|row| row.outcome.as_ref().ok().map(|outcome| (row, outcome)));
+    let line = |(row, outcome): (&Row, &Outcome)| {
+        let (send, release) = (Sorted::from_send(outcome), Sorted::from_release(outcome));
+        vec![
+            row.kind.to_string(),
+            row.bytes.to_string(),
+            send.0.len().to_string(),
+            time(send.0.first().copied()),
+            time(send.quantile(500)),
+            time(send.quantile(990)),
+            time(send.0.last().copied()),
+            time(release.quantile(500)),
+            time(release.0.last().copied()),
+            outcome.balance.lost().to_string(),
+        ]
+    };
+    let mut text = table(&head, measured.clone().map(line).collect());
+    let policies: BTreeSet<String> =
+        measured.clone().flat_map(|(_, outcome)| &outcome.policies).map(name).collect();
+    let policies: Vec<String> = policies.into_iter().collect();
+    let _ = writeln!(
+        text,
+        "\n{}, CPU {from} to CPU {to}, a message every {}, CLOCK_MONOTONIC\nfrom the call of send, and from the intended \
+         release; maxima are observed ones; the first {WARM_UP} do not count",
+        policies.join(" and "),
+        format::ns(args.period.as_nanos() as i64),
+    );
+    let mut notes: Vec<String> = Vec::new();
+    for (row, outcome) in measured {
+        notes.extend(outcome.facts.notes.iter().chain(&outcome.refused).cloned());
+        let balance = &outcome.balance;
+        if balance.lost() > 0 {
+            notes.push(format!(
+                "{} of {} bytes: {} sent, {} received, {} refused, {} left, {} vanished",
+                row.kind,
+                row.bytes,
+                balance.sent,
+                balance.received,
+                balance.refused,
+                balance.left,
+                balance.vanished
+            ));
+        }
+    }
+    notes.extend(rows.iter().filter_map(|row| row.outcome.as_ref().err().cloned()));
+    notes.dedup();
+    for note in notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    if let Some(signal) = signals.arrived() {
+        let _ = writeln!(text, "interrupted by {signal}: what was not measured is missing");
+    }
+    Ok(text)
+}

@@ -1,0 +1,142 @@
+//! The measured side: `stillcore internal graph-latency ORDER`, with the descriptors of its ends from number 3 on.
+//!
+//! Everything that can fault, allocate or fail comes before the word that it is ready; between releases nothing is done but to wait, to
+//! send and to take.
+
+use super::{Heard, Order, Plan, READY, Role, Told};
+use crate::transport::{Doorbell, EndOrder, Parcel, Receiver, Sender, Take, Waiter};
+use linux::isolate;
+use linux::sys::{clock, memory, sched};
+use model::Cpus;
+use std::io::{self, Write};
+
+/// Does what the order says, talking over standard input and output. The only caller is the hidden verb.
+pub fn serve(order: &str) -> io::Result<()> {
+    let order: Order = serde_json::from_str(order)?;
+    let mut parcel = Parcel::inherited(order.descriptors)?;
+    let bell = order.bell.as_ref().map(|bell| Doorbell::adopt(bell, &mut parcel)).transpose();
+    let bell = bell.map_err(io::Error::other)?;
+    let told = match order.role {
+        Role::Publisher => {
+            let sender = Sender::adopt(&order.end, &mut parcel).map_err(io::Error::other)?;
+            publisher(&order.plan, sender, say_ready)
+        }
+        Role::Subscriber => {
+            let receiver = Receiver::adopt(&order.end, &mut parcel).map_err(io::Error::other)?;
+            subscriber(&order.plan, receiver, bell.as_ref(), say_ready)
+        }
+        Role::Both => both(&order.plan, &order.end, &mut parcel, bell.as_ref()),
+    }?;
+    serde_json::to_writer(io::stdout().lock(), &told)?;
+    Ok(())
+}
+
+/// Says that everything is prepared, and waits for the time to start.
+fn say_ready() -> io::Result<i64> {
+    writeln!(io::stdout(), "{READY}")?;
+    let mut word = String::new();
+    io::stdin().read_line(&mut word)?;
+    word.trim().parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the start never came"))
+}
+
+/// Two threads of this process: the subscriber is this one, and tells the publisher when to start.
+fn both(plan: &Plan, end: &EndOrder, parcel: &mut Parcel, bell: Option<&Doorbell>) -> io::Result<Told> {
+    let (sender, receiver) = end.adopt_pair(parcel).map_err(io::Error::other)?;
+    let (prepared, is_prepared) = std::sync::mpsc::channel();
+    let (start, starts) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let publishing = scope.spawn(move || {
+            publisher(plan, sender, || {
+                let _ = prepared.send(());
+                starts.recv().map_err(io::Error::other)
+            })
+        });
+        let heard = subscriber(plan, receiver, bell, || {
+            // A publisher that could not prepare itself says why when it is joined.
+            let _ = is_prepared.recv();
+            let start_ns = say_ready()?;
+            let _ = start.send(start_ns);
+            Ok(start_ns)
+        });
+        let published = publishing.join().map_err(|_| io::Error::other("the publisher panicked"))?;
+        let (heard, mut told) = (heard?, published?);
+        told.heard = heard.heard;
+        told.policies.extend(heard.policies);
+        told.refused.extend(heard.refused);
+        told.cpu_ns.extend(heard.cpu_ns);
+        Ok(told)
+    })
+}
+
+/// Onto its CPU, with its policy, in memory that is there; what was refused is told.
+fn prepare(plan: &Plan, cpu: u32) -> io::Result<Told> {
+    isolate::enter(&Cpus::one(cpu))?;
+    let unlocked = memory::lock_on_fault().err().map(|error| format!("memory is not locked: {error}"));
+    sched::set_timer_slack(1)?;
+    let refused = sched::set_policy(&plan.policy).err();
+    let refused = refused.map(|error| sched::refusal(&plan.policy, &error, true));
+    memory::prefault_stack();
+    Ok(Told {
+        refused: unlocked.into_iter().chain(refused).collect(),
+        policies: vec![sched::effective()?],
+        ..Told::default()
+    })
+}
+
+fn publisher(plan: &Plan, mut sender: Sender, ready: impl FnOnce() -> io::Result<i64>) -> io::Result<Told> {
+    let mut told = prepare(plan, plan.cpus[0])?;
+    let payload = vec![0x5a; plan.message_bytes];
+    let start_ns = ready()?;
+    let before_ns = clock::thread_cpu_ns();
+    for number in 0..plan.messages {
+        let release_ns = start_ns + number as i64 * plan.period_ns;
+        clock::sleep_until(release_ns);
+        if sender.is_closed() {
+            break;
+        }
+        sender.send(release_ns, &payload).map_err(io::Error::other)?;
+    }
+    told.cpu_ns = vec![(clock::thread_cpu_ns() - before_ns) as u64];
+    Ok(told)
+}
+
+fn subscriber(
+    plan: &Plan,
+    mut receiver: Receiver,
+    bell: Option<&Doorbell>,
+    ready: impl FnOnce() -> io::Result<i64>,
+) -> io::Result<Told> {
+    let bell = bell.ok_or_else(|| io::Error::other("an order without a bell"))?;
+    let mut waiter = bell.waiter(&[&receiver]).map_err(io::Error::other)?;
+    let mut told = prepare(plan, plan.cpus[1])?;
+    let nothing = Heard { sequence: 1, release_ns: 1, sent_ns: 1, taken_ns: 1 };
+    let mut heard = vec![nothing; plan.messages as usize];
+    heard.clear();
+    ready()?;
+    let before_ns = clock::thread_cpu_ns();
+    listen(&mut receiver, &mut waiter, &mut heard)?;
+    told.cpu_ns = vec![(clock::thread_cpu_ns() - before_ns) as u64];
+    told.heard = heard;
+    Ok(told)
+}
+
+/// Takes every message until the link is closed.
+fn listen(receiver: &mut Receiver, waiter: &mut Waiter, heard: &mut Vec<Heard>) -> io::Result<()> {
+    loop {
+        let seen = waiter.look();
+        match receiver.take().map_err(io::Error::other)? {
+            Take::Message(message) => {
+                let taken_ns = clock::now_ns();
+                let header = message.header;
+                heard.push(Heard {
+                    sequence: header.sequence,
+                    release_ns: header.release_ns,
+                    sent_ns: header.sent_ns,
+                    taken_ns,
+                });
+            }
+            Take::Empty => drop(waiter.wait(seen, None)?),
+            Take::Closed => return Ok(()),
+        }
+    }
+}
