@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the build, the tests and the release checks lack, by package where this is Debian and we are root,
-# else says in one line what to install. Quick and silent when all is there. Usage: deps.sh build|test|release
+# else says in one line what to install. Quick and silent when all is there. Usage: deps.sh build|test|release|middleware
 set -eu
 
 want=${1:-test}
@@ -14,6 +14,9 @@ test | release)
     programs="$programs qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm trace-cmd:trace-cmd
         cyclictest:rt-tests chromium:chromium chromedriver:chromium-driver strace:strace"
     ;;
+middleware)
+    programs="$programs cyclictest:rt-tests ddsperf:cyclonedds-tools idlc:cyclonedds-tools"
+    ;;
 esac
 
 missing=
@@ -22,6 +25,7 @@ for pair in $programs; do
 done
 # The compiler's own headers and start files come in a package of their own.
 [ -e /usr/include/stdio.h ] || missing="$missing libc6-dev"
+[ "$want" != middleware ] || [ -e /usr/include/dds/dds.h ] || missing="$missing cyclonedds-dev"
 
 if [ -n "$missing" ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

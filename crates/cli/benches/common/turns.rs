@@ -45,6 +45,11 @@ impl Turns {
         median(self.all((tool, figure)))
     }
 
+    /// What a tool's first run said under this name.
+    pub(crate) fn first(&self, tool: &str, name: &str) -> Option<&Value> {
+        self.0.get(tool)?.first()?.get(name)
+    }
+
     /// The sum of a figure over a tool's runs.
     pub(crate) fn sum(&self, tool: &str, figure: &str) -> u64 {
         self.0.get(tool).into_iter().flatten().filter_map(|run| run[figure].as_u64()).sum()

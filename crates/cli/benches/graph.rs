@@ -1,0 +1,258 @@
+//! Message latency by transport and size, beside rt-tests' `pmqtest` and `ptsematest` and Cyclone DDS's `ddsperf`, in turns.
+//! `cargo bench -p stillcore --bench graph [-- --cpus A,B --repetitions N --seconds N]`; needs root and the packages rt-tests and
+//! cyclonedds-tools.
+//!
+//! All one way, from the call that sends to the return of the call that takes, SCHED_FIFO on both CPUs, a message a millisecond. ddsperf
+//! halves a round trip and counts in processes of several threads; pmqtest and ptsematest count in whole microseconds and tell minimum and
+//! mean only, between threads that they leave on one CPU or that are put on two here. Times of a crowded machine mean nothing; ratios of
+//! runs made in turns do. It judges nothing.
+
+mod common;
+
+use common::process::{program, rt_tests};
+use common::turns::{Budget, Turns, turns};
+use common::{Failed, median, option, run};
+use graph::transport::Kind;
+use linux::sys::sched;
+use model::Cpus;
+use serde_json::{Value, json};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const PRIORITY: u32 = 80;
+/// Payloads; a datagram is no longer than 65,467 bytes with our header.
+const SIZES: [(&str, usize); 3] = [("100 B", 100), ("1 KiB", 1024), ("64 KiB", 65_000)];
+/// What `pmqtest` sends.
+const PMQTEST_BYTES: usize = 8;
+/// Others are set against this one.
+const YARDSTICK: Kind = Kind::ShmFutex;
+
+struct Plan {
+    cpus: [u32; 2],
+    seconds: u64,
+    repetitions: u32,
+}
+
+fn main() {
+    let text = option("--cpus", "1,2".to_owned());
+    let cpus: Vec<u32> = text.split(',').filter_map(|cpu| cpu.parse().ok()).collect();
+    let plan = Plan {
+        cpus: [cpus.first().copied().unwrap_or(1), cpus.last().copied().unwrap_or(2)],
+        seconds: option("--seconds", 1),
+        repetitions: option("--repetitions", 7),
+    };
+    run("graph", || sections(&plan));
+}
+
+fn sections(plan: &Plan) -> Result<(), Failed> {
+    let [from, to] = plan.cpus;
+    println!(
+        "one way, CPU {from} to CPU {to}, SCHED_FIFO {PRIORITY}, a message a millisecond, {} runs of {} s in turns; ns",
+        plan.repetitions, plan.seconds
+    );
+    for (name, bytes) in SIZES {
+        println!("\n== {name}: {bytes} bytes");
+        by_transport(plan, bytes)?;
+    }
+    println!("\n== threads that wake each other, beside rt-tests");
+    beside_rt_tests(plan)
+}
+
+fn by_transport(plan: &Plan, bytes: usize) -> Result<(), Failed> {
+    let mut tools: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    tools.push("ddsperf");
+    let one = |tool: &str| match tool {
+        "ddsperf" => ddsperf(plan, bytes),
+        kind => ours(plan, kind, bytes, plan.cpus, false),
+    };
+    let turns = turns(&format!("bench-graph-{bytes}"), &tools, plan.repetitions, one)?;
+    println!("{:<12} {:>10} {:>10} {:>8} {:>6}", "transport", "min", "median", "n", "lost");
+    for tool in &tools {
+        let figure = |name| turns.median(tool, name);
+        if figure("median").is_nan() {
+            println!("{tool:<12} {}", why(&turns, tool));
+            continue;
+        }
+        println!(
+            "{tool:<12} {:>10.0} {:>10.0} {:>8} {:>6}",
+            figure("min"),
+            figure("median"),
+            turns.sum(tool, "n"),
+            turns.sum(tool, "lost")
+        );
+    }
+    for tool in tools.iter().filter(|tool| **tool != YARDSTICK.name()) {
+        if !turns.median(tool, "median").is_nan() {
+            for figure in ["median", "min"] {
+                turns.compare(figure, (YARDSTICK.name(), figure), (tool, figure), Budget::None);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn why(turns: &Turns, tool: &str) -> String {
+    turns.first(tool, "refused").and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// rt-tests leaves both threads on the CPU it is given; on two they are put here.
+fn beside_rt_tests(plan: &Plan) -> Result<(), Failed> {
+    let [from, to] = plan.cpus;
+    let tools = [
+        "mq",
+        "mq, one CPU",
+        "queue",
+        "queue, one CPU",
+        "pmqtest",
+        "pmqtest, one CPU",
+        "ptsematest",
+        "ptsematest, one CPU",
+    ];
+    let one = |tool: &str| {
+        let (name, cpus) = match tool.split_once(',') {
+            Some((name, _)) => (name, [to, to]),
+            None => (tool, [from, to]),
+        };
+        match name {
+            "pmqtest" | "ptsematest" => theirs(plan, name, cpus),
+            kind => ours(plan, kind, PMQTEST_BYTES, cpus, true),
+        }
+    };
+    let turns = turns("bench-graph-rt-tests", &tools, plan.repetitions, one)?;
+    println!("{:<20} {:>10} {:>10} {:>8}", "tool", "min", "mean", "n");
+    for tool in tools {
+        let (min, mean) = (turns.median(tool, "min"), turns.median(tool, "mean"));
+        println!("{tool:<20} {min:>10.0} {mean:>10.0} {:>8}", turns.sum(tool, "n"));
+    }
+    for (one, other) in [("mq", "pmqtest"), ("queue", "ptsematest")] {
+        for on in ["", ", one CPU"] {
+            let (one, other) = (format!("{one}{on}"), format!("{other}{on}"));
+            turns.compare("mean", (&one, "mean"), (&other, "mean"), Budget::None);
+        }
+    }
+    Ok(())
+}
+
+/// One run of the command.
+fn ours(plan: &Plan, kind: &str, bytes: usize, cpus: [u32; 2], threads: bool) -> Result<Value, Failed> {
+    let mut command = Command::new(program());
+    let [from, to] = cpus;
+    let arguments = format!(
+        "graph latency --json --transport {kind} --size {bytes} --cpus {from},{to} --duration {}s --priority {PRIORITY}",
+        plan.seconds
+    );
+    command.args(arguments.split_whitespace()).args(threads.then_some("--threads"));
+    let output = command.output().map_err(Failed::because)?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if said.contains("carries at most") {
+        return Ok(json!({ "refused": said }));
+    }
+    if !output.status.success() {
+        return Err(Failed(said));
+    }
+    let answer: Value = serde_json::from_slice(&output.stdout).map_err(Failed::because)?;
+    let link = &answer["links"][0];
+    let count = |name: &str| link["balance"][name].as_u64().unwrap_or(0);
+    let figures = &link["from_send"];
+    Ok(json!({
+        "n": figures["n"],
+        "min": figures["min_ns"],
+        "median": figures["p50_ns"],
+        "mean": figures["mean_ns"],
+        "lost": count("sent") - count("received"),
+    }))
+}
+
+/// One run of a tool that tells of its pair of threads in JSON. Without a CPU it leaves them where they are: they are put onto theirs as
+/// soon as they exist.
+fn theirs(plan: &Plan, tool: &str, cpus: [u32; 2]) -> Result<Value, Failed> {
+    let directory = tempfile::tempdir().map_err(Failed::because)?;
+    let file = directory.path().join("answer.json");
+    let place = if cpus[0] == cpus[1] { format!("-a{}", cpus[0]) } else { String::new() };
+    let arguments =
+        format!("-p{PRIORITY} -i1000 -l{} -q {place} --json={}", plan.seconds * 1000, file.display());
+    std::thread::scope(|scope| {
+        if cpus[0] != cpus[1] {
+            scope.spawn(|| put_apart(tool, cpus));
+        }
+        rt_tests(tool, &arguments)
+    })?;
+    let answer: Value =
+        serde_json::from_slice(&std::fs::read(&file).map_err(Failed::because)?).map_err(Failed::because)?;
+    let receiver = &answer["thread"]["0"]["receiver"];
+    let ns = |name: &str| receiver[name].as_f64().map(|us| us * 1e3);
+    Ok(json!({ "n": plan.seconds * 1000, "min": ns("min"), "mean": ns("avg") }))
+}
+
+/// Puts the two threads of a tool that was just started, a child of this process, onto two CPUs.
+fn put_apart(tool: &str, cpus: [u32; 2]) {
+    for _ in 0..200 {
+        for pid in own_children(tool) {
+            let threads = threads(pid);
+            if let [_, one, other] = threads[..] {
+                let _ = sched::pin_task(one, &Cpus::one(cpus[0]));
+                let _ = sched::pin_task(other, &Cpus::one(cpus[1]));
+                return;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Processes of this name whose parent is this one.
+fn own_children(tool: &str) -> Vec<i32> {
+    let parent = std::process::id().to_string();
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let ours = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let Some((head, rest)) = stat.rsplit_once(") ") else { return false };
+        head.ends_with(&format!("({tool}")) && rest.split_whitespace().nth(1) == Some(&parent)
+    };
+    pids.filter(ours).collect()
+}
+
+fn threads(pid: i32) -> Vec<i32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut tids: Vec<i32> = tasks.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    tids.sort_unstable();
+    tids
+}
+
+/// Ping and pong of ddsperf, each on its CPU. The first second is discovery.
+fn ddsperf(plan: &Plan, bytes: usize) -> Result<Value, Failed> {
+    let start = |cpu: u32, seconds: u64, mode: &str| -> Result<Child, Failed> {
+        let mut command = Command::new("chrt");
+        command.args(["-f", &PRIORITY.to_string(), "taskset", "-c", &cpu.to_string(), "ddsperf"]);
+        command.args(["-D", &seconds.to_string()]).args(mode.split_whitespace());
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().map_err(Failed::because)
+    };
+    let mut pong = start(plan.cpus[1], plan.seconds + 3, "pong listener")?;
+    let ping = start(plan.cpus[0], plan.seconds + 2, &format!("ping 1kHz size {bytes} listener"))?;
+    let output = ping.wait_with_output().map_err(Failed::because);
+    let _ = pong.kill();
+    let _ = pong.wait();
+    let output = output?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains(" 50% ")).skip(1).collect();
+    let after = |line: &str, name: &str| -> Option<f64> {
+        let word = line.split_once(name)?.1.split_whitespace().next()?;
+        word.trim_end_matches("us").parse().ok()
+    };
+    let all = |name: &str| lines.iter().filter_map(|line| after(line, name)).collect::<Vec<f64>>();
+    if lines.is_empty() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let why =
+            if said.trim().is_empty() { "no answer of pong (package cyclonedds-tools)" } else { said.trim() };
+        return Ok(json!({ "refused": format!("ddsperf: {why}") }));
+    }
+    let min = all(" min ").into_iter().fold(f64::INFINITY, f64::min);
+    Ok(json!({
+        "n": all(" cnt ").iter().sum::<f64>() as u64,
+        "min": min * 1e3,
+        "median": median(all(" 50% ")) * 1e3,
+        "mean": median(all(" mean ")) * 1e3,
+        "lost": 0,
+    }))
+}
