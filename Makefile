@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware
 
 STRICT = 1
 ARGS =
@@ -14,6 +14,7 @@ help:
 	@echo 'make test-lab       isolation applied, killed and undone on six kernels, four boots each (half an hour)'
 	@echo 'make lab-matrix     exposure of six kernels, isolated and not (an hour; ARGS="--jobs 3")'
 	@echo 'make test-studies   ways of isolating compared in guests (an hour)'
+	@echo 'make test-middleware  messages on the wire of ROS 2, received by Cyclone DDS (a quarter of an hour to build)'
 	@echo 'make stories        remedies confirmed in guests: seen, proposed, applied, gone (make story-NAME: one)'
 	@echo 'make bench          wake-ups beside cyclictest, in turns (a minute)'
 	@echo 'make bench-measure  wake-ups, noise, hogs and load beside cyclictest and oslat (five minutes)'
@@ -127,6 +128,16 @@ test-lab-attribution:
 	@sh xtask/deps.sh test
 	@mkdir -p docs/results
 	@$(call LAB,attribution,guest_truth)
+
+# What we publish as ROS 2 does, received by Cyclone DDS.
+test-middleware:
+	@sh xtask/deps.sh middleware
+	@mkdir -p docs/results; log="docs/results/middleware-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); echo "Cyclone DDS $$(dpkg-query -W -f '$${Version}' cyclonedds-dev 2>/dev/null || echo of unknown version)"; \
+	  $(CARGO) nextest run --locked --config-file xtask/nextest.toml --package stillcore-graph --features ros2 \
+	    -E 'binary(ros2_interop) or test(/^ros2::/)' --success-output immediate 2>&1; } | \
+	  grep -vE '^ *($$|Compiling |Blocking |running 1 test|────)' | tee "$$log"; \
+	grep -q 'messages received and equal' "$$log"
 
 # Every stressor killed.
 test-lab-disturb:

@@ -6,5 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod latency;
+#[cfg(feature = "ros2")]
+pub mod ros2;
 pub mod topology;
 pub mod transport;

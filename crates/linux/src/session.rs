@@ -97,6 +97,12 @@ impl Session {
         self.foresee(Transient::Value, path)
     }
 
+    /// Gives a file another value, the old one written down first, to be given back whatever happens.
+    pub fn set(&mut self, path: &str, value: &str) -> Result<(), Error> {
+        self.keep(path)?;
+        fs::write(path, value).map_err(|source| Error::os("write", path, source))
+    }
+
     /// Writes down what another process of this call is about to change, with what stands now, to be taken back whatever happens.
     pub fn foresee(&mut self, kind: Transient, target: &str) -> Result<(), Error> {
         let old = undo::standing(kind, target);

@@ -2,9 +2,11 @@
 
 use crate::args::{self, duration};
 use crate::measure::table::table;
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use graph::latency::{Heard, Outcome, Plan, measure};
 use graph::transport::Kind;
+use linux::session::{Session, default_state};
 use linux::sys::sched;
 use linux::sys::signals::EndSignals;
 use model::Error;
@@ -13,6 +15,7 @@ use report::format;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const SCHEMA: &str = "stillcore.graph-latency/1";
@@ -52,6 +55,14 @@ pub(crate) struct LatencyArgs {
     /// Let both be threads of one process, as queue always has it.
     #[arg(long)]
     pub(crate) threads: bool,
+    /// Raise the machine's limits to what the links need while they are measured (fs.mqueue.*,
+    /// fs.pipe-max-size, net.core.*); written down first, and given back whatever happens.
+    #[arg(long)]
+    pub(crate) raise_limits: bool,
+    /// Where what was changed is written down [default: /var/lib/stillcore for root, else
+    /// ~/.local/state/stillcore].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
     /// Print every message as well (with --json).
     #[arg(long, requires = "json")]
     pub(crate) samples: bool,
@@ -108,9 +119,29 @@ struct Row {
 pub(crate) fn run(args: &LatencyArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let plans = plans(args)?;
     let program = std::env::current_exe()?;
+    let session = args.raise_limits.then(|| raise(args, &program, &plans)).transpose()?;
+    let measured = rows(&program, &plans, signals);
+    let kept = session.map(Session::close).unwrap_or_default();
+    let rows = measured?;
+    for what in kept {
+        eprintln!("note: could not be taken back: {what}");
+    }
+    if let ([Row { outcome: Err(why), .. }], false) = (&rows[..], rows.len() > 1) {
+        anyhow::bail!("{why}");
+    }
+    if args.json {
+        println!("{}", answer(args, &rows, signals));
+    } else {
+        print!("{}", text(args, &rows, signals)?);
+    }
+    Ok(0)
+}
+
+/// One link after the other.
+fn rows(program: &Path, plans: &[Plan], signals: &EndSignals) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for plan in plans {
-        let outcome = match measure(&program, &plan, &|| signals.arrived().is_some()) {
+        let outcome = match measure(program, plan, &|| signals.arrived().is_some()) {
             // Others of the list may carry it.
             Err(graph::latency::Error::Link(error @ graph::transport::Error::TooLong { .. })) => {
                 Err(error.to_string())
@@ -122,15 +153,20 @@ pub(crate) fn run(args: &LatencyArgs, signals: &EndSignals) -> anyhow::Result<u8
             break;
         }
     }
-    if let ([Row { outcome: Err(why), .. }], false) = (&rows[..], rows.len() > 1) {
-        anyhow::bail!("{why}");
+    Ok(rows)
+}
+
+/// Gives the machine the limits that the links need, in a session that takes them back.
+fn raise(args: &LatencyArgs, program: &Path, plans: &[Plan]) -> anyhow::Result<Session> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let state = args.state.clone().or_else(|| default_state(home.as_deref()));
+    let state = state.context("no home directory; expected --state DIR")?;
+    let mut session = Session::open(program, &state)?;
+    let links: Vec<_> = plans.iter().map(Plan::link).collect();
+    for setting in graph::transport::too_small(&links) {
+        session.set(&setting.path, &setting.want.to_string())?;
     }
-    if args.json {
-        println!("{}", answer(args, &rows, signals));
-    } else {
-        print!("{}", text(args, &rows, signals)?);
-    }
-    Ok(0)
+    Ok(session)
 }
 
 fn plans(args: &LatencyArgs) -> anyhow::Result<Vec<Plan>> {

@@ -48,6 +48,19 @@ pub struct Plan {
     pub threads: bool,
 }
 
+impl Plan {
+    /// The link that is measured.
+    pub fn link(&self) -> LinkSpec {
+        LinkSpec {
+            name: format!("{}-{}", self.kind, self.message_bytes),
+            kind: self.kind,
+            message_bytes: self.message_bytes,
+            depth: self.depth,
+            when_full: WhenFull::Refuse,
+        }
+    }
+}
+
 /// One message as the subscriber got it; CLOCK_MONOTONIC ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heard {
@@ -144,14 +157,7 @@ struct Told {
 /// Measures; `program` is this very command, and `stopped` is asked now and then.
 pub fn measure(program: &Path, plan: &Plan, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     let bell = Doorbell::new(&[plan.kind])?;
-    let spec = LinkSpec {
-        name: format!("{}-{}", plan.kind, plan.message_bytes),
-        kind: plan.kind,
-        message_bytes: plan.message_bytes,
-        depth: plan.depth,
-        when_full: WhenFull::Refuse,
-    };
-    let link = Link::new(&spec, &bell)?;
+    let link = Link::new(&plan.link(), &bell)?;
     let roles: &[Role] = if plan.threads || !plan.kind.between_processes() {
         &[Role::Both]
     } else {

@@ -129,12 +129,16 @@ fn fewer(spec: &LinkSpec, bytes: usize, most: usize) -> Result<Made, Error> {
     }
 }
 
+/// What a message takes of a pipe: a packet takes a page; a longer message begins and ends within one.
+pub(super) fn pipe_page_bytes(spec: &LinkSpec) -> usize {
+    let frame = spec.message_bytes + HEADER_BYTES;
+    if in_packets(spec) { pipes::PAGE } else { (frame.div_ceil(pipes::PAGE) + 1) * pipes::PAGE }
+}
+
 fn pipe(spec: &LinkSpec) -> Result<Made, Error> {
     let packets = in_packets(spec);
     let (receive, send) = pipes::pipe(packets).map_err(refused(spec, "make a pipe"))?;
-    // A packet takes a page; a longer message begins and ends within one.
-    let frame = spec.message_bytes + HEADER_BYTES;
-    let each = if packets { pipes::PAGE } else { (frame.div_ceil(pipes::PAGE) + 1) * pipes::PAGE };
+    let each = pipe_page_bytes(spec);
     let wide = pipes::widen(&send, spec.depth * each).map_err(refused(spec, "widen a pipe"))?;
     if wide < each {
         let remedy = format!(
@@ -147,9 +151,14 @@ fn pipe(spec: &LinkSpec) -> Result<Made, Error> {
     Ok(of_depth(spec, Ends::Two(send, receive), spec.depth.min(wide / each), remedy))
 }
 
+/// What a message takes of a socket's buffer, at most.
+pub(super) fn socket_bytes(frame: usize) -> usize {
+    2 * frame + SOCKET_OVERHEAD
+}
+
 fn socket(spec: &LinkSpec) -> Result<Made, Error> {
     let frame = spec.message_bytes + HEADER_BYTES;
-    let each = 2 * frame + SOCKET_OVERHEAD;
+    let each = socket_bytes(frame);
     let (made, sides, limits) = match spec.kind {
         Kind::Udp if frame > UDP_MOST => {
             return Err(too_long(

@@ -36,6 +36,7 @@ mod error;
 mod header;
 #[cfg(test)]
 mod interleave;
+mod limits;
 mod link;
 mod making;
 mod parcel;
@@ -49,6 +50,7 @@ pub use doorbell::{BellOrder, Doorbell};
 pub use ends::{Message, Receiver, Sender, Sent, Take};
 pub use error::Error;
 pub use header::{HEADER_BYTES, Header};
+pub use limits::{Setting, too_small};
 pub use link::{EndOrder, Link};
 pub use linux::sys::doorbell::{Manner, Waiter, Woken};
 pub use parcel::Parcel;
