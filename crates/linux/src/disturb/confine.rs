@@ -183,13 +183,27 @@ fn settings(
                 settings.push(set("cpuset.mems", mems.trim().to_owned()));
                 settings.push(set("cpuset.cpus", cpus.to_string()));
             }
-            ("cpuset", _) => settings.push(set("cpuset.cpus", cpus.to_string())),
+            ("cpuset", _) => {
+                settings.extend(shared_here(parent, cpus).map(|cpus| set("cpuset.cpus", cpus.to_string())));
+            }
             ("memory", 1) => settings.push(set("memory.limit_in_bytes", room.memory_bytes.to_string())),
             ("memory", _) => settings.push(set("memory.max", room.memory_bytes.to_string())),
             _ => settings.push(set("pids.max", room.processes.to_string())),
         }
     }
     settings
+}
+
+/// Those of the CPUs that no partition has taken out of the parent group; nothing where none is left. A group that named a CPU of a
+/// partition's would make that invalid, and the machine would be isolated no longer. A stressor that has to have a process there sends
+/// it into the partition.
+fn shared_here(parent: &Path, cpus: &Cpus) -> Option<Cpus> {
+    // A kernel that does not tell has no partitions.
+    let Ok(effective) = fs::read_to_string(parent.join("cpuset.cpus.effective")) else {
+        return Some(cpus.clone());
+    };
+    let shared = effective.trim().parse::<Cpus>().unwrap_or_default().and(cpus);
+    (!shared.is_empty()).then_some(shared)
 }
 
 /// The groups that were created.
@@ -343,6 +357,21 @@ mod tests {
         assert_eq!(plan.groups[0].controllers, ["memory", "pids"]);
         assert_eq!(plan.groups[0].settings[0], ("memory.max".into(), ROOM.memory_bytes.to_string()));
         assert_eq!(plan.lacking, ["cpuset: no writable group"]);
+    }
+
+    #[test]
+    fn a_group_never_names_a_cpu_of_a_partition() {
+        let control = ("sys/fs/cgroup/cgroup.subtree_control", "cpuset\n");
+        for (effective, expected) in [("0-1,3\n", Some("0,1")), ("3\n", None), ("", None)] {
+            let effective = ("sys/fs/cgroup/cpuset.cpus.effective", effective);
+            let root = tree(V2, "0::/\n", &[control, effective]);
+            let plan = plan(root.path(), 42, &Cpus::from_iter([0, 1, 2]), ROOM);
+            let named = plan.groups[0].settings.iter().find(|(file, _)| file == "cpuset.cpus");
+            assert_eq!(named.map(|(_, value)| value.as_str()), expected);
+        }
+        let root = tree(V2, "0::/\n", &[control]);
+        let plan = plan(root.path(), 42, &Cpus::from_iter([0, 1, 2]), ROOM);
+        assert_eq!(plan.groups[0].settings, [("cpuset.cpus".to_owned(), "0-2".to_owned())]);
     }
 
     #[test]

@@ -26,5 +26,6 @@ pub mod watch;
 pub use audit::{audit, snapshot, values};
 pub use catalogue::{Catalogue, Mechanism, mechanisms_page};
 pub use enter::enter;
+pub(crate) use enter::place;
 pub use placement::unknown_group;
 pub use plan::{Request, plan};

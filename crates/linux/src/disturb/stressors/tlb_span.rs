@@ -8,13 +8,10 @@ use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;
 use crate::disturb::child::Account;
 use crate::disturb::job::Job;
+use crate::disturb::spinners::with_spinners;
 use crate::disturb::witness::{self, Counter};
-use crate::sys::sched;
-use model::Cpus;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
-use std::hint::spin_loop;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const PAGE: usize = 4096;
 
@@ -43,34 +40,15 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let page = Page::new().map_err(Error::refused("map a page"))?;
     // A page that was never touched has no translation to flush: the first operation would be unlike the others.
     page.flush().map_err(Error::refused("protect a page"))?;
-    let (stop, there) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let measured: Vec<u32> = job.measured.iter().collect();
-    let watched = job.measured.clone();
-    std::thread::scope(|scope| {
-        for &cpu in &measured {
-            let (stop, there) = (&stop, &there);
-            scope.spawn(move || {
-                let pinned = sched::pin(&Cpus::one(cpu)).is_ok();
-                there.fetch_add(usize::from(pinned), Ordering::Relaxed);
-                while pinned && !stop.load(Ordering::Relaxed) {
-                    spin_loop();
-                }
-            });
-        }
+    let measured = job.measured.clone();
+    with_spinners(&measured, || {
         let before = Counter::read("/proc/interrupts TLB shootdowns of the measured CPUs", || {
-            witness::interrupts("TLB shootdowns", Some(&watched))
-        });
-        let begun = job.begin();
+            witness::interrupts("TLB shootdowns", Some(&measured))
+        })?;
+        job.begin()?;
         let done = job.repeat(|| page.flush());
-        stop.store(true, Ordering::Relaxed);
-        begun?;
-        let witness = before?.grown(done.tally.ok / 100)?;
-        let mut account = done.account(job, witness);
-        let there = there.load(Ordering::Relaxed);
-        if there < measured.len() {
-            account.wrong = Some(format!("only {there} of {} measured CPUs took a thread", measured.len()));
-        }
-        Ok(account)
+        let witness = before.grown(done.tally.ok / 100)?;
+        Ok(done.account(job, witness))
     })
 }
 
