@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards
 
 STRICT = 1
 ARGS =
@@ -113,6 +113,7 @@ bench-graph:
 	grep -q '^mean: .*ptsematest, one CPU' "$$log"
 
 test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid
+test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-cards test-lab-exposure test-lab-asid
 
 test-lab-isolation:
 	@sh xtask/deps.sh test
@@ -144,6 +145,12 @@ test-lab-disturb:
 	@sh xtask/deps.sh test
 	@mkdir -p docs/results
 	@$(call LAB,disturb,guest_disturb_kill)
+
+# Clients whose traffic crosses two emulated network cards.
+test-lab-cards:
+	@sh xtask/deps.sh test
+	@mkdir -p docs/results
+	@$(call LAB,cards,guest_cards)
 
 # For guests that are arm64 machines.
 BUILD_ARM = $(CARGO) build --locked --quiet --config xtask/ci-profile.toml --profile ci --package stillcore --target aarch64-unknown-linux-musl

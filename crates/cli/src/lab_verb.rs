@@ -7,7 +7,7 @@
 use anyhow::Context as _;
 use clap::Args;
 use lab::spec::{DEFAULT_MEMORY_MIB, parse_duration};
-use lab::{Accel, Addition, Arch, Event, Outcome, Smp, Spec, Stop};
+use lab::{Accel, Addition, Arch, Event, Nic, Outcome, Smp, Spec, Stop};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -34,6 +34,9 @@ pub(crate) struct RunArgs {
     /// Words to add to the kernel command line; they come last.
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     append: String,
+    /// Two network cards, joined to each other and to nothing else, for disturbances that have clients.
+    #[arg(long, value_name = "e1000|virtio")]
+    nic: Option<Nic>,
     /// Kernel module to load before the command; may be given again.
     #[arg(long = "module", value_name = "NAME")]
     modules: Vec<String>,
@@ -133,6 +136,7 @@ fn spec(args: RunArgs) -> anyhow::Result<Spec> {
         smp: args.smp,
         memory_mib: args.memory,
         append: args.append,
+        nic: args.nic,
         modules: args.modules,
         packages: args.packages,
         init,

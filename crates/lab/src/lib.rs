@@ -34,5 +34,5 @@ mod workdir;
 pub use arch::Arch;
 pub use error::{Error, Result};
 pub use run::{Event, Outcome, run};
-pub use spec::{Accel, Addition, Smp, Spec};
+pub use spec::{Accel, Addition, Nic, Smp, Spec};
 pub use vm::Stop;

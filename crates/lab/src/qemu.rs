@@ -2,12 +2,14 @@
 //!
 //! The guest is as bare as it can be (`-nodefaults`: no network card, no disk, no display), because every device is an
 //! interrupt source on the machine whose stillness is measured. What remains is a console, the result channel and, on
-//! x86, a second serial port as a second way for the results.
+//! x86, a second serial port as a second way for the results; and, where they are asked for, two network cards on a hub of QEMU's
+//! own: what one sends the other receives, and neither reaches the host's network.
 
 use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::guest_config::PORT;
-use crate::spec::Smp;
+use crate::spec::{Nic, Smp};
+use model::lab_cards::ADDRESSES;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +38,8 @@ pub struct Boot {
     pub smp: Smp,
     /// Guest memory, MiB.
     pub memory_mib: u32,
+    /// Two network cards joined to each other.
+    pub nic: Option<Nic>,
     /// Kernel image.
     pub kernel: PathBuf,
     /// Initial file system.
@@ -72,6 +76,12 @@ pub fn command_line(boot: &Boot) -> Result<Vec<OsString>> {
     }
     add(&["-chardev", &file_chardev("port", &boot.port_file), "-device", "virtio-serial-pci,max_ports=2"]);
     add(&["-device", &format!("virtserialport,chardev=port,name={PORT}")]);
+    for (number, address) in ADDRESSES.iter().enumerate().filter(|_| boot.nic.is_some()) {
+        let device = boot.nic.map_or("", Nic::device);
+        add(&["-netdev", &format!("hubport,id=card{number},hubid=0")]);
+        // Nothing is booted from it, and QEMU refuses one whose ROM is not installed.
+        add(&["-device", &format!("{device},netdev=card{number},mac={address},romfile=")]);
+    }
     add(&["-append", &boot.append]);
     words.extend([
         "-kernel".into(),
@@ -160,6 +170,7 @@ mod tests {
             kvm,
             smp: smp.parse().unwrap(),
             memory_mib: 1024,
+            nic: None,
             kernel: "/k/vmlinuz".into(),
             initramfs: "/w/initramfs".into(),
             append: "console=x quiet".into(),
@@ -197,6 +208,26 @@ mod tests {
             1,
             "QEMU's arm64 board has one UART"
         );
+    }
+
+    #[test]
+    fn cards_are_on_a_hub_of_their_own_and_only_where_asked_for() {
+        let words = |nic| -> Vec<String> {
+            let of = Boot { nic, ..boot(Arch::X86_64, "4", false) };
+            let words = command_line(&of).unwrap();
+            words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+        };
+        assert!(!words(None).iter().any(|word| word == "-netdev" || word.contains("mac=")));
+        for (nic, device) in [(Nic::E1000, "e1000"), (Nic::Virtio, "virtio-net-pci")] {
+            let words = words(Some(nic));
+            let hub: Vec<_> = words.iter().filter(|word| word.starts_with("hubport,")).collect();
+            assert_eq!(hub, ["hubport,id=card0,hubid=0", "hubport,id=card1,hubid=0"]);
+            let cards = words.iter().filter(|word| word.starts_with(&format!("{device},netdev=card")));
+            let addresses: Vec<_> = cards.filter_map(|word| word.split("mac=").nth(1)).collect();
+            assert_eq!(addresses, ADDRESSES.map(|address| format!("{address},romfile=")));
+            // Any other kind of `-netdev` would be a way out.
+            assert_eq!(words.iter().filter(|word| *word == "-netdev").count(), 2);
+        }
     }
 
     #[test]

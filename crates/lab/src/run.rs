@@ -9,7 +9,7 @@ use crate::modules::{self, Module};
 use crate::program::Program;
 use crate::qemu::{self, Boot};
 use crate::results;
-use crate::spec::{Accel, Spec};
+use crate::spec::{Accel, Nic, Spec};
 use crate::vm::{End, Limits, Stop, Vm};
 use crate::workdir::WorkDir;
 use crate::{initramfs, packages};
@@ -79,7 +79,7 @@ pub fn run(spec: &Spec, etc_apt: &Path, stop: &Stop, events: &mut dyn FnMut(Even
     let qemu_version = qemu_version(spec.arch, stop)?;
     let kernel = find_kernel(spec, etc_apt, stop, events)?;
     let work = WorkDir::create(&spec.cache, stop)?;
-    let modules = guest_modules(&kernel, &spec.modules, events)?;
+    let modules = guest_modules(&kernel, spec, events)?;
     let trees =
         packages::unpack(spec, etc_apt, &work.join("packages"), stop, &mut |note| events(Event::Note(note)))?;
     let initramfs = work.join("initramfs");
@@ -93,6 +93,7 @@ pub fn run(spec: &Spec, etc_apt: &Path, stop: &Stop, events: &mut dyn FnMut(Even
         smp: spec.smp,
         // Once in the archive and once unpacked, until the kernel frees the archive.
         memory_mib: spec.memory_mib + 3 * package_mib,
+        nic: spec.nic,
         kernel: kernel.image.clone(),
         initramfs,
         append: qemu::kernel_command_line(spec.arch, spec.smp, &spec.append),
@@ -161,13 +162,10 @@ fn find_kernel(
     }
 }
 
-/// The channel's modules and the user's. A kernel given without modules is taken to have the channel built in.
-fn guest_modules(
-    kernel: &Kernel,
-    wanted: &[String],
-    events: &mut dyn FnMut(Event<'_>),
-) -> Result<Vec<Module>> {
-    let wanted = wanted.iter().map(String::as_str);
+/// The modules of the channel and of the network cards, and the user's. A kernel given without modules is taken to have the channel built in.
+fn guest_modules(kernel: &Kernel, spec: &Spec, events: &mut dyn FnMut(Event<'_>)) -> Result<Vec<Module>> {
+    let driver = spec.nic.map(Nic::module);
+    let wanted = driver.into_iter().chain(spec.modules.iter().map(String::as_str));
     if kernel.modules.is_some() {
         return modules::resolve(kernel, &CHANNEL_MODULES.into_iter().chain(wanted).collect::<Vec<_>>());
     }

@@ -21,6 +21,8 @@ pub struct Spec {
     pub memory_mib: u32,
     /// Added to the kernel command line, after (so it wins over) what the lab puts there.
     pub append: String,
+    /// Two network cards of this model, joined to each other and to nothing else.
+    pub nic: Option<Nic>,
     /// Modules (or aliases) to load before the command runs.
     pub modules: Vec<String>,
     /// Debian packages to have in the guest, with what they depend on.
@@ -117,6 +119,45 @@ impl FromStr for Accel {
                 value: text.into(),
                 expected: "tcg, kvm or auto".into(),
             }),
+        }
+    }
+}
+
+/// A model of network card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nic {
+    /// Intel's 82540EM: one interrupt line, which its driver shares with whoever else is on it.
+    E1000,
+    /// Paravirtual, with a message-signalled interrupt a queue.
+    Virtio,
+}
+
+impl Nic {
+    /// What QEMU calls it.
+    pub const fn device(self) -> &'static str {
+        match self {
+            Self::E1000 => "e1000",
+            Self::Virtio => "virtio-net-pci",
+        }
+    }
+
+    /// Its driver in the kernel.
+    pub const fn module(self) -> &'static str {
+        match self {
+            Self::E1000 => "e1000",
+            Self::Virtio => "virtio_net",
+        }
+    }
+}
+
+impl FromStr for Nic {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "e1000" => Ok(Self::E1000),
+            "virtio" => Ok(Self::Virtio),
+            _ => Err(Error::Argument { what: "nic", value: text.into(), expected: "e1000 or virtio".into() }),
         }
     }
 }

@@ -109,6 +109,7 @@ fn spec(out: &Path, command: &[&str]) -> Spec {
         smp: "4".parse().unwrap(),
         memory_mib: 512,
         append: String::new(),
+        nic: None,
         modules: vec![],
         packages: vec![],
         init: std::env::current_exe().unwrap(),

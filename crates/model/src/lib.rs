@@ -15,6 +15,7 @@ pub mod fix;
 pub mod functions;
 pub mod growth;
 pub mod kernel_options;
+pub mod lab_cards;
 pub mod machine;
 pub mod plan;
 pub mod resource;

@@ -60,6 +60,11 @@ pub(super) fn live(all: &[Status], elapsed: Duration) -> String {
     words.join(", ")
 }
 
+/// What of the confinement a reader of the table has to know: what did not hold, and what the traffic went over.
+fn is_told(word: &str) -> bool {
+    word.starts_with("not ") || word.starts_with("traffic over ")
+}
+
 /// What each stressor did, who says so, and what did not go as it should.
 pub(crate) fn stressors(records: &[StressorRecord]) -> String {
     let row = |record: &StressorRecord| {
@@ -83,6 +88,9 @@ pub(crate) fn stressors(records: &[StressorRecord]) -> String {
         if let Some(reason) = &record.reason {
             let _ =
                 writeln!(page, "{} on CPU {}: {}: {reason}", record.name, record.cpus, word(record.state));
+        }
+        for word in record.confined_by.iter().filter(|word| is_told(word)) {
+            let _ = writeln!(page, "{} on CPU {}: {word}", record.name, record.cpus);
         }
         if record.stalls > 0 {
             let (stalls, of) = (record.stalls, record.rates.len());

@@ -198,6 +198,7 @@ fn spec(asking: &Asking<'_>, kernel: &str, profile: Profile, out: PathBuf) -> an
         smp: asking.smp,
         memory_mib: asking.memory_mib,
         append: profile.append().to_owned(),
+        nic: None,
         modules: loaded,
         packages: Vec::new(),
         init: programs.init,

@@ -8,7 +8,7 @@ use super::Error;
 use super::child::Account;
 use super::job::Job;
 use super::witness::Counter;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
@@ -23,6 +23,7 @@ const PEER: &str = "still1";
 
 const IFLA_IFNAME: u16 = 3;
 const IFLA_LINKINFO: u16 = 18;
+const IFLA_NET_NS_FD: u16 = 28;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
@@ -93,6 +94,14 @@ impl Links {
     pub(super) fn remove(&self) -> io::Result<()> {
         let mut message = Message::new(libc::RTM_DELLINK, 0, 0);
         message.attribute(IFLA_IFNAME, &terminated(NAME));
+        self.ask(message.finish())
+    }
+
+    /// Moves a link of the socket's network namespace into another one; it arrives down and without addresses.
+    pub(super) fn move_to(&self, name: &str, namespace: BorrowedFd<'_>) -> io::Result<()> {
+        let mut message = Message::new(libc::RTM_NEWLINK, 0, 0);
+        message.attribute(IFLA_IFNAME, &terminated(name));
+        message.attribute(IFLA_NET_NS_FD, &namespace.as_raw_fd().to_ne_bytes());
         self.ask(message.finish())
     }
 

@@ -3,14 +3,11 @@
 //! The end of a process is the end of its namespaces, whatever ended it: links, connections and mounts that were made in them go with
 //! them. So nothing has to be taken back, and SIGKILL leaves nothing.
 
-use super::Error;
 use super::job::Job;
-use rustix::fd::AsRawFd;
+use super::{Error, ifreq};
 use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
-use std::io;
-use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 
 /// Enters a new network namespace with loopback up; false where that is not allowed or not built in. The process must have one thread
@@ -20,7 +17,7 @@ pub(super) fn own_network() -> Result<bool, Error> {
         return Ok(false);
     }
     // From here there is no way back to the host's loopback: a namespace whose own is down would turn every connection into an error.
-    raise_loopback().map_err(Error::refused("raise the loopback of a network namespace"))?;
+    ifreq::raise("lo", None).map_err(Error::refused("raise the loopback of a network namespace"))?;
     Ok(true)
 }
 
@@ -60,17 +57,4 @@ pub(super) fn own_mounts(job: &mut Job<'_>) -> Result<PathBuf, Error> {
 pub(super) fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
     // SAFETY: descriptors stay shared with nobody: CLONE_FILES is never asked for, and each caller has one thread.
     unsafe { unshare_unsafe(flags) }
-}
-
-fn raise_loopback() -> io::Result<()> {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    // SAFETY: an all-zero ifreq is a valid one.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = *from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-    // SAFETY: SIOCSIFFLAGS reads one ifreq, which lives until the call returns. The request number's type differs between libcs.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

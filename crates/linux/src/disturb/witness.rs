@@ -8,6 +8,7 @@ use super::Error;
 use super::child::proc_dir;
 use model::Cpus;
 use model::stressor::Witness;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -90,6 +91,12 @@ pub(super) fn interrupts(description: &str, cpus: Option<&Cpus>) -> Result<u64, 
     counter(&proc_dir().join("interrupts"), |text| described_rows(text, description, cpus))
 }
 
+/// Interrupts since boot of the lines with these numbers, on these CPUs or on all.
+pub(super) fn rows_of(lines: &BTreeSet<u32>, cpus: Option<&Cpus>) -> Result<u64, Error> {
+    let ours = |row: &str| row.trim().parse().is_ok_and(|line| lines.contains(&line));
+    counter(&proc_dir().join("interrupts"), |text| rows(text, |row, _| ours(row), cpus).or(Some(0)))
+}
+
 /// Events that the kernel has told user space of: what comes, goes, or changes its state (`Documentation/ABI/testing/sysfs-uevent`).
 pub(super) fn uevents() -> Result<u64, Error> {
     counter(Path::new("/sys/kernel/uevent_seqnum"), |text| text.trim().parse().ok())
@@ -166,21 +173,26 @@ fn timer_rows(text: &str) -> Option<u64> {
     sums.reduce(|left, right| left + right)
 }
 
-/// Sums the columns of some CPUs over the rows that are described so. The first line names the CPUs of the columns.
+/// Sums the columns of some CPUs over the rows that are described so.
 fn described_rows(text: &str, description: &str, cpus: Option<&Cpus>) -> Option<u64> {
+    rows(text, |_, rest| rest.trim_end().ends_with(description), cpus)
+}
+
+/// Sums the columns of some CPUs over the rows wanted, by what stands before their colon and after. The first line names the CPUs of
+/// the columns. None where there is no such row.
+fn rows(text: &str, wanted: impl Fn(&str, &str) -> bool, cpus: Option<&Cpus>) -> Option<u64> {
     let mut lines = text.lines();
     let number = |word: &str| word.strip_prefix("CPU")?.parse::<u32>().ok();
     let columns: Vec<u32> = lines.next()?.split_whitespace().filter_map(number).collect();
     let row = |line: &str| {
-        let (_, rest) = line.split_once(':')?;
-        let mut words = rest.split_whitespace();
-        let wanted = |cpu: u32| cpus.is_none_or(|cpus| cpus.contains(cpu));
-        let counts: Vec<u64> = words.by_ref().map_while(|word| word.parse().ok()).collect();
-        rest.trim_end().ends_with(description).then(|| {
-            columns.iter().zip(counts).filter(|(cpu, _)| wanted(**cpu)).map(|(_, count)| count).sum::<u64>()
+        let (name, rest) = line.split_once(':')?;
+        let counted = |cpu: u32| cpus.is_none_or(|cpus| cpus.contains(cpu));
+        let counts = rest.split_whitespace().map_while(|word| word.parse::<u64>().ok());
+        wanted(name, rest).then(|| {
+            columns.iter().zip(counts).filter(|(cpu, _)| counted(**cpu)).map(|(_, count)| count).sum()
         })
     };
-    lines.filter_map(row).reduce(|left, right| left + right)
+    lines.filter_map(row).reduce(|left: u64, right| left + right)
 }
 
 #[cfg(test)]
@@ -227,6 +239,9 @@ mod tests {
         assert_eq!(described_rows(x86, "TLB shootdowns", Some(&Cpus::one(2))), Some(7));
         assert_eq!(described_rows(x86, "TLB shootdowns", Some(&Cpus::one(1))), Some(0));
         assert_eq!(described_rows(x86, "Rescheduling interrupts", None), None);
+        let lines = "   CPU0 CPU2\n 8: 1 2 IO-APIC rtc0\n22: 30 4 IO-APIC 22-fasteoi eth0\n222: 9 9 x eth1\n";
+        assert_eq!(rows(lines, |row, _| row.trim() == "22", None), Some(34));
+        assert_eq!(rows(lines, |row, _| row.trim() == "22", Some(&Cpus::one(2))), Some(4));
         let arm =
             "      CPU0 CPU1\nIPI0:  1  2  Rescheduling interrupts\nIPI1:  3  4  Function call interrupts\n";
         assert_eq!(described_rows(arm, FUNCTION_CALL, Some(&Cpus::one(1))), Some(4));

@@ -1,39 +1,37 @@
 //! `download`: a file of 600 MiB downloaded again and again, one loop a CPU, and thrown away.
 //!
 //! Part of Cerqueira and Brandenburg's I/O-bound load (OSPERT 2013, §3.3): wget from a server in the same network, to /dev/null, one
-//! loop for each core, as fast as a 1 Gb/s link carries it. Here each loop has its own server, a thread that sends over loopback, so
-//! there are the receive path, copies and wake-ups without a device's interrupts. The default rate is that link's, for all loops together.
+//! loop for each core, as fast as a 1 Gb/s link carries it. Here each loop has its own server, a thread that sends: over two network
+//! cards where a lab's guest has them ([`crate::disturb::wire`]), else over loopback, with the receive path, copies and wake-ups and
+//! without a device's interrupts. The default rate is that link's, for all loops together.
 
+use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;
 use crate::disturb::child::Account;
 use crate::disturb::job::Job;
+use crate::disturb::wire::Wire;
 use crate::disturb::workers::repeat_in;
-use crate::disturb::{Error, ledger, namespaces};
 use crate::sys::sched;
 use model::Cpus;
 use rustix::io::Errno;
-use rustix::net::sockopt::set_socket_linger;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 
 const MIB: usize = 1 << 20;
 const FILE_BYTES: u64 = 600 << 20;
 /// 1 Gb/s, as MiB a second.
 const LINK_MIB_PER_SECOND: f64 = 1e9 / 8.0 / MIB as f64;
 const CHUNK: usize = 65_536;
-/// A loopback peer that is silent for this long is gone.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     name: "download",
-    title: "downloads to nowhere: 600 MiB over loopback, a loop a CPU",
+    title: "downloads to nowhere: 600 MiB at a time, a loop a CPU",
     class: "net",
     operation: "1 MiB received",
     privilege: "none; CAP_SYS_ADMIN for a network namespace of its own",
-    needs: "CONFIG_INET; CONFIG_NET_NS for the namespace",
+    needs: "CONFIG_INET; CONFIG_NET_NS for the namespace; for device interrupts a guest with two cards (lab run --nic)",
     kernel_paths: &["tcp_sendmsg", "net_rx_action", "process_backlog", "tcp_recvmsg", "socket wake-up"],
-    witness: "growth of IpExt InOctets in /proc/net/netstat; a lower bound on the host's loopback",
+    witness: "growth of IpExt InOctets in /proc/net/netstat, a lower bound on the host's loopback; with cards their interrupts too",
     cleanup: "none in its own namespace; on the host's loopback connections are reset, none stays in TIME_WAIT",
     danger: "takes memory bandwidth; bounded by one connection a CPU",
     default_rate: Some(LINK_MIB_PER_SECOND),
@@ -47,44 +45,43 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let cpus: Vec<u32> = job.cpus.iter().collect();
     let workers = job.workers.unwrap_or(cpus.len() as u32).clamp(1, SPEC.processes as u32 / 2 - 1);
     let file = job.bytes.unwrap_or(FILE_BYTES).div_ceil(MIB as u64);
-    let private = namespaces::own_or_host_network(job)?;
-    let before = ledger::bytes_in()?;
+    let wire = Wire::lay(job)?;
+    let before = wire.witness(job)?;
     job.begin()?;
     let done = repeat_in(job, workers, |number| {
         let cpu = cpus.get(number as usize % cpus.len().max(1)).copied().unwrap_or_default();
         sched::pin(&Cpus::one(cpu)).map_err(Error::refused("run on one CPU"))?;
-        let mut download = Download::new(file, private).map_err(Error::refused("listen on loopback"))?;
+        let mut download = Download::new(file, &wire).map_err(Error::refused("listen for a client"))?;
         Ok(move || download.next())
     })?;
-    let witness = before.grown(done.tally.ok * MIB as u64)?;
-    Ok(done.account(job, witness))
+    before.account(done, job, MIB as u64)
 }
 
 /// A client with its server.
-struct Download {
+struct Download<'a> {
+    wire: &'a Wire,
     server: SocketAddr,
     /// Length of the file, MiB.
     file: u64,
-    private: bool,
     /// The download that is going on, and what is left of it, MiB.
     going: Option<(TcpStream, u64)>,
     buffer: Vec<u8>,
 }
 
-impl Download {
+impl<'a> Download<'a> {
     /// Starts the server, which ends with the process.
-    fn new(file: u64, private: bool) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    fn new(file: u64, wire: &'a Wire) -> io::Result<Self> {
+        let listener = wire.listen()?;
         let server = listener.local_addr()?;
         std::thread::Builder::new().spawn(move || serve(&listener, file))?;
-        Ok(Self { server, file, private, going: None, buffer: vec![0; CHUNK] })
+        Ok(Self { wire, server, file, going: None, buffer: vec![0; CHUNK] })
     }
 
     /// The next MiB. Each file has to end where it should.
     fn next(&mut self) -> io::Result<()> {
         let (mut stream, left) = match self.going.take() {
             Some(going) => going,
-            None => (self.connect()?, self.file),
+            None => (self.wire.connect(self.server)?, self.file),
         };
         for _ in 0..MIB / CHUNK {
             stream.read_exact(&mut self.buffer)?;
@@ -98,15 +95,6 @@ impl Download {
             _ => self.going = Some((stream, left - 1)),
         }
         Ok(())
-    }
-
-    fn connect(&self) -> io::Result<TcpStream> {
-        let stream = TcpStream::connect_timeout(&self.server, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        if !self.private {
-            set_socket_linger(&stream, Some(Duration::ZERO))?;
-        }
-        Ok(stream)
     }
 }
 
@@ -133,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_file_is_as_long_as_it_was_asked_to_be_and_then_comes_the_next() {
-        let mut download = Download::new(3, false).unwrap();
+        let mut download = Download::new(3, &Wire::Loopback).unwrap();
         for _ in 0..2 {
             for left in [2, 1] {
                 download.next().unwrap();

@@ -1,20 +1,21 @@
 //! `net_clients`: a server with 100 clients, each of which asks for 64 KiB at a time, 1 Mb/s a client.
 //!
-//! The network load of the IEEE Access 2020 paper (§V): there the clients are another machine's, and the network card interrupts; over
+//! The network load of the IEEE Access 2020 paper (§V): there the clients are another machine's, and the network card interrupts. Where
+//! a lab's guest has two cards joined to each other the clients are at one and the server at the other ([`crate::disturb::wire`]); over
 //! loopback the same connections, buffers and wake-ups are had without a device. The clients are asked in turn, each at its own
 //! moment, and as each has a thread of its own one that waits holds up nobody. Every byte that arrives is compared.
 
+use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;
 use crate::disturb::child::Account;
 use crate::disturb::job::{Done, Job};
 use crate::disturb::tally::Tally;
-use crate::disturb::{Error, ledger, namespaces};
+use crate::disturb::wire::Wire;
 use crate::sys::clock::now_ns;
 use rustix::io::Errno;
 use rustix::net::Shutdown;
-use rustix::net::sockopt::set_socket_linger;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
@@ -25,7 +26,7 @@ const MOST_CLIENTS: u32 = 500;
 const ANSWER: usize = 65_536;
 /// 1 Mb/s for each of 100 clients.
 const ANSWERS_PER_SECOND: f64 = 100.0 * 1e6 / 8.0 / ANSWER as f64;
-/// A loopback peer that is silent for this long is gone.
+/// A client that is silent for this long is gone.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A client needs a buffer on the heap and next to nothing on its stack.
 const STACK: usize = 64 << 10;
@@ -36,7 +37,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     class: "net",
     operation: "64 KiB asked for, received and compared",
     privilege: "none; CAP_SYS_ADMIN for a network namespace of its own",
-    needs: "CONFIG_INET; CONFIG_NET_NS for the namespace",
+    needs: "CONFIG_INET; CONFIG_NET_NS for the namespace; for device interrupts a guest with two cards (lab run --nic)",
     kernel_paths: &[
         "tcp_sendmsg",
         "net_rx_action",
@@ -45,7 +46,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
         "socket wake-up",
         "tcp timers",
     ],
-    witness: "growth of IpExt InOctets in /proc/net/netstat; a lower bound on the host's loopback",
+    witness: "growth of IpExt InOctets in /proc/net/netstat, a lower bound on the host's loopback; with cards their interrupts too",
     cleanup: "none in its own namespace; on the host's loopback connections are reset, none stays in TIME_WAIT",
     danger: "two threads a client; bounded by 500 clients",
     default_rate: Some(ANSWERS_PER_SECOND),
@@ -58,23 +59,21 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let clients = job.workers.unwrap_or(CLIENTS).clamp(1, MOST_CLIENTS);
-    let private = namespaces::own_or_host_network(job)?;
-    let listener =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Error::refused("listen on loopback"))?;
-    let address = listener.local_addr().map_err(Error::refused("listen on loopback"))?;
-    let before = ledger::bytes_in()?;
+    let wire = Wire::lay(job)?;
+    let listener = wire.listen().map_err(Error::refused("listen for clients"))?;
+    let address = listener.local_addr().map_err(Error::refused("listen for clients"))?;
+    let before = wire.witness(job)?;
     let answered = AtomicU64::new(0);
     let done = std::thread::scope(|scope| {
         let served = thread(scope, || serve(scope, &listener))?;
-        let connected = connect_all(clients, address, private);
+        let connected = connect_all(clients, address, &wire);
         let asked = connected.and_then(|connected| ask_in_turn(scope, job, connected, &answered));
         // Wakes the server out of `accept` for good; it then only waits for clients, which have all gone.
         let _ = rustix::net::shutdown(&listener, Shutdown::Both);
         let _ = served.join();
         asked
     })?;
-    let witness = before.grown(done.tally.ok * ANSWER as u64)?;
-    Ok(done.account(job, witness))
+    before.account(done, job, ANSWER as u64)
 }
 
 /// Begins, and lets one after the other ask, at the job's pace.
@@ -113,19 +112,14 @@ fn thread<'scope, T: Send + 'scope>(
     Builder::new().stack_size(STACK).spawn_scoped(scope, body).map_err(Error::refused("start a thread"))
 }
 
-fn connect_all(clients: u32, address: SocketAddr, private: bool) -> Result<Vec<TcpStream>, Error> {
-    let connected = (0..clients).map(|_| connect(address, private)).collect::<io::Result<Vec<_>>>();
-    connected.map_err(Error::refused("connect a client over loopback"))
+fn connect_all(clients: u32, server: SocketAddr, wire: &Wire) -> Result<Vec<TcpStream>, Error> {
+    let connected = (0..clients).map(|_| connect(server, wire)).collect::<io::Result<Vec<_>>>();
+    connected.map_err(Error::refused("connect a client"))
 }
 
-fn connect(address: SocketAddr, private: bool) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn connect(server: SocketAddr, wire: &Wire) -> io::Result<TcpStream> {
+    let stream = wire.connect(server)?;
     stream.set_nodelay(true)?;
-    if !private {
-        set_socket_linger(&stream, Some(Duration::ZERO))?;
-    }
     Ok(stream)
 }
 
@@ -173,8 +167,8 @@ mod tests {
 
     /// What a client counts of a server that answers with these bytes for a request.
     fn against(answer: impl Fn(u8) -> Vec<u8> + Send) -> Tally {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let stream = connect(listener.local_addr().unwrap(), false).unwrap();
+        let listener = Wire::Loopback.listen().unwrap();
+        let stream = connect(listener.local_addr().unwrap(), &Wire::Loopback).unwrap();
         let (go, told) = sync_channel(3);
         (0..3).for_each(|_| go.send(()).unwrap());
         drop(go);
