@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows
 
 STRICT = 1
 ARGS =
@@ -13,6 +13,7 @@ help:
 	@echo 'make test           format, tidy, clippy, tests, report in a browser, kernels in the lab (STRICT=0: none needed)'
 	@echo 'make test-lab       isolation applied, killed and undone on six kernels, four boots each (half an hour)'
 	@echo 'make lab-matrix     exposure of six kernels, isolated and not (an hour; ARGS="--jobs 3")'
+	@echo 'make lab-matrix-rows ROWS=timer ONTO=FILE   some of its rows made anew'
 	@echo 'make test-studies   ways of isolating compared in guests (an hour)'
 	@echo 'make test-middleware  messages on the wire of ROS 2, received by Cyclone DDS (a quarter of an hour to build)'
 	@echo 'make stories        remedies confirmed in guests: seen, proposed, applied, gone (make story-NAME: one)'
@@ -185,6 +186,16 @@ lab-matrix:
 	@mkdir -p docs/results; "$(STATIC)" $(MATRIX) --out "$(MATRIX_OUT)" $(ARGS); code=$$?; [ $$code -eq 0 ] || exit $$code; \
 	to="docs/results/matrix-$$(date -u +%F)"; cp "$(MATRIX_OUT)/matrix.json" "$$to.json"; \
 	{ echo '<!--'; $(HEAD_LINES); echo '-->'; cat "$(MATRIX_OUT)/matrix.md"; } >"$$to.md"
+
+# Some rows of the matrix made anew: ROWS=timer,sock ONTO=docs/results/matrix-DATE.json (the table is written in its place).
+ROWS =
+ONTO =
+lab-matrix-rows:
+	@sh xtask/deps.sh test
+	@$(BUILD_STATIC)
+	@to="$(ONTO)"; to="$${to%.json}"; "$(STATIC)" lab matrix --profiles none,runtime,partition,boot --stressors "$(ROWS)" --onto "$(ONTO)" \
+	    --out "$(MATRIX_OUT)-rows" $(ARGS) && cp "$(MATRIX_OUT)-rows/matrix.json" "$$to.json" && \
+	{ sed -n '1,/^-->/{/^-->/!p;}' "$$to.md"; $(HEAD_LINES); echo '-->'; cat "$(MATRIX_OUT)-rows/matrix.md"; } >"$$to.tmp" && mv "$$to.tmp" "$$to.md"
 
 test-studies:
 	@sh xtask/deps.sh test

@@ -63,7 +63,7 @@ pub use exposure::{ExposureStudy, exposure_line, exposure_text};
 pub use guarantee::Guarantee;
 pub use html::{exposure_page, matrix_page, page};
 pub use json::{assess_json, assess_value};
-pub use matrix::{Matrix, MatrixKernel, matrix_markdown, matrix_text};
+pub use matrix::{MATRIX_SCHEMA, Matrix, MatrixKernel, matrix_markdown, matrix_text};
 pub use outcome::{Outcome, Status};
 pub use text::{TextOptions, measured, summary};
 pub use words::{certainty_title, class_title, thief_title};

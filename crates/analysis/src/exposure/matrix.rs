@@ -161,7 +161,7 @@ fn idle_per_s(rows: &[Row], cpus: u64) -> BTreeMap<EventClass, f64> {
 }
 
 /// The row without some classes: `all` counted anew from those that are left.
-fn steady(mut row: Row, unsteady: &[EventClass], cpus: u64) -> Row {
+pub(super) fn steady(mut row: Row, unsteady: &[EventClass], cpus: u64) -> Row {
     if unsteady.is_empty() || row.all.is_none() {
         return row;
     }
@@ -179,7 +179,7 @@ fn steady(mut row: Row, unsteady: &[EventClass], cpus: u64) -> Row {
     row
 }
 
-fn usable(column: &Column) -> bool {
+pub(super) fn usable(column: &Column) -> bool {
     column.absent.is_none() && !column.void
 }
 
@@ -213,15 +213,15 @@ fn direction(was: &Coefficient, now: &Coefficient) -> Option<Direction> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::conclude::Expectation;
     use super::*;
 
-    fn coefficient(low: f64, value: f64, high: f64, seen: bool) -> Coefficient {
+    pub(in super::super) fn coefficient(low: f64, value: f64, high: f64, seen: bool) -> Coefficient {
         Coefficient { events: 1, background: 0.0, per_operation: value, low, high, p: 0.0, seen }
     }
 
-    fn column(kernel: &str, profile: &str, value: Coefficient) -> Column {
+    pub(in super::super) fn column(kernel: &str, profile: &str, value: Coefficient) -> Column {
         let row = Row {
             stressor: "bpf_filter".to_owned(),
             state: RowState::Ok,

@@ -6,16 +6,19 @@
 //!
 //! A *cell* is one stressor alone: idle before, disturbed, idle after, as a run directory. [`facts()`] counts what its trace holds while
 //! operations ran (`facts`, `changed`); [`conclude()`] makes coefficients of cells and judges the study by its controls (`coefficient`,
-//! `conclude`). Facts are what a study stores; conclusions can be drawn again. `matrix` compares studies of several kernels.
+//! `conclude`). Facts are what a study stores; conclusions can be drawn again. `matrix` compares studies of several kernels,
+//! and `graft` puts rows of one such comparison into another.
 
 mod changed;
 mod coefficient;
 mod conclude;
 mod facts;
+mod graft;
 mod matrix;
 
 pub use changed::changed;
 pub use coefficient::{Coefficient, coefficient};
 pub use conclude::{ClassCoefficient, Control, Expectation, Exposure, Row, RowState, conclude};
 pub use facts::{CellFacts, Count, SourceCount, Stretch, facts};
+pub use graft::{NoRow, graft};
 pub use matrix::{Change, Column, Direction, changes};

@@ -1,8 +1,9 @@
 //! The table of everything in a matrix's directory that has a result, and what failed in this call.
 
 use super::cell::{Asking, Measured};
+use super::onto::onto;
 use super::profile::Profile;
-use super::{MatrixArgs, factors};
+use super::{MatrixArgs, asked, factors};
 use analysis::exposure::{self, Column, Exposure};
 use clap::ValueEnum;
 use lab::version;
@@ -88,8 +89,16 @@ fn refused(measured: &Measured) -> String {
 }
 
 /// Writes the conclusions and prints them. A failed guest is no failure of the call where others have a result.
-pub(super) fn tell(args: &MatrixArgs, store: &Store, done: &Attempted<String>) -> anyhow::Result<u8> {
-    let matrix = gather(args, store, done)?;
+pub(super) fn tell(
+    args: &MatrixArgs,
+    store: &Store,
+    done: &Attempted<String>,
+    measured: &Cpus,
+) -> anyhow::Result<u8> {
+    let mut matrix = gather(args, store, done)?;
+    if let Some(file) = &args.onto {
+        matrix = onto(matrix, file, &asked(args)?, measured)?;
+    }
     store::write_json(&args.out.join("matrix.json"), &matrix.json())?;
     store::write_whole(&args.out.join("matrix.html"), report::matrix_page(&matrix)?.as_bytes())?;
     store::write_whole(&args.out.join("matrix.md"), report::matrix_markdown(&matrix, "").as_bytes())?;
@@ -131,20 +140,22 @@ pub(super) fn gather(args: &MatrixArgs, store: &Store, done: &Attempted<String>)
         found.iter().map(|(kernel, profile, result)| column(kernel, *profile, result, &kernels)).collect();
     let configs: BTreeMap<_, _> =
         kernels.iter().filter_map(|kept| Some((kept.name.clone(), kept.config.clone()?))).collect();
-    let used = |profile: &&Profile| columns.iter().any(|column| column.profile == profile.name());
     Ok(Matrix {
         dir: args.out.display().to_string(),
         conditions: conditions.unwrap_or_default(),
-        profiles: Profile::value_variants()
-            .iter()
-            .filter(used)
-            .map(|profile| (profile.name().to_owned(), profile.title().to_owned()))
-            .collect(),
+        profiles: profiles_of(&columns),
         options: option_differences(&configs)?,
         changes: exposure::changes(&columns),
         columns,
         kernels: kernels.into_iter().map(kernel).collect(),
     })
+}
+
+/// The ways of isolating that columns have, and what they are.
+pub(super) fn profiles_of(columns: &[Column]) -> Vec<(String, String)> {
+    let used = |profile: &&Profile| columns.iter().any(|column| column.profile == profile.name());
+    let told = |profile: &Profile| (profile.name().to_owned(), profile.title().to_owned());
+    Profile::value_variants().iter().filter(used).map(told).collect()
 }
 
 fn kernel(kept: Kept) -> MatrixKernel {

@@ -1,11 +1,12 @@
 //! `stillcore lab matrix`: kernels × ways of isolating, one guest each, and in each the study `exposure`.
 //!
-//! `profile` is what is compared, `cell` one guest, `inside` what it does, `answer` the table of all that has a result. The engine is
-//! the crate `study`; a cell is a boot, so that what a stressor leaves behind reaches no other cell.
+//! `profile` is what is compared, `cell` one guest, `inside` what it does, `answer` the table of all that has a result, `onto` an older
+//! table in which some rows are made anew. The engine is the crate `study`; a cell is a boot, so that what a stressor leaves behind reaches no other cell.
 
 mod answer;
 mod cell;
 pub(crate) mod inside;
+mod onto;
 mod profile;
 #[cfg(test)]
 mod tests;
@@ -77,6 +78,9 @@ pub(crate) struct MatrixArgs {
     /// Directory of the matrix: new, empty, or of one under the same conditions, which is then gone on with.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// A matrix.json of the same kernels and conditions, in which the stressors named here are put in place of its rows.
+    #[arg(long, value_name = "FILE")]
+    onto: Option<PathBuf>,
     /// Print one JSON object instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -94,6 +98,11 @@ pub(crate) fn run(args: &MatrixArgs, stop: &Stop) -> anyhow::Result<u8> {
     let programs = lab_verb::programs(arch, args.binary.clone())?;
     lab::initramfs::check_program(&programs.init, arch, true)?;
     programs.binary.iter().try_for_each(|binary| lab::initramfs::check_program(binary, arch, false))?;
+    if args.onto.is_some() && asked(args)?.is_empty() {
+        return Err(
+            Error::invalid("--onto", "no stressor", "those whose rows are made anew: --stressors").into()
+        );
+    }
     if args.duration < SHORTEST {
         return Err(Error::invalid("--duration", format!("{:?}", args.duration), "at least 100ms").into());
     }
@@ -128,16 +137,22 @@ pub(crate) fn run(args: &MatrixArgs, stop: &Stop) -> anyhow::Result<u8> {
     for (cell, why) in &done.stale {
         Teller::say(&format!("note: cell {} was run anew: {why}", cell.id));
     }
-    answer::tell(args, &store, &done)
+    answer::tell(args, &store, &done, &cpus.parse()?)
 }
 
-/// Those of the suites, those named, and the controls.
-fn stressors(args: &MatrixArgs) -> anyhow::Result<Vec<String>> {
+/// Those of the suites, and those named.
+fn asked(args: &MatrixArgs) -> anyhow::Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for id in &args.suite {
         names.extend(suite::find(id)?.stressors.into_iter().map(|member| member.name));
     }
     names.extend(args.stressors.iter().cloned());
+    Ok(names)
+}
+
+/// Those that are asked for, and the controls.
+fn stressors(args: &MatrixArgs) -> anyhow::Result<Vec<String>> {
+    let mut names = asked(args)?;
     if names.is_empty() {
         names.extend(
             catalogue::catalogue().iter().filter(|spec| !spec.dangerous).map(|spec| spec.name.to_owned()),

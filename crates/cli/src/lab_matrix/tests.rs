@@ -166,3 +166,60 @@ fn the_table_has_all_results_what_failed_and_what_a_kernel_refuses() {
     let later = answer::gather(&args, &store, &none).unwrap();
     assert_eq!(later.columns.len(), 3);
 }
+
+/// A result of a cell in which one stressor, and the control, were seen so often in 100 operations.
+fn exposure_of(stressor: &str, events: u64) -> Value {
+    let coefficient = |per_operation: f64| {
+        json!({ "events": events, "background": 0.0, "per_operation": per_operation, "low": 0.9 * per_operation,
+                "high": 1.1 * per_operation, "p": 0.0, "seen": true })
+    };
+    let mut class = coefficient(events as f64 / 100.0);
+    let all = class.clone();
+    class["class"] = "ipi.call".into();
+    let row = json!({ "stressor": stressor, "state": "ok", "cells": 1, "operations": 100, "failed": {}, "disturbed_s": 1.0, "idle_s": 2.0,
+        "all": all, "classes": [class], "each": [], "sources": [], "idle_apart": [], "contaminated": [], "left_out": [], "limits": [] });
+    let mut exposure = exposure();
+    exposure["rows"] = json!([row]);
+    exposure
+}
+
+/// A matrix of one cell on disk.
+fn table_of(out: &Path, more: &[&str], stressor: &str, events: u64) -> report::Matrix {
+    let stop = Stop::default();
+    let words = ["--kernels", "6.1", "--profiles", "boot", "--stressors", stressor];
+    let args = args(out, &words.into_iter().chain(more.iter().copied()).collect::<Vec<_>>());
+    let (store, asking) = (Store::new(out), asking(&args, &stop));
+    answer::keep_kernels(&asking).unwrap();
+    let cells = study(&kernel_names(&args), &args.profiles).cells().unwrap();
+    let conditions = asking.conditions("6.1", Profile::Boot);
+    store.save(&cells[0], measured(conditions, exposure_of(stressor, events), Value::Null)).unwrap();
+    let none = Attempted { cells: Vec::new(), ran: 0, resumed: 0, stale: Vec::new() };
+    answer::gather(&args, &store, &none).unwrap()
+}
+
+#[test]
+fn rows_measured_anew_go_into_a_table_of_the_same_conditions_only() {
+    let [old, new] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let file = old.path().join("matrix.json");
+    let table = table_of(old.path(), &[], "perf_sys", 800);
+    model::store::write_json(&file, &table.json()).unwrap();
+    let (asked, cpus) = (["timer".to_owned()], "2".parse().unwrap());
+
+    let merged = onto::onto(table_of(new.path(), &[], "timer", 50), &file, &asked, &cpus).unwrap();
+    let rows: Vec<_> = merged.columns[0]
+        .rows
+        .iter()
+        .map(|row| (row.stressor.as_str(), row.classes[0].coefficient.events))
+        .collect();
+    assert_eq!(rows, [("perf_sys", 800), ("timer", 50)]);
+    assert_eq!(merged.conditions.last().unwrap().0, "rows of timer (boot)");
+    // Once more: the row is replaced, and what is said of it too.
+    model::store::write_json(&file, &merged.json()).unwrap();
+    let again = onto::onto(table_of(new.path(), &[], "timer", 60), &file, &asked, &cpus).unwrap();
+    assert_eq!(again.columns[0].rows[1].classes[0].coefficient.events, 60);
+    assert_eq!(again.conditions.len(), merged.conditions.len());
+
+    let other = table_of(&new.path().join("other"), &["--duration", "3s"], "timer", 50);
+    let error = onto::onto(other, &file, &asked, &cpus).unwrap_err().to_string();
+    assert!(error.contains("was 2 s each there and is 3 s each now"), "{error}");
+}

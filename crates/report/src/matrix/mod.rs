@@ -11,17 +11,17 @@ mod text;
 use crate::exposure::{at_most, figure, per_operation};
 use analysis::exposure::{Change, Coefficient, Column, Direction, Row, RowState};
 use model::kernel_options::OptionDifference;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use markdown::matrix_markdown;
 pub use text::matrix_text;
 
 /// Schema of `matrix.json`, and of the verb's object.
-const SCHEMA: &str = "stillcore.lab-matrix/1";
+pub const MATRIX_SCHEMA: &str = "stillcore.lab-matrix/1";
 
 /// A kernel of the matrix.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MatrixKernel {
     /// Its name, such as `6.1-rt`.
     pub name: String,
@@ -61,7 +61,7 @@ impl Matrix {
             self.profiles.iter().map(|(name, title)| (name.clone(), json!(title))).collect();
         let columns: Vec<Column> = self.columns.iter().cloned().map(without_silence).collect();
         json!({
-            "schema": SCHEMA,
+            "schema": MATRIX_SCHEMA,
             "conditions": conditions,
             "profiles": profiles,
             "kernels": self.kernels,

@@ -1,0 +1,81 @@
+//! `lab matrix --onto`: the stressors and ways of isolating that this call asks for go into a table that was measured before, in place
+//! of its rows there.
+
+use super::answer::profiles_of;
+use analysis::exposure::{Change, Column, graft};
+use anyhow::Context;
+use model::kernel_options::OptionDifference;
+use model::{Cpus, Error, store};
+use report::{Matrix, MatrixKernel};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What of `matrix.json` is kept.
+#[derive(Debug, Deserialize)]
+struct Stored {
+    schema: String,
+    conditions: BTreeMap<String, String>,
+    kernels: Vec<MatrixKernel>,
+    options: Vec<OptionDifference>,
+    columns: Vec<Column>,
+    changes: Vec<Change>,
+}
+
+/// The command a table was made with: the one condition in which two calls differ.
+const COMMAND: &str = "command";
+
+/// The table of `file` with the rows of these stressors as they are in `fresh`. Kernels and conditions have to be the same.
+pub(super) fn onto(
+    fresh: Matrix,
+    file: &Path,
+    stressors: &[String],
+    measured: &Cpus,
+) -> anyhow::Result<Matrix> {
+    let stored: Stored = store::read_json(file)?;
+    let place = file.display().to_string();
+    if stored.schema != report::MATRIX_SCHEMA {
+        return Err(Error::invalid(place, stored.schema, report::MATRIX_SCHEMA).into());
+    }
+    let differs = |what: &str, there: &str, here: &str| {
+        let expected = "the kernels and conditions of the table that the rows go into";
+        Error::invalid(&place, format!("{what} was {there} there and is {here} now"), expected)
+    };
+    for kernel in &fresh.kernels {
+        let known = stored.kernels.iter().find(|one| one.name == kernel.name);
+        if known != Some(kernel) {
+            let there = known.map_or("not measured", |one| one.release.as_str());
+            return Err(differs(&format!("kernel {}", kernel.name), there, &kernel.release).into());
+        }
+    }
+    let which: Vec<String> = profiles_of(&fresh.columns).into_iter().map(|(name, _)| name).collect();
+    let mut conditions = Vec::new();
+    let mut command = None;
+    for (name, value) in fresh.conditions {
+        let there = stored.conditions.get(&name).cloned().unwrap_or_default();
+        if name == COMMAND {
+            command = Some((format!("rows of {} ({})", stressors.join(", "), which.join(", ")), value));
+        } else if there != value {
+            return Err(differs(&name, &there, &value).into());
+        }
+        conditions.push((name, there));
+    }
+    // What a table was mended with before stays said.
+    let known: Vec<String> = conditions.iter().map(|(name, _)| name.clone()).collect();
+    conditions.extend(stored.conditions.into_iter().filter(|(name, _)| !known.contains(name)));
+    conditions.retain(|(name, _)| command.as_ref().is_none_or(|(ours, _)| ours != name));
+    conditions.extend(command);
+    let (mut columns, mut changes) = (stored.columns, stored.changes);
+    graft(&mut columns, &mut changes, &fresh.columns, stressors, measured.len() as u64)
+        .with_context(|| place)?;
+    let profiles = profiles_of(&columns);
+    Ok(Matrix {
+        conditions,
+        profiles,
+        kernels: stored.kernels,
+        options: stored.options,
+        columns,
+        changes,
+        ..fresh
+    })
+}
