@@ -1,9 +1,11 @@
-# Each stressor, killed with SIGKILL while it disturbs. Runs under busybox sh as root in /root; leaves for guest_disturb_kill.rs what each
-# left behind. Argument: `dangerous` for those only, `all`.
+# Each stressor, killed with SIGKILL while it disturbs: dangerous ones by themselves, others six at a time. Runs under busybox sh as root
+# in /root; leaves for guest_disturb_kill.rs what they left behind. Arguments: `dangerous` for those only, `all`; stressors to leave out.
 
 PATH=/usr/bin:/bin:/sbin:/usr/sbin
 stillcore=/usr/bin/stillcore
 which=$1
+shift
+out=" $* "
 
 list() {
     $stillcore disturb --list | /bin/busybox sed -n '/^suites/q; s/^ \([ *]\)\([a-z][a-z0-9_]*\) .*/\1\2/p' |
@@ -13,58 +15,69 @@ list() {
 written=$($stillcore disturb --list --json | /bin/busybox sed 's/"writes":\[/\n&/g' | /bin/busybox sed -n 's/^"writes":\[\([^]]*\)\].*/\1/p' |
     /bin/busybox tr ',"' '\n\n' | /bin/busybox grep ^/ | /bin/busybox sort -u)
 
+# As few programs as can be: an emulated machine starts some tens a second.
 machine() {
     ls /sys/class/net
     ls -d /sys/block/loop*/loop 2>/dev/null
     cat /proc/mounts /sys/devices/system/cpu/online
-    for path in $written /sys/devices/system/clocksource/clocksource0/current_clocksource /proc/sys/kernel/watchdog_thresh; do
-        [ -r "$path" ] && echo "$path $(cat "$path")"
-    done
-    for memory in /sys/devices/system/memory/memory*/state; do
-        [ -r "$memory" ] && echo "$memory $(cat "$memory")"
-    done
-    for tracing in /sys/kernel/tracing /sys/kernel/debug/tracing; do
-        ls $tracing/instances 2>/dev/null
-        cat $tracing/kprobe_events 2>/dev/null
-    done
+    /bin/busybox grep -s '' $written /sys/devices/system/clocksource/clocksource0/current_clocksource /proc/sys/kernel/watchdog_thresh \
+        /sys/devices/system/memory/memory*/state
+    ls /sys/kernel/tracing/instances /sys/kernel/debug/tracing/instances 2>/dev/null
+    cat /sys/kernel/tracing/kprobe_events /sys/kernel/debug/tracing/kprobe_events 2>/dev/null
     find /sys/fs/cgroup -type d -name 'stillcore*' 2>/dev/null
     # Zombies have no command line.
-    for process in /proc/[0-9]*; do
-        case "$(/bin/busybox tr '\0' ' ' <$process/cmdline 2>/dev/null)" in
-        *stillcore*) echo "process $(/bin/busybox tr '\0' ' ' <$process/cmdline)" ;;
-        esac
-    done | /bin/busybox sort
+    cat /proc/[0-9]*/cmdline 2>/dev/null | /bin/busybox tr '\0' '\n' | grep stillcore | /bin/busybox sort
 }
 
 $stillcore internal state >before.json
-for entry in $(list); do
-    name=${entry#?}
-    case $which$entry in
-    dangerous-*) continue ;;
-    esac
+
+# Kills these once they disturb; `ran` has those that were there then, by their command lines.
+kill_all() {
     machine >was
-    $stillcore disturb $name --dangerous --cpus 0,1 --measured 2,3 --duration 120s --json >/dev/null 2>$name.log &
+    $stillcore disturb $* --dangerous --cpus 0,1 --measured 2,3 --duration 300s --json >/dev/null 2>log &
     victim=$!
     tries=0
-    while [ $tries -lt 100 ] && kill -0 $victim 2>/dev/null && ! grep -q ^disturbing $name.log; do
+    while [ $tries -lt 300 ] && kill -0 $victim 2>/dev/null && ! grep -q ^disturbing log; do
         /bin/busybox sleep 0.1
         tries=$((tries + 1))
     done
     /bin/busybox sleep 0.7
-    if kill -0 $victim 2>/dev/null; then echo $name >>ran; else echo $name >>ended; fi
+    cat /proc/[0-9]*/cmdline 2>/dev/null | /bin/busybox tr '\0' '\n' | /bin/busybox grep -x -A 1 stress >there
+    for name in $*; do
+        if grep -qx $name there; then echo $name >>ran; else echo $name >>ended; fi
+    done
     kill -KILL $victim 2>/dev/null
     wait $victim
     tries=0
     while :; do
         machine >is
-        diff was is >$name.left && break
+        diff was is >difference && break
         [ $tries -ge 100 ] && break
         /bin/busybox sleep 0.2
         tries=$((tries + 1))
     done
-    echo "$name $tries" >>tries
-    [ -s $name.left ] || rm -f $name.left
+    [ -s difference ] && mv difference "$(echo $* | /bin/busybox tr ' ' '+').left"
+}
+
+some=
+count=0
+for entry in $(list); do
+    name=${entry#?}
+    case $out in *" $name "*) continue ;; esac
+    case $which$entry in
+    dangerous-*) ;;
+    *-$name)
+        some="$some $name"
+        count=$((count + 1))
+        [ $count -lt 6 ] && continue
+        kill_all $some
+        some=
+        count=0
+        ;;
+    *) kill_all $name ;;
+    esac
 done
+[ -n "$some" ] && kill_all $some
 $stillcore internal state >after.json
 ls *.left >left 2>/dev/null
 exit 0
