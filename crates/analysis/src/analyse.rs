@@ -312,6 +312,12 @@ pub(crate) fn belonging(
     meta: &SampleMeta,
     samples: Vec<Sample>,
 ) -> Result<Vec<Sample>, model::Error> {
+    belongs(record, path, meta, samples.len() as u64)?;
+    Ok(samples)
+}
+
+/// Whether a samples file of so many rows is, by what it says itself, that of a record, and whole.
+pub fn belongs(record: &ProbeRecord, path: &Path, meta: &SampleMeta, rows: u64) -> Result<(), model::Error> {
     let origin = |probe: ProbeKind, cpu: u32, phase: &str| {
         format!("samples of the {} probe on CPU {cpu} in phase {phase}", probe.name())
     };
@@ -320,12 +326,11 @@ pub(crate) fn belonging(
     if found != wanted {
         return Err(model::Error::invalid(path.display(), found, wanted));
     }
-    let rows = samples.len() as u64;
     if rows != record.samples {
         let wanted = format!("the {} that the probe wrote", record.samples);
         return Err(model::Error::invalid(path.display(), format!("{rows} samples"), wanted));
     }
-    Ok(samples)
+    Ok(())
 }
 
 /// Whether every release is accounted for.

@@ -6,7 +6,7 @@
 use crate::Error;
 use crate::sample::{Sample, SampleMeta};
 use parquet::basic::Compression;
-use parquet::data_type::{Int32Type, Int64Type};
+use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -147,27 +147,82 @@ pub fn read_columns(path: &Path) -> Result<Vec<(String, Vec<i64>)>, Error> {
     let mut columns: Vec<_> = names.map(|name| (name, Vec::new())).collect();
     for index in 0..reader.num_row_groups() {
         for (number, (_, values)) in columns.iter_mut().enumerate() {
-            read_column(&reader, index, COMMON_COLUMNS + number, values)
+            read_column::<Int64Type>(&reader, index, COMMON_COLUMNS + number, values)
                 .map_err(|error| refused(path, error))?;
         }
     }
     Ok(columns)
 }
 
-fn read_column(
+/// A whole samples file column by column: what tables are made of without touching a value twice. One element a row everywhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleColumns {
+    /// What the file says of itself.
+    pub meta: SampleMeta,
+    /// [`Sample::t_ns`].
+    pub t_ns: Vec<i64>,
+    /// [`Sample::value_ns`].
+    pub value_ns: Vec<i64>,
+    /// [`Sample::seq`].
+    pub seq: Vec<u64>,
+    /// [`Sample::missed`].
+    pub missed: Vec<u32>,
+    /// [`Sample::flags`].
+    pub flags: Vec<u32>,
+    /// The columns of the probe's own, by name.
+    pub more: Vec<(String, Vec<i64>)>,
+}
+
+/// Reads every column of a samples file.
+pub fn read_all_columns(path: &Path) -> Result<SampleColumns, Error> {
+    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
+    let reader = SerializedFileReader::new(file).map_err(|error| refused(path, error))?;
+    let meta = read_meta(&reader, path)?;
+    let wide =
+        |column: usize| whole_column::<Int64Type>(&reader, column).map_err(|error| refused(path, error));
+    let narrow =
+        |column: usize| whole_column::<Int32Type>(&reader, column).map_err(|error| refused(path, error));
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let names = schema.columns().iter().map(|column| column.name().to_owned());
+    let more = names.enumerate().skip(COMMON_COLUMNS).map(|(column, name)| Ok((name, wide(column)?)));
+    Ok(SampleColumns {
+        t_ns: wide(0)?,
+        value_ns: wide(1)?,
+        seq: wide(2)?.into_iter().map(|value| value as u64).collect(),
+        missed: narrow(3)?.into_iter().map(|value| value as u32).collect(),
+        flags: narrow(4)?.into_iter().map(|value| value as u32).collect(),
+        more: more.collect::<Result<_, Error>>()?,
+        meta,
+    })
+}
+
+fn whole_column<T: DataType>(
+    reader: &SerializedFileReader<File>,
+    column: usize,
+) -> Result<Vec<T::T>, ParquetError> {
+    let rows = reader.metadata().file_metadata().num_rows().clamp(0, 1 << 24) as usize;
+    let mut values = Vec::with_capacity(rows);
+    for group in 0..reader.num_row_groups() {
+        read_column::<T>(reader, group, column, &mut values)?;
+    }
+    Ok(values)
+}
+
+fn read_column<T: DataType>(
     reader: &SerializedFileReader<File>,
     group: usize,
     column: usize,
-    values: &mut Vec<i64>,
+    values: &mut Vec<T::T>,
 ) -> Result<(), ParquetError> {
-    use parquet::column::reader::{ColumnReader, get_typed_column_reader};
+    use parquet::column::reader::get_typed_column_reader;
     let group = reader.get_row_group(group)?;
     let until = values.len() + usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-    let column = group.get_column_reader(column)?;
-    if !matches!(column, ColumnReader::Int64ColumnReader(_)) {
-        return Err(ParquetError::General("a column is not of 64-bit integers".to_owned()));
+    let found = group.metadata().column(column).column_type();
+    if found != T::get_physical_type() {
+        let what = format!("column {column} is of {found}, expected {}", T::get_physical_type());
+        return Err(ParquetError::General(what));
     }
-    let mut reader = get_typed_column_reader::<Int64Type>(column);
+    let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
     while values.len() < until && reader.read_records(until - values.len(), None, None, values)?.0 > 0 {}
     if values.len() == until { Ok(()) } else { Err(ParquetError::EOF("a column is short".into())) }
 }
@@ -277,6 +332,12 @@ mod tests {
                 .map(|(t_ns, value_ns, seq, missed, flags)| Sample { t_ns, value_ns, seq, missed, flags })
                 .collect();
             prop_assert_eq!(write(&path, &samples), samples.len() as u64);
+            let (all, of) = (read_all_columns(&path).unwrap(), |field: fn(&Sample) -> u64| samples.iter().map(field).collect::<Vec<_>>());
+            prop_assert_eq!((all.seq, all.missed.len()), (of(|sample| sample.seq), samples.len()));
+            let rows = all.t_ns.iter().zip(&all.value_ns).zip(all.missed.iter().zip(&all.flags));
+            for (((t_ns, value_ns), (missed, flags)), sample) in rows.zip(&samples) {
+                prop_assert_eq!((*t_ns, *value_ns, *missed, *flags), (sample.t_ns, sample.value_ns, sample.missed, sample.flags));
+            }
             prop_assert_eq!(read(&path).unwrap(), (meta(), samples));
         }
     }
@@ -295,6 +356,9 @@ mod tests {
         writer.finish(&meta()).unwrap();
         assert_eq!(read(&path).unwrap().1.len() as i64, rows);
         let columns = read_columns(&path).unwrap();
+        let all = read_all_columns(&path).unwrap();
+        assert_eq!((all.meta, &all.more), (meta(), &columns));
+        assert_eq!((all.seq, all.t_ns.len()), ((0..rows as u64).collect(), rows as usize));
         assert_eq!(columns[0], ("start_ns".to_owned(), (0..rows).map(|seq| seq * 2).collect()));
         assert_eq!(columns[1], ("cpu_ns".to_owned(), (0..rows).map(|seq| -seq).collect()));
     }
@@ -319,6 +383,7 @@ mod tests {
         for length in 0..bytes.len() {
             std::fs::write(&cut, &bytes[..length]).unwrap();
             assert!(read(&cut).is_err(), "{length} bytes of {}", bytes.len());
+            assert!(read_all_columns(&cut).is_err(), "{length} bytes of {}", bytes.len());
         }
     }
 }

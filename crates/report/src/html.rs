@@ -13,6 +13,7 @@ mod filters;
 mod ipi;
 mod matrix;
 mod noise;
+mod notebook;
 mod overheads;
 mod overlap;
 mod paths;
@@ -35,6 +36,7 @@ use crate::{Document, Error, heading};
 
 pub use exposure::exposure_page;
 pub use matrix::matrix_page;
+pub use notebook::notebook;
 
 /// One section of the page.
 struct Section {
@@ -154,6 +156,7 @@ fn environment() -> Result<Environment<'static>, Error> {
         ("page", include_str!("../templates/page.html")),
         ("exposure", include_str!("../templates/exposure.html")),
         ("matrix", include_str!("../templates/matrix.html")),
+        ("notebook", include_str!("../templates/notebook.html")),
         ("macros", include_str!("../templates/macros.html")),
         ("style", include_str!("../templates/style.css")),
         ("script", include_str!("../templates/script.js")),

@@ -37,6 +37,16 @@ pub enum Confidence {
     Order,
 }
 
+impl Confidence {
+    /// In a word, for people and tables.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Order => "by order",
+        }
+    }
+}
+
 /// A source, and how it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cause {

@@ -11,6 +11,7 @@ use crate::spans::{MeasuredCpu, Span, SpanBuilder};
 use ftrace::{Item, TraceFile};
 use model::events::EventCatalogue;
 use model::run::Run;
+use std::path::PathBuf;
 
 /// A stretch of time in which CPUs are measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +65,36 @@ pub fn windows_of(run: &Run) -> Vec<MeasuredWindow> {
     let mut windows: Vec<_> = run.windows.iter().flat_map(recorded).map(window).collect();
     windows.sort_by_key(|window| window.t0_ns);
     windows
+}
+
+/// The trace of a run as it is read by events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The file.
+    pub file: PathBuf,
+    /// Clock of its times.
+    pub clock: String,
+    /// Names of the buffers that hold the run's events, "" for the top one.
+    pub buffers: Vec<String>,
+    /// When which CPUs were measured.
+    pub windows: Vec<MeasuredWindow>,
+}
+
+/// Where the events of a run are; an error where none were recorded, or by a clock that the windows are not told in.
+pub fn recorded(dir: &std::path::Path, run: &Run) -> Result<Recorded, model::Error> {
+    let none = || model::Error::invalid(dir.display(), "no trace was recorded", "a run with a trace");
+    let trace = run.trace.as_ref().ok_or_else(none)?;
+    if trace.clock != "mono" {
+        let what = format!("the trace clock is {}: its events have no place in the windows", trace.clock);
+        return Err(model::Error::invalid(dir.display(), what, "mono, or the trace.dat by itself"));
+    }
+    let sender = trace.sender.as_ref().map(|sender| sender.buffer.clone());
+    Ok(Recorded {
+        file: dir.join(&trace.file),
+        clock: trace.clock.clone(),
+        buffers: [Some(String::new()), sender].into_iter().flatten().collect(),
+        windows: windows_of(run),
+    })
 }
 
 /// From the first event of some buffers to the last, ns; `None` where they hold none.

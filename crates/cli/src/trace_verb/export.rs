@@ -4,7 +4,7 @@
 
 use super::destination::Destination;
 use crate::args::{CompressionName, TraceExportArgs};
-use analysis::attribute::windows::{MeasuredWindow, Passed, attributed_in, extent, windows_of};
+use analysis::attribute::windows::{MeasuredWindow, Passed, Recorded, attributed_in, extent, recorded};
 use analysis::spans::MeasuredCpu;
 use anyhow::Context;
 use ftrace::{Compression, TraceFile};
@@ -161,30 +161,16 @@ fn export(
 /// A run: its windows, with the threads that measured.
 fn of_run(dir: &Path, cpus: Option<&Cpus>) -> anyhow::Result<Subject> {
     let run = store::read_run(dir)?;
-    let trace = run
-        .trace
-        .as_ref()
-        .ok_or_else(|| model::Error::invalid(dir.display(), "no trace was recorded", "a run with a trace"))?;
-    if trace.clock != "mono" {
-        let what = format!("the trace clock is {}: its events have no place in the windows", trace.clock);
-        return Err(model::Error::invalid(dir.display(), what, "mono, or the trace.dat by itself").into());
-    }
-    let mut windows = windows_of(&run);
+    let mut subject = recorded(dir, &run)?;
     if let Some(cpus) = cpus {
         if let Some(other) = cpus.iter().find(|cpu| !run.measured_cpus.contains(*cpu)) {
             let expected = format!("some of {}, the CPUs that were measured", run.measured_cpus);
             return Err(model::Error::invalid("--cpus", format!("CPU {other}"), expected).into());
         }
-        windows.iter_mut().for_each(|window| window.measured.retain(|one| cpus.contains(one.cpu)));
+        subject.windows.iter_mut().for_each(|window| window.measured.retain(|one| cpus.contains(one.cpu)));
     }
-    let sender = trace.sender.as_ref().map(|sender| sender.buffer.clone());
-    Ok(Subject {
-        trace: dir.join(&trace.file),
-        clock: trace.clock.clone(),
-        buffers: [Some(String::new()), sender].into_iter().flatten().collect(),
-        windows,
-        run: Some((dir.to_owned(), run)),
-    })
+    let Recorded { file, clock, buffers, windows } = subject;
+    Ok(Subject { trace: file, clock, buffers, windows, run: Some((dir.to_owned(), run)) })
 }
 
 /// A trace by itself: one window from its first event to its last.

@@ -74,7 +74,7 @@ impl<W: Write> Exporter for Chrome<W> {
         if let (Value::Object(args), Some((source, confidence))) = (&mut args, event.sources.first()) {
             args.insert("source".into(), sources(event).into());
             args.insert("site".into(), source.site.clone().into());
-            args.insert("confidence".into(), super::word(*confidence).into());
+            args.insert("confidence".into(), confidence.word().into());
         }
         let track = Track { cpu: event.cpu, probe: None };
         self.span(track, [event.t0_ns, event.t1_ns], event.class.name(), name(event), &args)

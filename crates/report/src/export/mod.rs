@@ -16,7 +16,7 @@ mod tracks;
 
 pub use chrome::Chrome;
 pub use order::InOrder;
-pub use parquet::Rows;
+pub use parquet::{Rows, other_sources};
 pub use perfetto::Perfetto;
 
 use crate::Error;
@@ -63,17 +63,9 @@ fn sources(event: &Attributed) -> String {
     let one = |(source, confidence): &(analysis::shape::SourceText, Confidence)| {
         let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
         let site = source.site.as_ref().map(|site| format!(" by {site}")).unwrap_or_default();
-        format!("{}{pid} on CPU {}{site} ({})", source.who, source.cpu, word(*confidence))
+        format!("{}{pid} on CPU {}{site} ({})", source.who, source.cpu, confidence.word())
     };
     event.sources.iter().map(one).collect::<Vec<_>>().join("; ")
-}
-
-/// How a source is known, in a word.
-fn word(confidence: Confidence) -> &'static str {
-    match confidence {
-        Confidence::Exact => "exact",
-        Confidence::Order => "by order",
-    }
 }
 
 /// What an event is called on a track: what ran, or its class where that has no name.

@@ -2,7 +2,7 @@
 //!
 //! Of an event that served several senders the columns hold the first; the others are in one text, so that every event stays one row.
 
-use super::{Exporter, Origin, Taken, word};
+use super::{Exporter, Origin, Taken};
 use crate::Error;
 use analysis::attribute::events::Attributed;
 use model::sample::Sample;
@@ -78,16 +78,16 @@ impl<W: Write + Send> Rows<W> {
         optional::<ByteArrayType, _>(&mut group, rows, |row| {
             first(row).and_then(|(source, _)| source.site).map(|site| text(&site))
         })?;
-        optional::<ByteArrayType, _>(&mut group, rows, |row| first(row).map(|(_, how)| text(word(how))))?;
-        optional::<ByteArrayType, _>(&mut group, rows, |row| others(row).map(|others| text(&others)))?;
+        optional::<ByteArrayType, _>(&mut group, rows, |row| first(row).map(|(_, how)| text(how.word())))?;
+        optional::<ByteArrayType, _>(&mut group, rows, |row| other_sources(row).map(|others| text(&others)))?;
         group.close()?;
         self.rows.clear();
         Ok(())
     }
 }
 
-/// All sources but the first.
-fn others(row: &Attributed) -> Option<String> {
+/// All sources of an event but the first, in one line; none where there is one at most.
+pub fn other_sources(row: &Attributed) -> Option<String> {
     let others = row.sources.get(1..).filter(|others| !others.is_empty())?;
     Some(super::sources(&Attributed { sources: others.to_vec(), ..row.clone() }))
 }

@@ -121,7 +121,7 @@ impl<W: Write> Exporter for Perfetto<W> {
         about = whole(about, "counts", i64::from(event.counts));
         if let Some((source, confidence)) = event.sources.first() {
             about = text(about, "source", &sources(event));
-            about = text(about, "confidence", super::word(*confidence));
+            about = text(about, "confidence", confidence.word());
             if let Some(site) = &source.site {
                 about = text(about, "site", site);
             }

@@ -1,0 +1,15 @@
+"""Runs of stillcore as Arrow and NumPy, their analysis, and schedulability. Needs neither root nor Linux.
+
+>>> import stillcore                                                    # doctest: +SKIP
+>>> run = stillcore.open("run")                                         # doctest: +SKIP
+>>> run.samples(probe="wakeup", phase="disturbed")["value_ns"].max()    # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from ._error import Error
+from ._native import Table, __version__
+from ._record import Record
+from ._run import Run, open
+
+__all__ = ["Error", "Record", "Run", "Table", "__version__", "open"]

@@ -1,0 +1,37 @@
+//! The Python package: runs as Arrow and NumPy, the analysis, schedulability. No machine is touched and nothing needs Linux.
+//!
+//! Here are the functions as Python's interpreter calls them (`stillcore._native`); what users import, with names, defaults and
+//! documentation, is in `python/stillcore`. Everything long runs without the interpreter's lock. pyo3's macros expand to `unsafe` of their
+//! own, which the line below lets pass: it holds for what is written here.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `error` | one exception: what, where, what was expected |
+//! | `table` | Arrow record batches, shared with whoever asks; columns as NumPy arrays |
+//! | `samples`, `events` | what a run holds, as tables |
+//! | `run` | a run's own words, and its conclusions |
+#![forbid(unsafe_code)]
+
+mod error;
+mod events;
+mod run;
+mod samples;
+mod table;
+
+use pyo3::prelude::*;
+
+/// `stillcore._native`.
+#[pymodule]
+mod _native {
+    use super::*;
+
+    #[pymodule_export]
+    use super::run::{Conclusions, conclude, read_events, read_run, read_samples};
+    #[pymodule_export]
+    use super::table::Table;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,90 @@
+//! A run directory: what it says of itself, its tables, and the conclusions drawn from it, as `stillcore report` draws them.
+
+use crate::error::Answer;
+use crate::samples::Wanted;
+use crate::table::Table;
+use crate::{events, samples};
+use model::events::EventCatalogue;
+use model::store;
+use pyo3::prelude::*;
+use report::{Document, TextOptions};
+use std::path::{Path, PathBuf};
+
+/// The text of a run's `run.json`, once it has been read as one.
+#[pyfunction]
+pub(crate) fn read_run(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let read = || -> Answer<String> {
+        store::read_run(&path)?;
+        // As it stands: with what a newer program may have added.
+        let kept: serde_json::Value = store::read_json(&path.join(store::RUN))?;
+        Ok(kept.to_string())
+    };
+    Ok(py.detach(read)?)
+}
+
+/// The samples of a run.
+#[pyfunction]
+pub(crate) fn read_samples(
+    py: Python<'_>,
+    path: PathBuf,
+    probe: Option<String>,
+    phase: Option<String>,
+    cpu: Option<u32>,
+    counted: bool,
+) -> PyResult<Table> {
+    let wanted = Wanted { probe, phase, cpu, counted };
+    Ok(py.detach(|| samples::samples(&path, &wanted))?)
+}
+
+/// The interference events of a run.
+#[pyfunction]
+pub(crate) fn read_events(py: Python<'_>, path: PathBuf, cpu: Option<u32>) -> PyResult<Table> {
+    Ok(py.detach(|| events::events(&path, cpu))?)
+}
+
+/// Everything that is concluded from a run.
+#[pyclass(frozen, module = "stillcore._native")]
+pub(crate) struct Conclusions {
+    document: Document,
+}
+
+/// Draws the conclusions from the run's files; nothing is written.
+#[pyfunction]
+pub(crate) fn conclude(py: Python<'_>, path: PathBuf) -> PyResult<Conclusions> {
+    Ok(py.detach(|| document(&path)).map(|document| Conclusions { document })?)
+}
+
+fn document(dir: &Path) -> Answer<Document> {
+    let run = store::read_run(dir)?;
+    let machine = store::read_json(&dir.join(&run.machine_before))?;
+    let findings = store::read_json(&dir.join(store::FINDINGS))?;
+    let analysis = analysis::analyse(dir)?;
+    let catalogue = EventCatalogue::embedded()?;
+    Ok(Document::conclude(&dir.display().to_string(), run, machine, findings, analysis, &catalogue))
+}
+
+#[pymethods]
+impl Conclusions {
+    /// The content of `analysis.json`, as text.
+    fn analysis_json(&self, py: Python<'_>) -> PyResult<String> {
+        let told = || -> Answer<String> { Ok(self.document.analysis_json()?.to_string()) };
+        Ok(py.detach(told)?)
+    }
+
+    /// The report, one page without anything outside it.
+    fn report_html(&self, py: Python<'_>) -> PyResult<String> {
+        let page = || -> Answer<String> { Ok(report::page(&self.document)?) };
+        Ok(py.detach(page)?)
+    }
+
+    /// What the command prints of the run.
+    fn summary(&self, width: u16) -> String {
+        report::summary(&self.document, TextOptions { color: false, width })
+    }
+
+    /// The run in a notebook: a fragment of HTML.
+    fn notebook_html(&self) -> PyResult<String> {
+        let fragment = || -> Answer<String> { Ok(report::notebook(&self.document)?) };
+        Ok(fragment()?)
+    }
+}
