@@ -22,10 +22,12 @@
 //! | `question_line` | the way back |
 //! | `locks` | locks between cores: blocking, and response times with it |
 //! | `analyze` | one question, one test by name, one answer |
+//! | `ask` | the same with cores assigned, locks, overheads: what is asked of every set |
 //! | `system` | cores, tasks, requests: a question as a user puts it |
 //! | `partition` | which core a task gets |
 //! | `generate/` | random task sets, the same on every machine |
 //! | `curves/` | shares of random sets that tests accept, compared set by set |
+//! | `budget` | what cores together tolerate |
 //! | `cost_margin` | the largest factor by which costs may grow |
 //! | `jitter_margin` | the largest uniform release jitter a set tolerates |
 //! | `jitter_margin_edf` | the same under EDF |
@@ -45,6 +47,8 @@
 #![forbid(unsafe_code)]
 
 mod analyze;
+mod ask;
+mod budget;
 pub mod certificate;
 mod cost_margin;
 pub mod curves;
@@ -74,6 +78,8 @@ mod verdict;
 mod window;
 
 pub use analyze::{Refusal, Test, analyze, answer};
+pub use ask::{Ask, AskError, EdfJitter, place};
+pub use budget::{BudgetTest, CoreBudget, CostBudget, JitterBudget};
 pub use cost_margin::{CostMargin, UNCHANGED_PPM, cost_margin, cost_margin_edf, with_costs};
 pub use edf_qpa::edf_qpa;
 pub use fp_lanes::{Path, are_generated_schedulable, are_schedulable};

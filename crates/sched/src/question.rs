@@ -70,6 +70,20 @@ pub struct Question {
     pub placed: bool,
 }
 
+impl Question {
+    /// Values by priority, in the order of the question.
+    pub fn in_order<T: Clone>(&self, values: &[T]) -> Vec<T> {
+        let mut ordered: Vec<_> = self.places.iter().zip(values).collect();
+        ordered.sort_by_key(|(place, _)| **place);
+        ordered.into_iter().map(|(_, value)| value.clone()).collect()
+    }
+
+    /// A time in the unit of the question. Times of a question are whole units, and so are sums of them.
+    pub fn in_unit(&self, ns: u64) -> u64 {
+        ns.div_ceil(self.unit.ns())
+    }
+}
+
 const UNITS: [Unit; 3] = [Unit::Ns, Unit::Us, Unit::Ms];
 const KEYS: [&str; 3] = ["unit", "cores", "tasks"];
 const TASK_KEYS: [&str; 12] = [

@@ -19,7 +19,7 @@ pub use check::{Broken, check, digest};
 
 use crate::analyze::{Refusal, Test};
 use crate::system::System;
-use crate::task::TaskSet;
+use crate::task::{Task, TaskSet};
 use crate::window::Limits;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,22 @@ pub struct Certificate {
     pub cores: Vec<CoreProof>,
     /// FNV-1a of all else, in hexadecimal: tells damage, not forgery, which the numbers have to withstand by themselves.
     pub digest: String,
+}
+
+impl Certificate {
+    /// Whether it is about these tasks, in whatever order and on whatever cores.
+    pub fn is_about(&self, tasks: impl Iterator<Item = Task>) -> bool {
+        let own = self.cores.iter().flat_map(|core| core.tasks.tasks().iter().copied());
+        sorted(own) == sorted(tasks)
+    }
+}
+
+fn sorted(tasks: impl Iterator<Item = Task>) -> Vec<Task> {
+    let mut tasks: Vec<Task> = tasks.collect();
+    tasks.sort_by_key(|task| {
+        [task.period_ns, task.deadline_ns, task.cost_ns, task.jitter_ns, task.blocking_ns]
+    });
+    tasks
 }
 
 /// The tasks of one core and what is proved of them.

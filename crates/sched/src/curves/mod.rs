@@ -7,8 +7,12 @@
 //! | `proportion` | one share: interval, difference of unrelated samples, sample size |
 //! | `paired` | two curves on the same sets |
 //! | `area` | a whole curve as one number |
+//! | `declared` | a study as its author writes it |
+//! | `conclude` | from the verdicts on every set to what is said of a study |
 
 mod area;
+pub mod conclude;
+pub mod declared;
 mod paired;
 mod proportion;
 

@@ -1,0 +1,196 @@
+//! What is asked of every set: a test by name, with all that may be counted beside it. One way in for the command and for Python.
+
+use crate::analyze::{Refusal, Test, analyze, answer};
+use crate::locks::{Protocol, Semantics, analyze_with_locks, block_once};
+use crate::overheads::{Overheads, analyze_with_overheads};
+use crate::partition::{Heuristic, partition};
+use crate::question::Question;
+use crate::system::System;
+use crate::task::{MAX_NS, Task};
+use crate::verdict::Verdict;
+use crate::window::Limits;
+
+/// How release jitter counts under EDF.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EdfJitter {
+    /// Deadlines are shorter by it, D - J: exact.
+    #[default]
+    Deadlines,
+    /// Periods as well, T - J and D - J: as SchedCAT accounts for it, pessimistic.
+    PeriodsToo,
+}
+
+impl EdfJitter {
+    /// All of them with their names on the command line.
+    pub const ALL: [(&'static str, Self); 2] = [("d", Self::Deadlines), ("td", Self::PeriodsToo)];
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ask {
+    /// The test.
+    pub test: Test,
+    /// How tasks get cores first; none where they have them.
+    pub partition: Option<Heuristic>,
+    /// How requests for resources are served.
+    pub locks: Option<Protocol>,
+    /// One pass of blocking from the response times given, counted so, and no verdict.
+    pub blocking_only: Option<Semantics>,
+    /// Release jitter on top of every task's own, ns.
+    pub extra_jitter_ns: u64,
+    /// How release jitter counts.
+    pub edf_jitter: EdfJitter,
+    /// What the kernel costs.
+    pub overheads: Option<Overheads>,
+}
+
+/// Options that do not go together: which, with what, and what would.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{option}: {found}; expected {expected}")]
+pub struct AskError {
+    /// The option, as on the command line without its dashes.
+    pub option: &'static str,
+    /// What it is.
+    pub found: String,
+    /// What would be accepted.
+    pub expected: &'static str,
+}
+
+impl Ask {
+    /// A test and nothing else.
+    pub const fn of(test: Test) -> Self {
+        Self {
+            test,
+            partition: None,
+            locks: None,
+            blocking_only: None,
+            extra_jitter_ns: 0,
+            edf_jitter: EdfJitter::Deadlines,
+            overheads: None,
+        }
+    }
+
+    /// Whether the options go together.
+    pub fn check(&self) -> Result<(), AskError> {
+        let wrong = |option, found: String, expected| Err(AskError { option, found, expected });
+        let alone = self.test == Test::EdfQpa && self.locks.is_none() && self.overheads.is_none();
+        if self.edf_jitter == EdfJitter::PeriodsToo && !alone {
+            return wrong("edf-jitter", "td".to_owned(), "edf-qpa by itself, without locks and overheads");
+        }
+        if let (Some(_), Test::Global(test)) = (self.partition, self.test) {
+            let found = format!("a partition with {}, a test that binds no task to a core", test.name());
+            return wrong("partition", found, "fp-rta, edf-qpa or the like");
+        }
+        if self.locks.is_some() && self.overheads.is_some() {
+            return wrong("overheads", "together with locks".to_owned(), "one of them");
+        }
+        if self.blocking_only.is_some() && self.locks.is_none() {
+            return wrong("blocking-only", "no protocol".to_owned(), "locks");
+        }
+        Ok(())
+    }
+
+    /// Adds jitter and assigns cores; whether all tasks found one.
+    pub fn prepare(&self, question: &mut Question) -> bool {
+        for task in &mut question.system.tasks {
+            task.task.jitter_ns = task.task.jitter_ns.saturating_add(self.extra_jitter_ns).min(MAX_NS);
+        }
+        self.partition.is_none_or(|heuristic| place(&mut question.system, heuristic))
+    }
+
+    /// Prepares the question and answers it.
+    pub fn answer(&self, question: &mut Question, limits: Limits) -> Result<Verdict, Refusal> {
+        if self.prepare(question) {
+            self.verdict(question, limits)
+        } else {
+            Ok(Verdict::not_placed(&question.system))
+        }
+    }
+
+    /// The verdict on a question that is prepared.
+    pub fn verdict(&self, question: &Question, limits: Limits) -> Result<Verdict, Refusal> {
+        let system = &question.system;
+        if self.edf_jitter == EdfJitter::PeriodsToo {
+            let Some(released) = system.from_release() else { return Ok(Verdict::not_placed(system)) };
+            return analyze(&released, self.test, limits);
+        }
+        let test = match self.test {
+            // Tasks that are bound to cores are admitted to the cpusets of these.
+            Test::SchedDeadline if question.placed || self.partition.is_some() => {
+                Test::SchedDeadlinePartitioned
+            }
+            test => test,
+        };
+        if let Some(overheads) = &self.overheads {
+            return analyze_with_overheads(system, test, overheads, limits);
+        }
+        match (self.locks, self.blocking_only) {
+            (None, _) => answer(question, test, limits),
+            (Some(protocol), Some(semantics)) => block_once(system, protocol, semantics),
+            (Some(protocol), None) => analyze_with_locks(system, self.test, protocol, limits),
+        }
+    }
+}
+
+/// Assigns cores, and tells whether every task found one; a set that does not fit keeps those it has.
+pub fn place(system: &mut System, heuristic: Heuristic) -> bool {
+    let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
+    let placed = partition(&tasks, system.cores, heuristic);
+    for (task, core) in system.tasks.iter_mut().zip(placed.iter().flatten()) {
+        task.core = *core;
+    }
+    placed.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::global::GlobalTest;
+    use crate::question;
+
+    fn asked(line: &str, ask: &Ask) -> Verdict {
+        ask.answer(&mut question::read(line).unwrap(), Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn jitter_is_added_to_each_tasks_own() {
+        let ask = Ask { extra_jitter_ns: 3, ..Ask::of(Test::FpRta) };
+        let told = asked(r#"{"tasks":[{"period":20,"cost":4,"jitter":2},{"period":40,"cost":5}]}"#, &ask);
+        assert_eq!(told.response_times, [Some(9), Some(12)]);
+    }
+
+    #[test]
+    fn a_set_that_does_not_fit_is_not_schedulable() {
+        let line =
+            r#"{"cores":2,"tasks":[{"period":10,"cost":7},{"period":10,"cost":7},{"period":10,"cost":7}]}"#;
+        let ask = Ask { partition: Heuristic::by_name("ffd"), ..Ask::of(Test::FpRta) };
+        assert!(!asked(line, &ask).schedulable);
+        let two = line.replace(r#",{"period":10,"cost":7}]"#, "]");
+        let told = asked(&two, &ask);
+        assert_eq!((told.schedulable, told.cores), (true, vec![0, 1]));
+    }
+
+    #[test]
+    fn bound_tasks_are_admitted_core_by_core() {
+        let line = |core: &str| {
+            format!(r#"{{"cores":2,"tasks":[{{"period":100,"cost":60{core}}},{{"period":100,"cost":60}}]}}"#)
+        };
+        let ask = Ask::of(Test::SchedDeadline);
+        assert!(asked(&line(""), &ask).schedulable);
+        assert!(!asked(&line(r#","core":0"#), &ask).schedulable);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_told() {
+        let ask = Ask::of(Test::FpRta);
+        let wrong = [
+            Ask { edf_jitter: EdfJitter::PeriodsToo, ..ask },
+            Ask { partition: Heuristic::by_name("ffd"), ..Ask::of(Test::Global(GlobalTest::EdfGfb)) },
+            Ask { locks: Protocol::by_name("fifo-np"), overheads: Some(Overheads::default()), ..ask },
+            Ask { blocking_only: Semantics::by_name("schedcat"), ..ask },
+        ];
+        let told: Vec<_> = wrong.iter().map(|ask| ask.check().unwrap_err().option).collect();
+        assert_eq!(told, ["edf-jitter", "partition", "overheads", "blocking-only"]);
+        assert_eq!(Ask { edf_jitter: EdfJitter::PeriodsToo, test: Test::EdfQpa, ..ask }.check(), Ok(()));
+    }
+}

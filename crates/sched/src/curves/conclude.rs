@@ -1,0 +1,146 @@
+//! From verdicts to what is said of them: shares with intervals, areas, and pairs of curves, set by set and beside what was published.
+
+use super::declared::{Declared, Published};
+use super::{
+    Area, Curve, Paired, Proportion, Unrelated, area, area_gain, paired, sets_to_tell_apart, unrelated,
+    wilson,
+};
+use crate::fp_lanes::Path;
+use serde::Serialize;
+
+/// The answer of `sched study`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Concluded {
+    /// What the answer calls itself.
+    schema: &'static str,
+    /// The study.
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// What all sets follow from.
+    pub seed: u64,
+    /// Sets a point.
+    pub sets: u64,
+    /// Instructions that fixed-priority tests of one core used.
+    pub vector_path: &'static str,
+    /// What runs along the chart, in words.
+    pub axis: String,
+    /// Its points.
+    pub values: Vec<f64>,
+    /// In the order of the declaration.
+    pub curves: Vec<Told>,
+    /// Every two of them.
+    pub pairs: Vec<Pair>,
+    /// Where published figures are from.
+    pub published: Option<Published>,
+    /// What the reader must know of measured jitters.
+    pub conditions: Vec<String>,
+}
+
+/// One curve.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Told {
+    /// Its name.
+    pub name: String,
+    /// The test.
+    pub test: &'static str,
+    /// How tasks got a core.
+    pub partition: Option<String>,
+    /// The locking protocol.
+    pub locks: Option<String>,
+    /// Whether critical sections are longer by the jitter.
+    pub longer_sections: bool,
+    /// Release jitter of every task.
+    pub jitter_ns: u64,
+    /// One a point.
+    pub points: Vec<Proportion>,
+    /// Percent.
+    pub published: Option<Vec<f64>>,
+    /// The whole curve as one number.
+    pub area: Area,
+}
+
+/// Two curves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pair {
+    /// One curve.
+    pub first: String,
+    /// The other.
+    pub second: String,
+    /// Second less first.
+    pub gain: Area,
+    /// One a point.
+    pub points: Vec<PairPoint>,
+}
+
+/// Two curves at one point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PairPoint {
+    /// The point of the axis.
+    pub x: f64,
+    /// The two, set by set.
+    pub paired: Paired,
+    /// Sets a curve for unrelated samples to show the difference found here.
+    pub unrelated_sets_needed: Option<u64>,
+    /// The published shares, as the unrelated samples that they are: second less first.
+    pub published: Option<Unrelated>,
+}
+
+/// Draws the conclusions from `verdicts[curve][point][set]`.
+pub fn conclude(
+    declared: &Declared,
+    curves: &[Curve],
+    verdicts: &[Vec<Vec<bool>>],
+    conditions: Vec<String>,
+) -> Concluded {
+    let axis = &declared.axis.values;
+    let share =
+        |point: &Vec<bool>| wilson(point.iter().filter(|one| **one).count() as u64, point.len() as u64);
+    let told = declared.curves.iter().zip(curves).zip(verdicts).map(|((curve, asked), points)| Told {
+        name: curve.name.clone(),
+        test: asked.test.name(),
+        partition: curve.partition.clone(),
+        locks: curve.locks.clone(),
+        longer_sections: curve.longer_sections,
+        jitter_ns: asked.jitter_ns,
+        points: points.iter().map(share).collect(),
+        published: curve.published.clone(),
+        area: area(axis, points),
+    });
+    let told: Vec<Told> = told.collect();
+    let pairs = (0..told.len()).flat_map(|first| (first + 1..told.len()).map(move |second| [first, second]));
+    let pair = |[first, second]: [usize; 2]| {
+        let point = |at: usize| {
+            let (one, other) = (&told[first], &told[second]);
+            let said = one.published.as_ref().zip(other.published.as_ref()).zip(declared.published.as_ref());
+            PairPoint {
+                x: axis[at],
+                paired: paired(&verdicts[first][at], &verdicts[second][at]),
+                unrelated_sets_needed: sets_to_tell_apart(one.points[at].share, other.points[at].share),
+                published: said
+                    .map(|((one, other), of)| unrelated(other[at] / 100.0, one[at] / 100.0, of.sets)),
+            }
+        };
+        Pair {
+            first: told[first].name.clone(),
+            second: told[second].name.clone(),
+            gain: area_gain(axis, &verdicts[first], &verdicts[second]),
+            points: (0..axis.len()).map(point).collect(),
+        }
+    };
+    let pairs = pairs.map(pair).collect();
+    Concluded {
+        schema: "stillcore.sched-study/1",
+        name: declared.name.clone(),
+        title: declared.title.clone(),
+        seed: declared.seed,
+        sets: declared.sets,
+        vector_path: Path::Widest.name(),
+        axis: declared.axis.of.words().to_owned(),
+        values: axis.clone(),
+        curves: told,
+        pairs,
+        published: declared.published.clone(),
+        conditions,
+    }
+}
