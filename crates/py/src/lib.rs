@@ -10,12 +10,16 @@
 //! | `table` | Arrow record batches, shared with whoever asks; columns as NumPy arrays |
 //! | `samples`, `events` | what a run holds, as tables |
 //! | `run` | a run's own words, and its conclusions |
+//! | `sched/` | task sets, tests, studies |
+//! | `parallel` | many sets at once |
 #![forbid(unsafe_code)]
 
 mod error;
 mod events;
+mod parallel;
 mod run;
 mod samples;
+mod sched;
 mod table;
 
 use pyo3::prelude::*;
@@ -27,6 +31,11 @@ mod _native {
 
     #[pymodule_export]
     use super::run::{Conclusions, conclude, read_events, read_run, read_samples};
+    #[pymodule_export]
+    use super::sched::{
+        TaskSets, analyse_batch, analyze, budget_cost, budget_jitter, check_certificate, generate, names,
+        read_declaration, read_time, sets_from_arrays, sets_from_jsonl, study_conclude,
+    };
     #[pymodule_export]
     use super::table::Table;
 

@@ -1,0 +1,147 @@
+//! `analyze`: a verdict a set, and certificates with their checker.
+
+use super::arrays::matrix;
+use super::sets::{TaskSets, by_name};
+use crate::error::Wrong;
+use crate::parallel;
+use numpy::{PyArray1, PyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sched::certificate::{self, Certificate, certify};
+use sched::locks::{Protocol, Semantics};
+use sched::overheads::Overheads;
+use sched::{Ask, AskError, EdfJitter, Heuristic, Limits, Test, Verdict};
+
+/// What is asked of every set, as Python says it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Asked {
+    test: String,
+    partition: Option<String>,
+    locks: Option<String>,
+    blocking_only: bool,
+    semantics: String,
+    extra_jitter_ns: u64,
+    edf_jitter: String,
+    /// A JSON object.
+    overheads: Option<String>,
+    certificate: bool,
+    threads: Option<usize>,
+}
+
+impl Asked {
+    fn ask(&self) -> Result<Ask, Wrong> {
+        let semantics = by_name("semantics", &self.semantics, Semantics::by_name)?;
+        let overheads = self.overheads.as_deref().map(|text| {
+            let told: Overheads = serde_json::from_str(text).map_err(|error| {
+                Wrong::new("overheads", error, "overheads in ns, such as context_switch_ns")
+            })?;
+            let wrong = |error: sched::overheads::OverheadsError| Wrong::sentence(error).at("overheads");
+            told.check().map_err(wrong)?;
+            Ok::<_, Wrong>(told)
+        });
+        let jitters =
+            |name: &str| EdfJitter::ALL.iter().find(|(known, _)| *known == name).map(|(_, how)| *how);
+        let ask = Ask {
+            test: by_name("test", &self.test, Test::by_name)?,
+            partition: self
+                .partition
+                .as_deref()
+                .map(|name| by_name("partition", name, Heuristic::by_name))
+                .transpose()?,
+            locks: self.locks.as_deref().map(|name| by_name("locks", name, Protocol::by_name)).transpose()?,
+            blocking_only: self.blocking_only.then_some(semantics),
+            extra_jitter_ns: self.extra_jitter_ns,
+            edf_jitter: by_name("edf_jitter", &self.edf_jitter, jitters)?,
+            overheads: overheads.transpose()?,
+        };
+        ask.check().map_err(|AskError { option, found, expected }| {
+            Wrong::new(option.replace('-', "_"), found, expected)
+        })?;
+        let proved = matches!(ask.test, Test::FpRta | Test::EdfQpa);
+        if self.certificate
+            && (!proved
+                || ask.locks.is_some()
+                || ask.overheads.is_some()
+                || ask.edf_jitter != EdfJitter::Deadlines)
+        {
+            let expected = "fp-rta or edf-qpa without locks, overheads and edf_jitter td";
+            return Err(Wrong::new("certificate", format!("of {}", self.test), expected));
+        }
+        Ok(ask)
+    }
+}
+
+/// The verdict on every set, as arrays by name.
+#[pyfunction]
+pub(crate) fn analyze<'py>(py: Python<'py>, sets: &TaskSets, asked: Asked) -> PyResult<Bound<'py, PyDict>> {
+    let ask = asked.ask()?;
+    let told = parallel::each(py, sets.questions.len(), asked.threads, |at| {
+        let mut question = sets.questions[at].clone();
+        let refused =
+            |error: sched::Refusal| Wrong::new(format!("sets[{at}]"), error, "what this test is for");
+        let verdict = if ask.prepare(&mut question) {
+            ask.verdict(&question, Limits::default()).map_err(refused)?
+        } else {
+            Verdict::not_placed(&question.system)
+        };
+        let mut proof = None;
+        if asked.certificate {
+            proof = certify(&question.system, ask.test, Limits::default()).map_err(refused)?;
+        }
+        Ok((verdict, proof.map(|proof| serde_json::to_string(&proof).unwrap_or_default())))
+    })?;
+    let all = PyDict::new(py);
+    let of = |value: &dyn Fn(usize, &Verdict) -> Vec<Option<u64>>| -> PyResult<Bound<'py, PyArray2<i64>>> {
+        matrix(py, told.len(), sets.width(), |at| sets.questions[at].in_order(&value(at, &told[at].0)))
+    };
+    let times = |values: &dyn Fn(&Verdict) -> &Vec<u64>| {
+        of(&|at, verdict| values(verdict).iter().map(|ns| Some(sets.questions[at].in_unit(*ns))).collect())
+    };
+    let schedulable = told.iter().map(|(verdict, _)| verdict.schedulable);
+    all.set_item("schedulable", PyArray1::from_vec(py, schedulable.collect()))?;
+    let responses = of(&|at, verdict| {
+        verdict.response_times.iter().map(|ns| ns.map(|ns| sets.questions[at].in_unit(ns))).collect()
+    });
+    all.set_item("response_times", responses?)?;
+    all.set_item("blocking", times(&|verdict| &verdict.blocking)?)?;
+    all.set_item("spin", times(&|verdict| &verdict.spin)?)?;
+    all.set_item("arrival", times(&|verdict| &verdict.arrival)?)?;
+    all.set_item(
+        "cores",
+        of(&|_, verdict| verdict.cores.iter().map(|core| Some(u64::from(*core))).collect())?,
+    )?;
+    let undecided = of(&|_, verdict| {
+        (0..verdict.tasks.len()).map(|task| Some(u64::from(verdict.undecided.contains(&task)))).collect()
+    });
+    all.set_item("undecided", undecided?)?;
+    all.set_item("rounds", PyArray1::from_vec(py, told.iter().map(|(verdict, _)| verdict.rounds).collect()))?;
+    if asked.certificate {
+        let proofs: Vec<Option<String>> = told.into_iter().map(|(_, proof)| proof).collect();
+        all.set_item("certificates", proofs)?;
+    }
+    Ok(all)
+}
+
+/// Why a certificate does not prove what it says; `None` where it does. With a question, whether it is about the
+/// tasks of its set `at`.
+#[pyfunction]
+pub(crate) fn check_certificate(
+    certificate: &str,
+    question: Option<&TaskSets>,
+    at: usize,
+) -> PyResult<Option<String>> {
+    let read = serde_json::from_str::<Certificate>(certificate);
+    let certificate =
+        read.map_err(|error| Wrong::new("certificate", error, "what analyze gives for a set"))?;
+    if let Err(broken) = certificate::check(&certificate) {
+        return Ok(Some(broken.to_string()));
+    }
+    let Some(sets) = question else { return Ok(None) };
+    let asked = sets
+        .questions
+        .get(at)
+        .ok_or_else(|| Wrong::new("question", format!("set {at}"), "one of the sets"))?;
+    let same = certificate.is_about(asked.system.tasks.iter().map(|task| task.task));
+    Ok((!same).then(|| "its tasks are not those of the question".to_owned()))
+}

@@ -1,0 +1,31 @@
+//! What is known of the tasks of many sets as one matrix: a row a set, a column a task in the order of the question. Where a set has
+//! fewer tasks, or a value is not known, there is -1: no time, index or factor is negative.
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+
+/// The matrix of rows of different lengths. Every value is below 2^63: times are, and factors are cut there.
+pub(super) fn matrix<'py>(
+    py: Python<'py>,
+    rows: usize,
+    columns: usize,
+    row: impl Fn(usize) -> Vec<Option<u64>>,
+) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    let mut all = Vec::with_capacity(rows * columns);
+    for at in 0..rows {
+        let values = row(at);
+        let told =
+            values.iter().map(|value| value.map_or(-1, |value| i64::try_from(value).unwrap_or(i64::MAX)));
+        all.extend(told.chain(std::iter::repeat(-1)).take(columns));
+    }
+    PyArray1::from_vec(py, all).reshape([rows, columns])
+}
+
+/// One value a set.
+pub(super) fn column<'py>(
+    py: Python<'py>,
+    values: impl Iterator<Item = Option<u64>>,
+) -> Bound<'py, PyArray1<i64>> {
+    let told = values.map(|value| value.map_or(-1, |value| i64::try_from(value).unwrap_or(i64::MAX)));
+    PyArray1::from_vec(py, told.collect())
+}
