@@ -76,6 +76,7 @@ fn weights(generator: &mut ChaCha8Rng, span: usize, weights: &mut [u32]) {
 }
 
 /// Samples in ascending order, each with its block.
+#[derive(Clone)]
 pub struct BlockedSamples {
     values: Vec<i64>,
     blocks: Vec<u16>,

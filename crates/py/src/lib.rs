@@ -10,12 +10,16 @@
 //! | `table` | Arrow record batches, shared with whoever asks; columns as NumPy arrays |
 //! | `samples`, `events` | what a run holds, as tables |
 //! | `run` | a run's own words, and its conclusions |
+//! | `describe`, `compare`, `exposure` | the analysis: figures of samples, groups of runs, events per operation |
 //! | `sched/` | task sets, tests, studies |
 //! | `parallel` | many sets at once |
 #![forbid(unsafe_code)]
 
+mod compare;
+mod describe;
 mod error;
 mod events;
+mod exposure;
 mod parallel;
 mod run;
 mod samples;
@@ -29,6 +33,12 @@ use pyo3::prelude::*;
 mod _native {
     use super::*;
 
+    #[pymodule_export]
+    use super::compare::{Runs, compare, compare_chi2, load_runs, rank};
+    #[pymodule_export]
+    use super::describe::{describe, share_bound};
+    #[pymodule_export]
+    use super::exposure::{exposure_facts, exposure_table};
     #[pymodule_export]
     use super::run::{Conclusions, conclude, read_events, read_run, read_samples};
     #[pymodule_export]

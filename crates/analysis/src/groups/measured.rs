@@ -54,7 +54,7 @@ impl Tool {
 }
 
 /// One run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MeasuredRun {
     /// Its path as given.
     pub name: String,
@@ -71,7 +71,7 @@ pub struct MeasuredRun {
 }
 
 /// What one probe of a run measured in one phase, all CPUs together.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MeasuredWindow {
     /// The probe.
     pub probe: ProbeKind,
@@ -98,6 +98,7 @@ pub struct MeasuredWindow {
 }
 
 /// The samples of one window.
+#[derive(Clone)]
 pub enum Samples {
     /// Each with its block of time.
     Blocked {

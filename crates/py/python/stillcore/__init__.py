@@ -7,9 +7,28 @@
 
 from __future__ import annotations
 
+from . import analysis, sched
 from ._error import Error
 from ._native import Table, __version__
 from ._record import Record
 from ._run import Run, open
+from .analysis import best, chi2, compare, distribution, exceedance, exposure, exposure_facts, read_runs
 
-__all__ = ["Error", "Record", "Run", "Table", "__version__", "open"]
+__all__ = [
+    "Error",
+    "Record",
+    "Run",
+    "Table",
+    "__version__",
+    "analysis",
+    "best",
+    "chi2",
+    "compare",
+    "distribution",
+    "exceedance",
+    "exposure",
+    "exposure_facts",
+    "open",
+    "read_runs",
+    "sched",
+]
