@@ -238,6 +238,7 @@ pub(crate) fn read_meta(reader: &SerializedFileReader<File>, path: &Path) -> Res
             format!("{wanted:?} first"),
         ));
     }
+    check_layout(reader, path)?;
     let entries = reader.metadata().file_metadata().key_value_metadata();
     let json = entries
         .into_iter()
@@ -248,6 +249,29 @@ pub(crate) fn read_meta(reader: &SerializedFileReader<File>, path: &Path) -> Res
         json.ok_or_else(|| Error::invalid(path.display(), "no metadata", format!("the key {META_KEY:?}")))?;
     serde_json::from_str(json)
         .map_err(|error| Error::invalid(path.display(), error, "stillcore's sample metadata"))
+}
+
+/// Whether the footer describes columns of the right types that lie inside the file: the reader trusts it, and panics where it should not.
+fn check_layout(reader: &SerializedFileReader<File>, path: &Path) -> Result<(), Error> {
+    use parquet::basic::Type;
+    use parquet::file::metadata::RowGroupMetaData;
+    let wrong = |what: String| Err(Error::invalid(path.display(), what, "a whole samples file"));
+    let length = std::fs::metadata(path).map_err(|source| Error::io("read", path, source))?.len();
+    for (group, columns) in reader.metadata().row_groups().iter().map(RowGroupMetaData::columns).enumerate() {
+        for (place, column) in columns.iter().enumerate() {
+            let kind = if (3..COMMON_COLUMNS).contains(&place) { Type::INT32 } else { Type::INT64 };
+            if column.column_type() != kind {
+                return wrong(format!("column {place} is of {}, not of {kind}", column.column_type()));
+            }
+            let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+            let end = start.checked_add(column.compressed_size());
+            let inside = start >= 0 && end.is_some_and(|end| end >= start && end as u64 <= length);
+            if !inside || column.num_values() < 0 {
+                return wrong(format!("column {place} of row group {group} lies outside the file"));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn read_group(
@@ -372,6 +396,34 @@ mod tests {
             .collect();
         write(&path, &samples);
         assert_eq!(read(&path).unwrap().1, samples);
+    }
+
+    #[test]
+    fn columns_of_other_types_are_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.parquet");
+        let schema = "message samples { required int64 t_ns; required int32 value_ns; required int64 seq;
+            required int32 missed; required int32 flags; }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let mut file =
+            SerializedFileWriter::new(File::create(&path).unwrap(), schema, Arc::default()).unwrap();
+        let mut group = file.next_row_group().unwrap();
+        for wide in [true, false, true, false, false] {
+            let mut column = group.next_column().unwrap().unwrap();
+            if wide {
+                column.typed::<Int64Type>().write_batch(&[1], None, None).unwrap();
+            } else {
+                column.typed::<Int32Type>().write_batch(&[1], None, None).unwrap();
+            }
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+        let json = serde_json::to_string(&meta()).unwrap();
+        file.append_key_value_metadata(KeyValue::new(META_KEY.to_owned(), json));
+        file.finish().unwrap();
+        for error in [read(&path).unwrap_err(), read_all_columns(&path).unwrap_err()] {
+            assert!(error.to_string().contains("column 1 is of INT32, not of INT64"), "{error}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Groups of runs against each other, as `stillcore compare` does it; and what other tools have left behind as runs.
 
 use crate::describe::probe;
-use crate::error::{Answer, Wrong};
+use crate::error::{Answer, Wrong, guarded};
 use analysis::groups::best::best;
 use analysis::groups::chi2::chi2;
 use analysis::groups::condition::{Condition, Judged};
@@ -16,6 +16,9 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
+/// Values and how often each was seen.
+type Counts<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u64>>);
+
 /// Runs of one kind, whatever tool measured them.
 #[pyclass(frozen, module = "stillcore._native")]
 pub(crate) struct Runs {
@@ -27,7 +30,9 @@ pub(crate) struct Runs {
 pub(crate) fn load_runs(py: Python<'_>, paths: Vec<PathBuf>, part: Option<&str>) -> PyResult<Runs> {
     let one = |path: &PathBuf| -> Answer<MeasuredRun> {
         let name = path.display().to_string();
-        if path.is_dir() { Ok(measured::read(path, name)?) } else { Ok(import::read(path, name, part)?) }
+        guarded(path, || {
+            if path.is_dir() { Ok(measured::read(path, name)?) } else { Ok(import::read(path, name, part)?) }
+        })
     };
     let runs = py.detach(|| paths.iter().map(one).collect::<Answer<Vec<_>>>())?;
     if runs.is_empty() {
@@ -77,12 +82,7 @@ impl Runs {
     }
 
     /// The distinct values of a window, ns, ascending, and how often each was seen.
-    fn counts<'py>(
-        &self,
-        py: Python<'py>,
-        at: usize,
-        window: usize,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u64>>)> {
+    fn counts<'py>(&self, py: Python<'py>, at: usize, window: usize) -> PyResult<Counts<'py>> {
         let run = self.run(at)?;
         let window =
             run.windows.get(window).ok_or_else(|| Wrong::new("window", window, "one of the run's"))?;

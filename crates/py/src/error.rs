@@ -5,6 +5,8 @@
 
 use pyo3::prelude::*;
 use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 /// What is wrong, before an interpreter is at hand.
 #[derive(Debug)]
@@ -33,6 +35,12 @@ impl Wrong {
     pub(crate) fn at(self, place: impl Display) -> Self {
         Self { place: self.place.or_else(|| Some(place.to_string())), ..self }
     }
+}
+
+/// Reads what is at `place`. The Parquet reader trusts pages and panics on some damaged ones; for who reads a run that is one error more.
+pub(crate) fn guarded<T>(place: &Path, read: impl FnOnce() -> Answer<T>) -> Answer<T> {
+    let damaged = |_| Err(Wrong::new(place.display(), "a file in it is damaged", "a run as it was written"));
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
 }
 
 impl From<model::Error> for Wrong {

@@ -31,7 +31,7 @@ use pyo3::prelude::*;
 /// `stillcore._native`.
 #[pymodule]
 mod _native {
-    use super::*;
+    use pyo3::prelude::*;
 
     #[pymodule_export]
     use super::compare::{Runs, compare, compare_chi2, load_runs, rank};

@@ -1,6 +1,6 @@
 //! A run directory: what it says of itself, its tables, and the conclusions drawn from it, as `stillcore report` draws them.
 
-use crate::error::Answer;
+use crate::error::{Answer, guarded};
 use crate::samples::Wanted;
 use crate::table::Table;
 use crate::{events, samples};
@@ -33,13 +33,13 @@ pub(crate) fn read_samples(
     counted: bool,
 ) -> PyResult<Table> {
     let wanted = Wanted { probe, phase, cpu, counted };
-    Ok(py.detach(|| samples::samples(&path, &wanted))?)
+    Ok(py.detach(|| guarded(&path, || samples::samples(&path, &wanted)))?)
 }
 
 /// The interference events of a run.
 #[pyfunction]
 pub(crate) fn read_events(py: Python<'_>, path: PathBuf, cpu: Option<u32>) -> PyResult<Table> {
-    Ok(py.detach(|| events::events(&path, cpu))?)
+    Ok(py.detach(|| guarded(&path, || events::events(&path, cpu)))?)
 }
 
 /// Everything that is concluded from a run.
@@ -51,7 +51,7 @@ pub(crate) struct Conclusions {
 /// Draws the conclusions from the run's files; nothing is written.
 #[pyfunction]
 pub(crate) fn conclude(py: Python<'_>, path: PathBuf) -> PyResult<Conclusions> {
-    Ok(py.detach(|| document(&path)).map(|document| Conclusions { document })?)
+    Ok(py.detach(|| guarded(&path, || document(&path))).map(|document| Conclusions { document })?)
 }
 
 fn document(dir: &Path) -> Answer<Document> {

@@ -132,9 +132,6 @@ fn schema(run: &Run, files: &[(&ProbeRecord, SampleColumns)], own: &[String], mi
 /// Only the rows that figures count.
 fn counted(columns: SampleColumns) -> SampleColumns {
     let kept: Vec<bool> = columns.flags.iter().map(|flags| flags & flag::NOT_COUNTED == 0).collect();
-    fn keep<T: Copy>(values: Vec<T>, kept: &[bool]) -> Vec<T> {
-        values.into_iter().zip(kept).filter(|(_, kept)| **kept).map(|(value, _)| value).collect()
-    }
     SampleColumns {
         t_ns: keep(columns.t_ns, &kept),
         value_ns: keep(columns.value_ns, &kept),
@@ -144,6 +141,10 @@ fn counted(columns: SampleColumns) -> SampleColumns {
         more: columns.more.into_iter().map(|(name, values)| (name, keep(values, &kept))).collect(),
         meta: columns.meta,
     }
+}
+
+fn keep<T: Copy>(values: Vec<T>, kept: &[bool]) -> Vec<T> {
+    values.into_iter().zip(kept).filter(|(_, kept)| **kept).map(|(value, _)| value).collect()
 }
 
 fn batch(

@@ -8,7 +8,7 @@ use crate::error::Wrong;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{ArrowPrimitiveType, Int32Type, Int64Type, UInt8Type, UInt32Type, UInt64Type};
+use arrow_array::types::{ArrowPrimitiveType, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::{DataType, SchemaRef};
 use numpy::{Element, IntoPyArray, PyArray1};
@@ -103,7 +103,6 @@ fn column<'py>(py: Python<'py>, kind: &DataType, parts: &[&ArrayRef]) -> PyResul
         DataType::UInt64 => numbers::<UInt64Type>(py, parts),
         DataType::Int32 => numbers::<Int32Type>(py, parts),
         DataType::UInt32 => numbers::<UInt32Type>(py, parts),
-        DataType::UInt8 => numbers::<UInt8Type>(py, parts),
         DataType::Boolean => {
             let bits = parts.iter().flat_map(|part| part.as_boolean().iter());
             Ok(PyArray1::from_iter(py, bits.map(|bit| bit == Some(true))).into_any())
@@ -118,16 +117,13 @@ where
     T: ArrowPrimitiveType,
     T::Native: Element,
 {
-    let values = match parts {
-        [one] => {
-            let owner = Bound::new(py, Shared { array: (*one).clone() })?;
-            py.import("numpy")?.call_method1("asarray", (owner,))?
-        }
-        _ => {
-            let mut all = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
-            parts.iter().for_each(|part| all.extend_from_slice(part.as_primitive::<T>().values()));
-            all.into_pyarray(py).into_any()
-        }
+    let values = if let [one] = parts {
+        let owner = Bound::new(py, Shared { array: ArrayRef::clone(one) })?;
+        py.import("numpy")?.call_method1("asarray", (owner,))?
+    } else {
+        let mut all = Vec::with_capacity(parts.iter().copied().map(Array::len).sum());
+        parts.iter().for_each(|part| all.extend_from_slice(part.as_primitive::<T>().values()));
+        all.into_pyarray(py).into_any()
     };
     if parts.iter().all(|part| part.null_count() == 0) {
         return Ok(values);
@@ -180,8 +176,7 @@ impl Shared {
             DataType::Int64 => "i8",
             DataType::UInt64 => "u8",
             DataType::Int32 => "i4",
-            DataType::UInt32 => "u4",
-            _ => "u1",
+            _ => "u4",
         };
         let width: usize = kind[1..].parse().unwrap_or(1);
         let order = if cfg!(target_endian = "big") { '>' } else { '<' };

@@ -173,7 +173,9 @@ mod tests {
     #[test]
     fn bound_tasks_are_admitted_core_by_core() {
         let line = |core: &str| {
-            format!(r#"{{"unit":"ms","cores":2,"tasks":[{{"period":100,"cost":60{core}}},{{"period":100,"cost":60}}]}}"#)
+            format!(
+                r#"{{"unit":"ms","cores":2,"tasks":[{{"period":100,"cost":60{core}}},{{"period":100,"cost":60}}]}}"#
+            )
         };
         let ask = Ask::of(Test::SchedDeadline);
         assert!(asked(&line(""), &ask).schedulable);

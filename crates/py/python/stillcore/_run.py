@@ -84,12 +84,14 @@ class Run(Mapping[str, Any]):
     @property
     def machine(self) -> Record:
         """The machine before the run, as in ``machine-before.json``."""
-        return self._file(self["machine_before"])
+        told: Record = self._file(self["machine_before"])
+        return told
 
     @property
     def findings(self) -> list[Record]:
         """What the audit found, as in ``findings.json``."""
-        return self._file("findings.json")
+        told: list[Record] = self._file("findings.json")
+        return told
 
     @property
     def sample_files(self) -> list[Path]:

@@ -54,9 +54,8 @@ PARTITIONS: tuple[str, ...] = tuple(_NAMES["partition"])
 #: Names of the tests of :func:`budget`.
 BUDGET_TESTS: tuple[str, ...] = tuple(_NAMES["budget_test"])
 
-Unit = Literal["ns", "us", "ms"]
 
-Int64 = NDArray[np.int64]
+_Int64 = NDArray[np.int64]
 
 
 class TaskSets:
@@ -80,7 +79,7 @@ class TaskSets:
         core: ArrayLike | None = None,
         priority: ArrayLike | None = None,
         cores: int = 1,
-        unit: Unit = "ns",
+        unit: Literal["ns", "us", "ms"] = "ns",
     ) -> TaskSets:
         """Sets from whole numbers: each argument of shape (sets, tasks), or (tasks,) for a single set.
 
@@ -166,37 +165,37 @@ class TaskSets:
         return self._native.cores
 
     @property
-    def period(self) -> Int64:
+    def period(self) -> _Int64:
         """Periods."""
         return self._native.period
 
     @property
-    def deadline(self) -> Int64:
+    def deadline(self) -> _Int64:
         """Relative deadlines."""
         return self._native.deadline
 
     @property
-    def cost(self) -> Int64:
+    def cost(self) -> _Int64:
         """Worst-case execution times."""
         return self._native.cost
 
     @property
-    def jitter(self) -> Int64:
+    def jitter(self) -> _Int64:
         """Release jitters."""
         return self._native.jitter
 
     @property
-    def blocking(self) -> Int64:
+    def blocking(self) -> _Int64:
         """Blocking times."""
         return self._native.blocking
 
     @property
-    def core(self) -> Int64:
+    def core(self) -> _Int64:
         """Cores, from 0."""
         return self._native.core
 
 
-def _whole(name: str, values: ArrayLike) -> Int64:
+def _whole(name: str, values: ArrayLike) -> _Int64:
     """The values as a matrix of whole numbers; a value that is not one is an error, not rounded."""
     array = np.atleast_2d(np.asarray(values))
     if array.ndim != 2:
@@ -249,12 +248,12 @@ class Verdicts:
     """
 
     schedulable: NDArray[np.bool_]
-    response_times: Int64
-    blocking: Int64
-    spin: Int64
-    arrival: Int64
-    cores: Int64
-    undecided: Int64
+    response_times: _Int64
+    blocking: _Int64
+    spin: _Int64
+    arrival: _Int64
+    cores: _Int64
+    undecided: _Int64
     rounds: NDArray[np.uint64]
     certificates: list[Record | None] | None = None
 
@@ -409,9 +408,9 @@ class Budget:
         budgets_ns: of shape (sets, tasks): added to the jitter of all, and this task is still in time.
     """
 
-    budget_ns: Int64
-    limiting_task: Int64
-    budgets_ns: Int64
+    budget_ns: _Int64
+    limiting_task: _Int64
+    budgets_ns: _Int64
 
 
 def budget(
@@ -440,8 +439,8 @@ class CostBudget:
         factors_ppm: of shape (sets, tasks): of each task's cost alone.
     """
 
-    factor_ppm: Int64
-    factors_ppm: Int64
+    factor_ppm: _Int64
+    factors_ppm: _Int64
 
 
 def cost_budget(

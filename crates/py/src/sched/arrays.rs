@@ -5,12 +5,12 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
 /// The matrix of rows of different lengths. Every value is below 2^63: times are, and factors are cut there.
-pub(super) fn matrix<'py>(
-    py: Python<'py>,
+pub(super) fn matrix(
+    py: Python<'_>,
     rows: usize,
     columns: usize,
     row: impl Fn(usize) -> Vec<Option<u64>>,
-) -> PyResult<Bound<'py, PyArray2<i64>>> {
+) -> PyResult<Bound<'_, PyArray2<i64>>> {
     let mut all = Vec::with_capacity(rows * columns);
     for at in 0..rows {
         let values = row(at);
@@ -22,10 +22,7 @@ pub(super) fn matrix<'py>(
 }
 
 /// One value a set.
-pub(super) fn column<'py>(
-    py: Python<'py>,
-    values: impl Iterator<Item = Option<u64>>,
-) -> Bound<'py, PyArray1<i64>> {
+pub(super) fn column(py: Python<'_>, values: impl Iterator<Item = Option<u64>>) -> Bound<'_, PyArray1<i64>> {
     let told = values.map(|value| value.map_or(-1, |value| i64::try_from(value).unwrap_or(i64::MAX)));
     PyArray1::from_vec(py, told.collect())
 }

@@ -132,8 +132,8 @@ pub(crate) fn sets_from_jsonl(py: Python<'_>, text: &str) -> PyResult<TaskSets> 
 
 /// Sets from matrices, a row a set, a column a task; `None` for what the question leaves out.
 #[pyfunction]
-pub(crate) fn sets_from_arrays<'py>(
-    fields: BTreeMap<String, PyReadonlyArray2<'py, i64>>,
+pub(crate) fn sets_from_arrays(
+    fields: BTreeMap<String, PyReadonlyArray2<'_, i64>>,
     cores: u32,
     unit: &str,
 ) -> PyResult<TaskSets> {
