@@ -19,10 +19,20 @@ middleware)
     ;;
 esac
 
+# Python's virtual environments are a module, in a package of their own.
+needs_venv=
+case $want in
+test | release)
+    programs="$programs python3:python3"
+    needs_venv=yes
+    ;;
+esac
+
 missing=
 for pair in $programs; do
     command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair##*:}"
 done
+[ -z "$needs_venv" ] || python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"
 # The compiler's own headers and start files come in a package of their own.
 [ -e /usr/include/stdio.h ] || missing="$missing libc6-dev"
 [ "$want" != middleware ] || [ -e /usr/include/dds/dds.h ] || missing="$missing cyclonedds-dev"

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod elf;
+mod python;
 mod release;
 mod repo;
 mod steps;

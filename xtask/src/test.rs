@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::steps::{Step, run, run_all, summary};
-use crate::{elf, tidy};
+use crate::{elf, python, tidy};
 
 /// How the tests are run.
 #[derive(clap::Args)]
@@ -43,6 +43,7 @@ pub(crate) fn run_tests(root: &Path, options: &Options) -> Result<bool> {
             build.nextest("not (binary(/^guest/) or binary(report_browser) or binary(boot))")
         }),
         Step::new("doc tests", move || build.doc_tests()),
+        Step::new("python", move || python::test(root, &build.target_dir()?)),
         Step::new("report in Chromium", move || build.browser()),
         Step::new("lab guests", move || build.guests(options.strict)),
     ];

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use sched::certificate::{self, Certificate, certify};
 use sched::locks::{Protocol, Semantics};
 use sched::overheads::Overheads;
-use sched::{Ask, AskError, EdfJitter, Heuristic, Limits, Test, Verdict};
+use sched::{Ask, AskError, EdfJitter, Heuristic, Limits, MAX_NS, Test, Verdict};
 
 /// What is asked of every set, as Python says it.
 #[derive(FromPyObject)]
@@ -36,8 +36,10 @@ impl Asked {
             let told: Overheads = serde_json::from_str(text).map_err(|error| {
                 Wrong::new("overheads", error, "overheads in ns, such as context_switch_ns")
             })?;
-            let wrong = |error: sched::overheads::OverheadsError| Wrong::sentence(error).at("overheads");
-            told.check().map_err(wrong)?;
+            told.check().map_err(|error| {
+                let expected = format!("{} to {MAX_NS}, ns", error.expected);
+                Wrong::new(format!("overheads, {}", error.field), error.value, expected)
+            })?;
             Ok::<_, Wrong>(told)
         });
         let jitters =
