@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 pub(crate) fn read_run(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let read = || -> Answer<String> {
         store::read_run(&path)?;
-        // As it stands: with what a newer program may have added.
-        let kept: serde_json::Value = store::read_json(&path.join(store::RUN))?;
-        Ok(kept.to_string())
+        // As it stands: in its order, and with what a newer program may have added.
+        let file = path.join(store::RUN);
+        Ok(std::fs::read_to_string(&file).map_err(|source| model::Error::io("read", &file, source))?)
     };
     Ok(py.detach(read)?)
 }

@@ -1,0 +1,34 @@
+"""Every example of the documentation, as it stands there."""
+
+import doctest
+
+import pytest
+from conftest import ROOT
+
+import stillcore
+
+FLAGS = doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_the_page() -> None:
+    failed, tried = doctest.testfile(str(ROOT / "docs/python.md"), module_relative=False, optionflags=FLAGS)
+    assert failed == 0 and tried > 25
+
+
+@pytest.mark.parametrize("module", [stillcore.analysis, stillcore.sched])
+def test_docstrings(module: object) -> None:
+    failed, tried = doctest.testmod(module, optionflags=FLAGS)
+    assert failed == 0 and tried > 0
+
+
+def test_everything_public_is_documented() -> None:
+    for module in (stillcore, stillcore.analysis, stillcore.sched):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if callable(thing):
+                assert (thing.__doc__ or "").strip(), name
