@@ -9,10 +9,9 @@ use clap::{Args, ValueEnum};
 use model::Error;
 use sched::certificate::{Certificate, certify};
 use sched::global::GlobalTest;
-use sched::locks::{Protocol, Semantics, analyze_with_locks, block_once};
-use sched::overheads::{Overheads, analyze_with_overheads};
+use sched::locks::{Protocol, Semantics};
 use sched::question::{self, Question};
-use sched::{Heuristic, Limits, MAX_NS, Refusal, System, Task, Test, Verdict, partition};
+use sched::{Ask, Heuristic, Limits, Refusal, Test, Verdict};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -71,33 +70,7 @@ pub(crate) enum EdfJitter {
 
 /// Answers every line. Exit code 2 where a set is not schedulable.
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
-    let asked = Asked {
-        test: Test::by_name(&args.test).context("clap lets known tests through only")?,
-        heuristic: args.partition.as_deref().and_then(Heuristic::by_name),
-        locks: args.locks.as_deref().and_then(Protocol::by_name),
-        blocking_only: args
-            .blocking_only
-            .then(|| Semantics::by_name(&args.semantics).context("clap lets known semantics through only"))
-            .transpose()?,
-        extra_jitter_ns: args.jitter.told()?,
-        edf_jitter: args.edf_jitter,
-        overheads: args.overheads.told()?,
-        certified: args.certificate,
-    };
-    if asked.edf_jitter == EdfJitter::Td
-        && (asked.test != Test::EdfQpa
-            || asked.locks.is_some()
-            || asked.overheads.is_some()
-            || asked.certified)
-    {
-        let expected = "--test edf-qpa by itself, without --locks, --overheads and --certificate";
-        return Err(Error::invalid("--edf-jitter", "td", expected).into());
-    }
-    if let (Some(how), Test::Global(_)) = (&args.partition, asked.test) {
-        let what = format!("--partition {how} with {}", asked.test.name());
-        let expected = "fp-rta, edf-qpa or the like";
-        return Err(Error::invalid(what, "a test that binds no task to a core", expected).into());
-    }
+    let asked = Asked { ask: ask(args)?, certified: args.certificate };
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut wrong, mut late, mut told) = (0u64, false, false);
     let mut number = 0;
@@ -117,10 +90,10 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         }
         match asked.answer(&line) {
             Ok((question, verdict, certificate)) => {
-                late |= !verdict.schedulable && asked.blocking_only.is_none();
+                late |= !verdict.schedulable && asked.ask.blocking_only.is_none();
                 let told = Told { number, asked, question: &question, verdict: &verdict };
                 let mut json = told.json();
-                if let Some(overheads) = asked.overheads {
+                if let Some(overheads) = asked.ask.overheads {
                     json["overheads"] = serde_json::to_value(overheads)?;
                 }
                 if args.certificate {
@@ -148,6 +121,35 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     Ok(if wrong > 0 { 1 } else { u8::from(late) * 2 })
 }
 
+/// The question that is put to every line.
+fn ask(args: &AnalyzeArgs) -> anyhow::Result<Ask> {
+    let ask = Ask {
+        test: Test::by_name(&args.test).context("clap lets known tests through only")?,
+        partition: args.partition.as_deref().and_then(Heuristic::by_name),
+        locks: args.locks.as_deref().and_then(Protocol::by_name),
+        blocking_only: args
+            .blocking_only
+            .then(|| Semantics::by_name(&args.semantics).context("clap lets known semantics through only"))
+            .transpose()?,
+        extra_jitter_ns: args.jitter.told()?,
+        edf_jitter: match args.edf_jitter {
+            EdfJitter::D => sched::EdfJitter::Deadlines,
+            EdfJitter::Td => sched::EdfJitter::PeriodsToo,
+        },
+        overheads: args.overheads.told()?,
+    };
+    if args.edf_jitter == EdfJitter::Td && (ask.check().is_err() || args.certificate) {
+        let expected = "--test edf-qpa by itself, without --locks, --overheads and --certificate";
+        return Err(Error::invalid("--edf-jitter", "td", expected).into());
+    }
+    if let (Some(how), Test::Global(_)) = (&args.partition, ask.test) {
+        let what = format!("--partition {how} with {}", ask.test.name());
+        let expected = "fp-rta, edf-qpa or the like";
+        return Err(Error::invalid(what, "a test that binds no task to a core", expected).into());
+    }
+    Ok(ask)
+}
+
 fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
@@ -168,29 +170,10 @@ fn located(path: &Path, number: usize, wrong: &Wrong) -> Error {
     Error::invalid(place, wrong.found.clone(), wrong.expected.clone())
 }
 
-/// Assigns cores; a set that does not fit keeps those it has.
-pub(super) fn place(system: &mut System, heuristic: Heuristic) -> bool {
-    let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
-    let placed = partition(&tasks, system.cores, heuristic);
-    for (task, core) in system.tasks.iter_mut().zip(placed.iter().flatten()) {
-        task.core = *core;
-    }
-    placed.is_some()
-}
-
 /// What is asked of every line.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
-    test: Test,
-    heuristic: Option<Heuristic>,
-    locks: Option<Protocol>,
-    /// One pass of blocking, counted so.
-    blocking_only: Option<Semantics>,
-    /// Release jitter on top of every task's own, ns.
-    extra_jitter_ns: u64,
-    edf_jitter: EdfJitter,
-    /// What the kernel costs.
-    overheads: Option<Overheads>,
+    ask: Ask,
     /// With numbers that prove the answer.
     certified: bool,
 }
@@ -203,10 +186,7 @@ impl Asked {
             found: error.found,
             expected: error.expected,
         })?;
-        for task in &mut question.system.tasks {
-            task.task.jitter_ns = task.task.jitter_ns.saturating_add(self.extra_jitter_ns).min(MAX_NS);
-        }
-        if self.heuristic.is_some_and(|heuristic| !place(&mut question.system, heuristic)) {
+        if !self.ask.prepare(&mut question) {
             let verdict = Verdict::not_placed(&question.system);
             return Ok((question, verdict, None));
         }
@@ -215,37 +195,12 @@ impl Asked {
             found: error.to_string(),
             expected: "what this test is for".to_owned(),
         };
-        let verdict = self.verdict(&question).map_err(refused)?;
+        let verdict = self.ask.verdict(&question, Limits::default()).map_err(refused)?;
         let mut certificate = None;
         if self.certified {
-            certificate = certify(&question.system, self.test, Limits::default()).map_err(refused)?;
+            certificate = certify(&question.system, self.ask.test, Limits::default()).map_err(refused)?;
         }
         Ok((question, verdict, certificate))
-    }
-
-    fn verdict(self, question: &Question) -> Result<Verdict, Refusal> {
-        let system = &question.system;
-        if self.edf_jitter == EdfJitter::Td {
-            let Some(released) = system.from_release() else { return Ok(Verdict::not_placed(system)) };
-            return sched::analyze(&released, self.test, Limits::default());
-        }
-        let test = match self.test {
-            // Tasks that are bound to cores are admitted to the cpusets of these.
-            Test::SchedDeadline if question.placed || self.heuristic.is_some() => {
-                Test::SchedDeadlinePartitioned
-            }
-            test => test,
-        };
-        if let Some(overheads) = &self.overheads {
-            return analyze_with_overheads(system, test, overheads, Limits::default());
-        }
-        match self.locks {
-            None => sched::answer(question, test, Limits::default()),
-            Some(protocol) => match self.blocking_only {
-                Some(semantics) => block_once(system, protocol, semantics),
-                None => analyze_with_locks(system, self.test, protocol, Limits::default()),
-            },
-        }
     }
 }
 
@@ -257,26 +212,15 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// In the order of the question.
-    fn in_order<T: Clone>(&self, values: &[T]) -> Vec<T> {
-        let mut ordered: Vec<_> = self.question.places.iter().zip(values).collect();
-        ordered.sort_by_key(|(place, _)| **place);
-        ordered.into_iter().map(|(_, value)| value.clone()).collect()
-    }
-
-    /// In the unit of the question. Times of a question are whole units, and so are sums of them.
-    fn in_unit(&self, ns: u64) -> u64 {
-        ns.div_ceil(self.question.unit.ns())
-    }
-
     fn times(&self, ns: &[u64]) -> Vec<u64> {
-        self.in_order(ns).into_iter().map(|ns| self.in_unit(ns)).collect()
+        self.question.in_order(ns).into_iter().map(|ns| self.question.in_unit(ns)).collect()
     }
 
     fn responses(&self) -> Vec<Option<u64>> {
-        self.in_order(&self.verdict.response_times)
+        self.question
+            .in_order(&self.verdict.response_times)
             .into_iter()
-            .map(|ns| ns.map(|ns| self.in_unit(ns)))
+            .map(|ns| ns.map(|ns| self.question.in_unit(ns)))
             .collect()
     }
 
@@ -292,16 +236,16 @@ impl Told<'_> {
         json!({
             "schema": SCHEMA,
             "line": self.number,
-            "test": self.asked.test.name(),
-            "locks": self.asked.locks.map(Protocol::name),
-            "semantics": self.asked.blocking_only.map_or("sound", Semantics::name),
+            "test": self.asked.ask.test.name(),
+            "locks": self.asked.ask.locks.map(Protocol::name),
+            "semantics": self.asked.ask.blocking_only.map_or("sound", Semantics::name),
             "unit": self.question.unit.name(),
-            "schedulable": self.asked.blocking_only.is_none().then_some(verdict.schedulable),
+            "schedulable": self.asked.ask.blocking_only.is_none().then_some(verdict.schedulable),
             "response_times": self.responses(),
             "blocking": self.times(&verdict.blocking),
             "spin": self.times(&verdict.spin),
             "arrival": self.times(&verdict.arrival),
-            "cores": self.in_order(&verdict.cores),
+            "cores": self.question.in_order(&verdict.cores),
             "rounds": verdict.rounds,
             "undecided": self.undecided(),
         })
@@ -310,33 +254,33 @@ impl Told<'_> {
     fn text(&self) -> String {
         let unit = self.question.unit.name();
         let word = match (self.verdict.schedulable, self.verdict.undecided.is_empty()) {
-            _ if self.asked.blocking_only.is_some() => "blocking alone, no verdict",
+            _ if self.asked.ask.blocking_only.is_some() => "blocking alone, no verdict",
             (true, _) => "schedulable",
             (false, true) => "not schedulable",
             (false, false) => "not decided within the cap on rounds, counted as not schedulable",
         };
-        let word = match (self.asked.test, self.verdict.schedulable) {
+        let word = match (self.asked.ask.test, self.verdict.schedulable) {
             (Test::Global(GlobalTest::EdfDa), true) => "bounded tardiness",
             (Test::SchedDeadline | Test::SchedDeadlinePartitioned, true) => "admitted",
             (Test::SchedDeadline | Test::SchedDeadlinePartitioned, false) => "not admitted",
             _ => word,
         };
-        let locks = self.asked.locks.map(|protocol| format!(", {}", protocol.name())).unwrap_or_default();
-        let overheads = self.asked.overheads.map_or("", |_| ", with overheads");
+        let locks = self.asked.ask.locks.map(|protocol| format!(", {}", protocol.name())).unwrap_or_default();
+        let overheads = self.asked.ask.overheads.map_or("", |_| ", with overheads");
         let mut text =
-            format!("line {}: {word} ({}{locks}{overheads})\n", self.number, self.asked.test.name());
+            format!("line {}: {word} ({}{locks}{overheads})\n", self.number, self.asked.ask.test.name());
         let responses = self.responses();
         if responses.iter().any(Option::is_some) {
             let blocking = self.times(&self.verdict.blocking);
-            let tasks = self.in_order(&self.question.system.tasks);
+            let tasks = self.question.in_order(&self.question.system.tasks);
             let rows = tasks.iter().zip(&responses).zip(&blocking).enumerate().map(
                 |(place, ((task, response), blocking))| {
                     vec![
                         place.to_string(),
                         task.core.to_string(),
-                        self.in_unit(task.task.period_ns).to_string(),
-                        self.in_unit(task.task.deadline_ns).to_string(),
-                        self.in_unit(task.task.cost_ns).to_string(),
+                        self.question.in_unit(task.task.period_ns).to_string(),
+                        self.question.in_unit(task.task.deadline_ns).to_string(),
+                        self.question.in_unit(task.task.cost_ns).to_string(),
                         blocking.to_string(),
                         response.map_or_else(|| "-".to_owned(), |response| response.to_string()),
                     ]

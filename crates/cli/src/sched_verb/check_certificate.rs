@@ -49,7 +49,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     Ok(if all_hold { 0 } else { 2 })
 }
 
-/// The tasks of each line, sorted.
+/// The tasks of each line.
 fn questions(path: &Path) -> anyhow::Result<HashMap<usize, Vec<Task>>> {
     let mut all = HashMap::new();
     lines::for_each(path, |number, line| {
@@ -57,18 +57,10 @@ fn questions(path: &Path) -> anyhow::Result<HashMap<usize, Vec<Task>>> {
             let place = format!("{}, line {number}, {}", path.display(), error.field);
             Error::invalid(place, error.found, error.expected)
         })?;
-        all.insert(number, sorted(question.system.tasks.iter().map(|task| task.task)));
+        all.insert(number, question.system.tasks.iter().map(|task| task.task).collect());
         Ok(())
     })?;
     Ok(all)
-}
-
-fn sorted(tasks: impl Iterator<Item = Task>) -> Vec<Task> {
-    let mut tasks: Vec<Task> = tasks.collect();
-    tasks.sort_by_key(|task| {
-        [task.period_ns, task.deadline_ns, task.cost_ns, task.jitter_ns, task.blocking_ns]
-    });
-    tasks
 }
 
 /// What a line states.
@@ -104,8 +96,8 @@ impl Stated {
         if self.schedulable.is_some_and(|schedulable| schedulable != certificate.schedulable) {
             return Some("it proves the contrary of the answer it comes with".to_owned());
         }
-        let own = || sorted(certificate.cores.iter().flat_map(|core| core.tasks.tasks().iter().copied()));
-        if questions.is_some_and(|questions| questions.get(&self.line) != Some(&own())) {
+        let about = |tasks: &Vec<Task>| certificate.is_about(tasks.iter().copied());
+        if questions.is_some_and(|questions| !questions.get(&self.line).is_some_and(about)) {
             return Some(format!("its tasks are not those of line {} of the question", self.line));
         }
         None

@@ -3,20 +3,20 @@
 //! A cell is one point of the axis and one block of sets; its result is the verdict of every curve on every set of it, a bit each. All
 //! conclusions are drawn from these bits, so that more sets, or another look at them, costs no cell that is there already.
 
-mod conclude;
-mod declared;
 mod text;
 
+use super::generate::refused;
 use super::jitter::{At, observed, read_at};
 use crate::failure;
 use anyhow::Context;
 use clap::Args;
-use conclude::Concluded;
-use declared::{Declared, DeclaredCurve};
 use model::{Error, store};
 use rayon::prelude::*;
 use report::svg;
-use sched::curves::{Curve, verdicts};
+use report::svg::Shares;
+use sched::curves::conclude::{Concluded, Told, conclude};
+use sched::curves::declared::{Declared, DeclaredCurve, DeclaredError, SCHEMA};
+use sched::curves::{Curve, Proportion, verdicts};
 use sched::generate::Generator;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -59,17 +59,16 @@ pub(crate) struct StudyArgs {
 
 /// Runs it, or what is left of it.
 pub(crate) fn run(args: &StudyArgs) -> anyhow::Result<u8> {
-    let mut declared = Declared::read(&args.file)?;
+    let mut declared = read(&args.file)?;
     declared.sets = args.sets.unwrap_or(declared.sets);
     declared.seed = args.seed.unwrap_or(declared.seed);
     let conditions = add_measured(args, &mut declared)?;
-    declared.check_again(&args.file)?;
+    check(&declared, &args.file)?;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("study-{}", declared.name)));
     refuse_foreign(&out, &declared.name)?;
-    let curves = declared.curves.iter().map(DeclaredCurve::curve).collect::<Result<Vec<Curve>, _>>();
-    let curves = curves.map_err(|(field, found, expected)| Error::invalid(field, found, expected))?;
+    let curves = declared.curves()?;
     let points = evaluate(args, &declared, &curves, &out)?;
-    let concluded = conclude::conclude(&declared, &curves, &points, conditions);
+    let concluded = conclude(&declared, &curves, &points, conditions);
     write(&out, &concluded)?;
     if args.json {
         println!("{}", serde_json::to_string(&concluded)?);
@@ -78,6 +77,29 @@ pub(crate) fn run(args: &StudyArgs) -> anyhow::Result<u8> {
         println!("written: {}/curves.json, curves.csv, curves.svg", out.display());
     }
     Ok(0)
+}
+
+/// Reads and checks a declaration.
+fn read(path: &Path) -> anyhow::Result<Declared> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+    let declared: Declared = toml::from_str(&text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start.min(text.len()));
+        let line = 1 + text.get(..start).unwrap_or_default().matches('\n').count();
+        let what = error.message().trim().replace('\n', ", ");
+        Error::invalid(format!("{}, line {line}", path.display()), what, format!("a study, {SCHEMA}"))
+    })?;
+    check(&declared, path)?;
+    Ok(declared)
+}
+
+/// Checks a declaration, also after options have changed it.
+fn check(declared: &Declared, path: &Path) -> anyhow::Result<()> {
+    declared.check().map_err(|error| match error {
+        DeclaredError::Field { field, found, expected } => {
+            Error::invalid(format!("{}, {field}", path.display()), found, expected).into()
+        }
+        DeclaredError::Generate(error) => refused(&format!("{}, generate.", path.display()), error),
+    })
 }
 
 /// Results go to a directory that is new, empty, or of a study of this name.
@@ -137,7 +159,7 @@ fn matrix(declared: &Declared) -> Study {
         ("curves".to_owned(), vec![Value::Array(told.collect())]),
         (
             "block".to_owned(),
-            (0..blocks).map(|block| json!([block * BLOCK, declared.end_of(block)])).collect(),
+            (0..blocks).map(|block| json!([block * BLOCK, end_of(declared, block)])).collect(),
         ),
     ]);
     Study {
@@ -150,10 +172,9 @@ fn matrix(declared: &Declared) -> Study {
     }
 }
 
-impl Declared {
-    fn end_of(&self, block: u64) -> u64 {
-        ((block + 1) * BLOCK).min(self.sets)
-    }
+/// The last set of a block, and one.
+fn end_of(declared: &Declared, block: u64) -> u64 {
+    ((block + 1) * BLOCK).min(declared.sets)
 }
 
 /// Why the loop over the cells ended early.
@@ -242,11 +263,26 @@ fn unhex(text: &str, bits: usize) -> Option<Vec<bool>> {
     })
 }
 
+/// The chart's curves.
+fn chart(concluded: &Concluded) -> Vec<Shares> {
+    let curve = |(style, told): (usize, &Told)| {
+        let point = |(x, one): (&f64, &Proportion)| [*x, one.share, one.interval[0], one.interval[1]];
+        let said = told.published.iter().flatten();
+        Shares {
+            label: told.name.clone(),
+            style: style % 6,
+            points: concluded.values.iter().zip(&told.points).map(point).collect(),
+            published: concluded.values.iter().zip(said).map(|(x, percent)| [*x, percent / 100.0]).collect(),
+        }
+    };
+    concluded.curves.iter().enumerate().map(curve).collect()
+}
+
 fn write(out: &Path, concluded: &Concluded) -> anyhow::Result<()> {
     store::write_json(&out.join("curves.json"), concluded)?;
     store::write_whole(&out.join("curves.csv"), text::csv(concluded).as_bytes())?;
     if let Some(chart) =
-        svg::shares("curves", &concluded.title, [&concluded.axis, "schedulable sets"], &concluded.chart())
+        svg::shares("curves", &concluded.title, [&concluded.axis, "schedulable sets"], &chart(concluded))
     {
         store::write_whole(&out.join("curves.svg"), svg::standalone(&chart).as_bytes())?;
     }

@@ -1,8 +1,8 @@
 //! What `sched study` prints: shares beside published ones, curves as numbers, pairs, and what a sample of that size cannot support. And CSV.
 
-use super::conclude::{Concluded, Pair, PairPoint, Told};
 use crate::measure::table::table;
 use report::format;
+use sched::curves::conclude::{Concluded, Pair, PairPoint, Told};
 use std::fmt::Write;
 
 /// Pairs shown in text; JSON has all.
