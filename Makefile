@@ -10,7 +10,7 @@ CARGO = cargo
 
 help:
 	@echo 'make assess         build the static binary and assess this machine (ARGS="--cpus 3 --duration 20s")'
-	@echo 'make test           format, tidy, clippy, tests, report in a browser, kernels in the lab (STRICT=0: none needed)'
+	@echo 'make test           format, tidy, clippy, tests, Python, report in a browser, kernels in the lab (STRICT=0: none needed)'
 	@echo 'make test-lab       isolation applied, killed and undone on six kernels, four boots each (half an hour)'
 	@echo 'make lab-matrix     exposure of six kernels, isolated and not (an hour; ARGS="--jobs 3")'
 	@echo 'make lab-matrix-rows ROWS=timer ONTO=FILE   some of its rows made anew'
