@@ -96,5 +96,5 @@ pub(crate) fn share_bound(count: u64, n: u64) -> PyResult<f64> {
     if count > n {
         return Err(Wrong::new("count", count, format!("at most n, {n}")).into());
     }
-    Ok(share_upper(count, n))
+    Ok(share_upper(count as f64, n as f64))
 }

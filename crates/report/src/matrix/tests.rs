@@ -158,7 +158,7 @@ fn the_page_has_a_colour_a_bound_and_the_absent_in_words() {
 #[test]
 fn the_object_names_its_schema_and_leaves_silence_out() {
     let object = matrix().json();
-    assert_eq!(object["schema"], SCHEMA);
+    assert_eq!(object["schema"], MATRIX_SCHEMA);
     let classes = |column: usize| object["columns"][column]["rows"][0]["classes"].as_array().unwrap().len();
     assert_eq!((classes(1), classes(2)), (1, 0), "5.10 had ipi.call, 6.1 nothing");
     assert_eq!(object["changes"][0]["direction"], "gone");

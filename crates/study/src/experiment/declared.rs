@@ -74,6 +74,8 @@ pub struct Machine {
     pub smp: Option<String>,
     /// Guest memory, MiB.
     pub memory_mib: Option<u32>,
+    /// Two network cards joined to each other in guests: `e1000` or `virtio`.
+    pub nic: Option<String>,
     /// Modules to load in guests where the kernel has them.
     #[serde(default)]
     pub modules: Vec<String>,

@@ -135,7 +135,7 @@ fn identity(experiment: &Experiment, scale: f64) -> String {
         .map(|(name, quantity)| (name, quantity.scaled(scale).to_string()))
         .collect();
     let machine = &experiment.machine;
-    let guest = json!([machine.smp, machine.memory_mib, machine.modules]);
+    let guest = json!([machine.smp, machine.memory_mib, machine.nic, machine.modules]);
     let whole = json!([levels, steps, values, quantities, guest]);
     let digits = digest(&[&canonical(&whole)], 4);
     format!("{} at {scale} of {digits}", experiment.name.get_ref())

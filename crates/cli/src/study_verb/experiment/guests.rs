@@ -195,6 +195,7 @@ fn spec(
         append: boot.append.clone(),
         modules: wanted,
         packages: Vec::new(),
+        nic: machine.nic.as_deref().map(str::parse).transpose()?,
         init: programs.init,
         binary: programs.binary,
         add: vec![Addition { host: order.to_owned(), guest: format!("/root/{}", inside::ORDER) }],
