@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::Cpus;
+pub(crate) use model::quantity::{bytes, duration};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -301,37 +302,6 @@ pub(crate) enum LabVerb {
     Matrix(Box<crate::lab_matrix::MatrixArgs>),
 }
 
-/// A number of bytes such as 64K or 20M; none where the text is no such number.
-pub(crate) fn bytes(text: &str) -> Option<u64> {
-    let (digits, unit) = match text.char_indices().last()? {
-        (at, 'K' | 'k') => (&text[..at], 1 << 10),
-        (at, 'M' | 'm') => (&text[..at], 1 << 20),
-        (at, 'G' | 'g') => (&text[..at], 1 << 30),
-        _ => (text, 1),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(unit)
-}
-
-/// A length of time such as 20s, 500ms, 200us or 2m.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || {
-        format!("{text:?} is no length of time; expected a number with a unit, such as 20s, 500ms or 200us")
-    };
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(digits);
-    let unit_ns: f64 = match unit.trim() {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        _ => return Err(wrong()),
-    };
-    let ns = number.parse::<f64>().map_err(|_| wrong())? * unit_ns;
-    if ns.is_finite() && ns < 1e18 { Ok(Duration::from_nanos(ns.round() as u64)) } else { Err(wrong()) }
-}
-
 /// A number of releases: a count, or a power of ten such as 1e8.
 fn releases(text: &str) -> Result<f64, String> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b".e".contains(&byte));
@@ -347,15 +317,5 @@ mod tests {
     fn the_command_line_is_sound() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn lengths_of_time() {
-        assert_eq!(duration("20s").unwrap(), Duration::from_secs(20));
-        assert_eq!(duration("1.5ms").unwrap(), Duration::from_micros(1500));
-        assert_eq!(duration("2m").unwrap(), Duration::from_secs(120));
-        for text in ["", "20", "s", "-3s", "1e3s", "20 parsecs", "99999999999h"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
     }
 }

@@ -18,6 +18,7 @@ pub mod kernel_options;
 pub mod lab_cards;
 pub mod machine;
 pub mod plan;
+pub mod quantity;
 pub mod resource;
 pub mod run;
 pub mod sample;
