@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod latency;
+pub mod results;
 #[cfg(feature = "ros2")]
 pub mod ros2;
 pub mod topology;

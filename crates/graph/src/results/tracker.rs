@@ -1,0 +1,281 @@
+//! Late, too late and lost as ros2-performance defines them (`performance_metrics/src/tracker.cpp`, 2023-12), to the letter.
+//!
+//! The latency is that of one hop, in whole microseconds: stamp just before `publish()` to the entry of the callback. A message is too
+//! late above the smaller of an absolute bound and a share of the period, and late above the same of smaller bounds. What the figures
+//! leave out is left out here too, which is why [`super::honest`] stands beside them: messages that are too late are in no mean and in
+//! no maximum, a timer that fires late is no latency, and messages lost behind the last received one are not lost.
+
+use serde::{Deserialize, Serialize};
+
+/// The bounds, as the command line of ros2-performance spells them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Share of the period above which a message is late, percent.
+    pub late_percentage: u32,
+    /// Latency above which it is late in any case, µs.
+    pub late_absolute_us: u32,
+    /// Share of the period above which it is too late, percent.
+    pub too_late_percentage: u32,
+    /// Latency above which it is too late in any case, µs.
+    pub too_late_absolute_us: u32,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            late_percentage: 20,
+            late_absolute_us: 5_000,
+            too_late_percentage: 100,
+            too_late_absolute_us: 50_000,
+        }
+    }
+}
+
+/// The two bounds for one period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Above it a message is late, µs.
+    pub late_us: u64,
+    /// Above it a message is too late, and not late, µs.
+    pub too_late_us: u64,
+}
+
+impl Bounds {
+    /// The bounds of a message that is published at this distance, ns. The period is taken in whole microseconds and the share of it
+    /// is cut to whole ones, as integer arithmetic does.
+    pub fn of(&self, period_ns: u64) -> Limits {
+        let share = |percentage: u32| u64::from(percentage) * (period_ns / 1_000) / 100;
+        Limits {
+            late_us: share(self.late_percentage).min(self.late_absolute_us.into()),
+            too_late_us: share(self.too_late_percentage).min(self.too_late_absolute_us.into()),
+        }
+    }
+}
+
+/// What a message was found to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    /// Neither late nor too late.
+    OnTime,
+    /// Late.
+    Late,
+    /// Too late.
+    TooLate,
+}
+
+/// The running figures of one subscriber and topic.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Tracker {
+    /// Messages received.
+    pub received: u64,
+    /// Of these, late.
+    pub late: u64,
+    /// Of these, too late.
+    pub too_late: u64,
+    /// Gaps in the numbers of received messages. Negative where messages came out of order, which is not foreseen.
+    pub lost: i64,
+    /// Latencies in the figures that follow: all but those too late.
+    pub counted: u64,
+    /// Their mean, µs.
+    pub mean_us: f64,
+    /// Sum of squared deviations from it, µs².
+    squares_us2: f64,
+    /// Smallest, µs.
+    pub min_us: u64,
+    /// Largest, µs.
+    pub max_us: u64,
+    /// Number expected next.
+    next: u64,
+}
+
+impl Tracker {
+    /// Counts a message with its number (from 0), published and received at these times, ns. Gives what it was found to be and how many
+    /// were found lost before it.
+    pub fn scan(&mut self, limits: Limits, number: u64, sent_ns: i64, received_ns: i64) -> (Judged, i64) {
+        // A stamp from the future is a huge latency there: unsigned.
+        let latency_us = ((received_ns - sent_ns) / 1_000) as u64;
+        let lost = number as i64 - self.next as i64;
+        self.lost += lost;
+        self.next = number + 1;
+        self.received += 1;
+        let judged = match latency_us {
+            us if us > limits.too_late_us => Judged::TooLate,
+            us if us > limits.late_us => Judged::Late,
+            _ => Judged::OnTime,
+        };
+        match judged {
+            Judged::TooLate => self.too_late += 1,
+            Judged::Late => self.late += 1,
+            Judged::OnTime => {}
+        }
+        if judged != Judged::TooLate {
+            self.add(latency_us);
+        }
+        (judged, lost)
+    }
+
+    /// B. P. Welford, "Note on a method for calculating corrected sums of squares and products", Technometrics 4, 1962.
+    fn add(&mut self, latency_us: u64) {
+        self.min_us = if self.counted == 0 { latency_us } else { self.min_us.min(latency_us) };
+        self.max_us = self.max_us.max(latency_us);
+        self.counted += 1;
+        let off = latency_us as f64 - self.mean_us;
+        self.mean_us += off / self.counted as f64;
+        self.squares_us2 += off * (latency_us as f64 - self.mean_us);
+    }
+
+    /// Standard deviation of the population, µs.
+    pub fn sd_us(&self) -> f64 {
+        if self.counted == 0 { 0.0 } else { (self.squares_us2 / self.counted as f64).sqrt() }
+    }
+}
+
+/// The sums over all subscribers that decide whether targets are met.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Total {
+    /// Messages received.
+    pub received: u64,
+    /// Mean latency, µs: that of each subscriber weighted with what it received, those too late among them.
+    pub mean_us: f64,
+    /// Late messages.
+    pub late: u64,
+    /// Too late ones.
+    pub too_late: u64,
+    /// Lost ones.
+    pub lost: i64,
+}
+
+impl Total {
+    /// The sums.
+    pub fn of<'a>(trackers: impl Iterator<Item = &'a Tracker>) -> Self {
+        let mut total = Self::default();
+        for one in trackers {
+            total.received += one.received;
+            total.late += one.late;
+            total.too_late += one.too_late;
+            total.lost += one.lost;
+            total.mean_us += one.received as f64 * one.mean_us;
+        }
+        total.mean_us =
+            if total.received == 0 { 0.0 } else { (total.mean_us / total.received as f64).round() };
+        total
+    }
+
+    /// Late messages of those received, percent.
+    pub fn late_percent(&self) -> f64 {
+        percent(self.late as f64, self.received as f64)
+    }
+
+    /// Too late messages of those received, percent.
+    pub fn too_late_percent(&self) -> f64 {
+        percent(self.too_late as f64, self.received as f64)
+    }
+
+    /// Lost messages of those received and lost, percent.
+    pub fn lost_percent(&self) -> f64 {
+        percent(self.lost as f64, self.received as f64 + self.lost as f64)
+    }
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    if whole == 0.0 { 0.0 } else { part / whole * 100.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PERIOD_NS: u64 = 10_000_000;
+
+    fn limits() -> Limits {
+        Bounds::default().of(PERIOD_NS)
+    }
+
+    #[test]
+    fn bounds_are_the_smaller_of_share_and_absolute() {
+        // 100 Hz: 2 ms and 10 ms; 2 Hz: 5 ms and 50 ms; 15 Hz of iRobot's files (66666 us): 5 ms and 50 ms; 1 kHz: 200 us and 1 ms.
+        for (period_ns, late_us, too_late_us) in [
+            (10_000_000, 2_000, 10_000),
+            (500_000_000, 5_000, 50_000),
+            (66_666_000, 5_000, 50_000),
+            (1_000_000, 200, 1_000),
+            (15_625_000, 3_125, 15_625),
+            (1_033_000, 206, 1_033),
+        ] {
+            assert_eq!(Bounds::default().of(period_ns), Limits { late_us, too_late_us }, "{period_ns}");
+        }
+    }
+
+    #[test]
+    fn a_bound_itself_is_not_late() {
+        let mut tracker = Tracker::default();
+        for (number, (latency_us, judged)) in [
+            (2_000, Judged::OnTime),
+            (2_001, Judged::Late),
+            (10_000, Judged::Late),
+            (10_001, Judged::TooLate),
+            (0, Judged::OnTime),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let number = number as u64;
+            assert_eq!(
+                tracker.scan(limits(), number, 5, 5 + latency_us * 1_000),
+                (judged, 0),
+                "{latency_us}"
+            );
+        }
+        assert_eq!((tracker.received, tracker.late, tracker.too_late), (5, 2, 1));
+        // What is too late is in no figure.
+        assert_eq!((tracker.counted, tracker.min_us, tracker.max_us), (4, 0, 10_000));
+    }
+
+    #[test]
+    fn gaps_are_lost_and_trailing_losses_are_not() {
+        let mut tracker = Tracker::default();
+        let found: Vec<_> = [2, 3, 7].map(|number| tracker.scan(limits(), number, 0, 0).1).into();
+        assert_eq!((found, tracker.lost), (vec![2, 0, 3], 5));
+        assert!((Total::of([tracker].iter()).lost_percent() - 62.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_stamp_from_the_future_is_too_late() {
+        let mut tracker = Tracker::default();
+        assert_eq!(tracker.scan(limits(), 0, 5_000_000, 0).0, Judged::TooLate);
+        assert_eq!((tracker.counted, tracker.max_us), (0, 0));
+    }
+
+    #[test]
+    fn the_total_weights_means_with_what_was_received() {
+        let mut quick = Tracker::default();
+        let mut slow = Tracker::default();
+        for number in 0..3 {
+            quick.scan(limits(), number, 0, 100_000);
+        }
+        slow.scan(limits(), 0, 0, 500_000);
+        let total = Total::of([quick, slow].iter());
+        assert_eq!((total.received, total.mean_us, total.late), (4, 200.0, 0));
+        assert!(Total::of([].iter()).lost_percent().abs() < 1e-9);
+    }
+
+    proptest! {
+        /// Mean and deviation are those of the definition, over what is not too late.
+        #[test]
+        fn figures_are_those_of_the_definition(latencies in proptest::collection::vec(0i64..20_000, 1..60)) {
+            let mut tracker = Tracker::default();
+            for (number, us) in latencies.iter().enumerate() {
+                tracker.scan(limits(), number as u64, 0, us * 1_000);
+            }
+            let counted: Vec<f64> = latencies.iter().filter(|us| **us <= 10_000).map(|us| *us as f64).collect();
+            let n = counted.len().max(1) as f64;
+            let mean = counted.iter().sum::<f64>() / n;
+            let sd = (counted.iter().map(|us| (us - mean).powi(2)).sum::<f64>() / n).sqrt();
+            prop_assert!((tracker.mean_us - mean).abs() < 1e-6);
+            prop_assert!((tracker.sd_us() - sd).abs() < 1e-6);
+            prop_assert_eq!(tracker.late as usize, latencies.iter().filter(|us| (2_001..=10_000).contains(*us)).count());
+            prop_assert_eq!(tracker.too_late as usize, latencies.len() - counted.len());
+        }
+    }
+}
