@@ -56,11 +56,14 @@ impl Layers {
             cpus.push(MeasuredCpu { cpu: record.cpu, tid: record.tid });
             places.resize(places.len().max(cpu + 1), None);
             places[cpu] = Some(one);
-            if record.probe == ProbeKind::Wakeup {
-                let whole =
-                    |(t_ns, value_ns): &(i64, i64)| *t_ns >= t0_ns && t_ns.saturating_add(*value_ns) <= t1_ns;
-                let thread = MeasuredCpu { cpu: record.cpu, tid: record.tid };
-                paths.add(one, thread, measured.keep, tally.intervals.samples().filter(whole));
+            let whole =
+                |(t_ns, value_ns): &(i64, i64)| *t_ns >= t0_ns && t_ns.saturating_add(*value_ns) <= t1_ns;
+            let samples = || tally.intervals.samples().filter(whole);
+            let thread = MeasuredCpu { cpu: record.cpu, tid: record.tid };
+            match record.probe {
+                ProbeKind::Wakeup => paths.add(one, thread, measured.keep, samples()),
+                ProbeKind::Graph => paths.add(one, thread, measured.keep, of_releases(samples()).into_iter()),
+                _ => {}
             }
         }
         let layer = |(cpus, paths, places): (Vec<MeasuredCpu>, Paths, _)| Layer {
@@ -108,6 +111,16 @@ impl Layers {
     }
 }
 
+/// Messages by release, of each release the last to be received: an executor is woken once for all of them.
+fn of_releases(samples: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
+    let mut last = std::collections::BTreeMap::new();
+    for (release_ns, latency_ns) in samples {
+        let longest = last.entry(release_ns).or_insert(latency_ns);
+        *longest = latency_ns.max(*longest);
+    }
+    last.into_iter().collect()
+}
+
 fn place(places: &[Option<usize>], cpu: u32) -> Option<usize> {
     places.get(cpu as usize).copied().flatten()
 }
@@ -126,5 +139,16 @@ fn sink<'s>(
             tally.span(&span);
             sums.around.span(one, &span);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_messages_of_one_release_the_last_counts() {
+        let samples = [(500, 20), (100, 5), (500, 90), (500, 30), (300, 1)];
+        assert_eq!(of_releases(samples.into_iter()), [(100, 5), (300, 1), (500, 90)]);
     }
 }

@@ -27,9 +27,12 @@ pub fn of_probe(record: &ProbeRecord, samples: &[Sample]) -> Vec<Charged> {
         ProbeKind::Wakeup | ProbeKind::Periodic => {
             charged(samples, record.period_ns.unwrap_or(0), record.missed)
         }
-        ProbeKind::Noise | ProbeKind::Ipi | ProbeKind::Taskset | ProbeKind::Overheads | ProbeKind::Clocks => {
-            Vec::new()
-        }
+        ProbeKind::Noise
+        | ProbeKind::Ipi
+        | ProbeKind::Taskset
+        | ProbeKind::Overheads
+        | ProbeKind::Clocks
+        | ProbeKind::Graph => Vec::new(),
     }
 }
 

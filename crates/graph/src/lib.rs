@@ -1,13 +1,19 @@
-//! End-to-end communication graphs: what a topology file declares, the transports its edges run over, the executors that serve them.
+//! End-to-end communication graphs: what a topology file declares, the transports its edges run over, the executors that serve them, and
+//! what came of a run.
 //!
 //! `topology` reads a graph (the iRobot JSON files, or our own TOML) into plain data; `transport` moves messages from a publisher to
-//! one subscriber, and `latency` measures how long that takes.
+//! one subscriber, and `latency` measures how long that takes; `run` makes processes and threads of a graph; `results` holds the
+//! formulas and the result files.
 
 #![forbid(unsafe_code)]
 
+mod error;
 pub mod latency;
 pub mod results;
 #[cfg(feature = "ros2")]
 pub mod ros2;
+pub mod run;
 pub mod topology;
 pub mod transport;
+
+pub use error::Error;

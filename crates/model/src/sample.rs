@@ -58,6 +58,8 @@ pub enum ProbeKind {
     Overheads,
     /// The machine's clocks, read against one another.
     Clocks,
+    /// The messages that an executor of a graph received.
+    Graph,
 }
 
 impl ProbeKind {
@@ -71,6 +73,7 @@ impl ProbeKind {
             Self::Taskset => "taskset",
             Self::Overheads => "overheads",
             Self::Clocks => "clocks",
+            Self::Graph => "graph",
         }
     }
 

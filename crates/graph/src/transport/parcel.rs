@@ -34,13 +34,13 @@ impl Parcel {
     }
 
     /// Puts a descriptor in; its number for [`Parcel::take`].
-    pub(super) fn put(&mut self, descriptor: OwnedFd) -> usize {
+    pub fn put(&mut self, descriptor: OwnedFd) -> usize {
         self.given.push(descriptor);
         self.given.len() - 1
     }
 
     /// Takes a descriptor out.
-    pub(super) fn take(&mut self, link: &str, index: usize) -> Result<OwnedFd, Error> {
+    pub fn take(&mut self, link: &str, index: usize) -> Result<OwnedFd, Error> {
         let found = self.taken.get_mut(index).and_then(Option::take);
         found.ok_or_else(|| Error::Missing { link: link.to_owned(), index })
     }

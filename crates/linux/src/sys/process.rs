@@ -1,7 +1,7 @@
 //! Processes told apart by more than their id, which the kernel reuses.
 
 use crate::error::Error;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use std::fmt;
 use std::fs;
 use std::str::FromStr;
@@ -59,6 +59,17 @@ impl Owner {
 /// Whether the caller is root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+/// Allows this process and its children as many open descriptors as the hard limit does (`getrlimit(2)`); the number that is allowed then,
+/// none for any.
+pub fn raise_open_files() -> Option<u64> {
+    let limits = getrlimit(Resource::Nofile);
+    if limits.current != limits.maximum {
+        // Refused where a seccomp filter forbids it: then the soft limit stays.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, maximum: limits.maximum });
+    }
+    getrlimit(Resource::Nofile).current
 }
 
 impl fmt::Display for Owner {
