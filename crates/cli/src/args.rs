@@ -54,7 +54,7 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: Box<crate::sched_verb::SchedVerb>,
     },
-    /// Run end-to-end communication: message latency by transport and size.
+    /// Run end-to-end communication graphs: latency of every message, and where all of them went.
     Graph {
         /// What to do.
         #[command(subcommand)]

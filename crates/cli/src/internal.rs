@@ -23,6 +23,7 @@ pub(crate) fn run() -> Option<ExitCode> {
     Some(finish(match verb {
         "probe" => run_probe(text),
         "job-reader" | "job-writer" => run_feed(rest, verb == "job-reader"),
+        "graph" => run_graph(text),
         "graph-latency" => graph::latency::serve(text).map_err(anyhow::Error::from),
         "stress" => run_stress(rest),
         "hold" => linux::isolate::change::hold(text).map_err(anyhow::Error::from),
@@ -39,6 +40,13 @@ pub(crate) fn run() -> Option<ExitCode> {
 
 fn run_probe(order: &str) -> anyhow::Result<()> {
     let report = probe::run(&serde_json::from_str(order)?)?;
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(())
+}
+
+/// One process of a graph, with so many descriptors from its parent.
+fn run_graph(descriptors: &str) -> anyhow::Result<()> {
+    let report = graph::run::process::run(descriptors.parse()?)?;
     println!("{}", serde_json::to_string(&report)?);
     Ok(())
 }

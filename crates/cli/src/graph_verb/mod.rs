@@ -1,6 +1,14 @@
 //! `stillcore graph`: end-to-end communication.
 
+mod answer;
+pub(crate) mod convert;
+pub(crate) mod judge;
 pub(crate) mod latency;
+pub(crate) mod list;
+mod load;
+pub(crate) mod run;
+pub(crate) mod show;
+mod text;
 
 use clap::Subcommand;
 use linux::sys::signals::EndSignals;
@@ -8,6 +16,16 @@ use linux::sys::signals::EndSignals;
 /// Verbs under `graph`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GraphVerb {
+    /// Run a graph: latency of every edge from the intended release, and where every message went.
+    Run(Box<run::RunArgs>),
+    /// Show what a graph declares: nodes, executors, edges, rates.
+    Show(show::ShowArgs),
+    /// Write any graph as TOML.
+    Convert(convert::ConvertArgs),
+    /// List the graphs that come with stillcore.
+    List(list::ListArgs),
+    /// Hold the result files of ros2-performance, or of a run, against a target file.
+    Judge(judge::JudgeArgs),
     /// Measure how long a message takes from one thread to another, by transport and size.
     Latency(latency::LatencyArgs),
 }
@@ -16,13 +34,23 @@ impl GraphVerb {
     /// Whether answers and errors are to be JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
+            Self::Run(args) => args.common.json,
+            Self::Show(args) => args.json,
+            Self::Convert(_) => false,
+            Self::List(args) => args.json,
+            Self::Judge(args) => args.json,
             Self::Latency(args) => args.json,
         }
     }
 
-    /// Runs it.
+    /// Carries it out.
     pub(crate) fn run(&self, signals: &EndSignals) -> anyhow::Result<u8> {
         match self {
+            Self::Run(args) => run::run(args, signals),
+            Self::Show(args) => show::run(args),
+            Self::Convert(args) => convert::run(args),
+            Self::List(args) => list::run(args),
+            Self::Judge(args) => judge::run(args),
             Self::Latency(args) => latency::run(args, signals),
         }
     }

@@ -1,6 +1,6 @@
 //! `stillcore measure`: one file a probe. `carry_out` is what they share: one window of probes, its run directory, its conclusions.
 
-mod carry_out;
+pub(crate) mod carry_out;
 pub(crate) mod clocks;
 mod contexts;
 pub(crate) mod cyclictest;
@@ -13,7 +13,7 @@ pub(crate) mod spin;
 mod spin_text;
 pub(crate) mod table;
 pub(crate) mod taskset;
-mod tracing;
+pub(crate) mod tracing;
 pub(crate) mod wakeup;
 
 use clap::{Args, Subcommand};

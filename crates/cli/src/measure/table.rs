@@ -91,7 +91,7 @@ pub(super) fn ending(outcome: &Outcome) -> String {
 }
 
 /// What a measurement found, by the report's own tables, and the ending.
-pub(super) fn found(outcome: &Outcome) -> String {
+pub(crate) fn found(outcome: &Outcome) -> String {
     report::measured(&outcome.document, report::TextOptions::default()) + &ending(outcome)
 }
 

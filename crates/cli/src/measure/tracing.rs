@@ -43,7 +43,7 @@ pub(crate) struct Tracing {
 
 impl Tracing {
     /// Where only snapshots are wanted: which, if that can be.
-    pub(super) fn snapshots(self, probes: &[ProbeSpec]) -> Result<Option<SnapshotOrder>, Error> {
+    pub(crate) fn snapshots(self, probes: &[ProbeSpec]) -> Result<Option<SnapshotOrder>, Error> {
         let Some(over) = self.trace_over else { return Ok(None) };
         if self.trace == Some(TraceMode::Off) {
             return Err(Error::invalid("--trace-over", "a limit for a trace that is off", "no --trace=off"));
@@ -63,7 +63,7 @@ impl Tracing {
     }
 
     /// The recorder, ready; none where none is wanted, or where none is to be had and that is no error.
-    pub(super) fn prepare(
+    pub(crate) fn prepare(
         self,
         place: &Place,
         snapshots: Option<SnapshotOrder>,
@@ -88,7 +88,7 @@ impl Tracing {
 }
 
 /// Ends recording. A measurement that has failed anyway keeps what it can of its trace, and says what it cannot.
-pub(super) fn finish(
+pub(crate) fn finish(
     recorder: Option<Recorder>,
     output: &mut RunOutput,
     session: &mut Session,

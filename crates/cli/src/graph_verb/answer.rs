@@ -1,0 +1,176 @@
+//! What a run of a graph leaves besides samples: `graph.json`, the graph itself, and the result files of ros2-performance.
+
+use super::show::edge_answer;
+use graph::results::accounts::Account;
+use graph::results::latency::{LatencyRow, Section};
+use graph::results::target::{Target, Verdict, judge};
+use graph::results::tracker::{Bounds, Total};
+use graph::results::{Generation, events, latency, resources};
+use graph::run::Plan;
+use graph::run::carry_out::{EdgeRun, Measured};
+use graph::topology::edges::EdgeKind;
+use graph::topology::file;
+use model::store;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// File of the answer, and of the graph.
+pub(super) const FILE: &str = "graph.json";
+const TOPOLOGY: &str = "graph.toml";
+
+/// What was found.
+pub(super) struct Ran {
+    /// The answer in JSON.
+    pub(super) answer: Value,
+    /// What came of each edge.
+    pub(super) edges: Vec<EdgeRun>,
+    /// All of them together.
+    pub(super) account: Account,
+    /// By the formulas of ros2-performance.
+    pub(super) total: Total,
+    /// Limits of the target.
+    pub(super) verdicts: Vec<Verdict>,
+    /// Outputs compared, and wrong.
+    pub(super) outputs: [u64; 2],
+    /// Releases of timers served, and missed.
+    pub(super) releases: [u64; 2],
+    /// CPU time of all processes, ms, and their memory at its peak, KiB.
+    pub(super) used: [u64; 2],
+}
+
+/// Writes all of it into the run.
+pub(super) fn write(
+    dir: &Path,
+    plan: &Plan,
+    measured: &Measured,
+    bounds: Bounds,
+    target: Option<&Target>,
+    generation: Generation,
+    seconds: f64,
+) -> anyhow::Result<Ran> {
+    let graph = &plan.graph;
+    store::write_whole(&dir.join(TOPOLOGY), file::write(graph)?.as_bytes())?;
+    let rows = rows(plan, measured, seconds);
+    let tracked = plan.edges.iter().zip(&measured.edges).filter(|(edge, _)| edge.kind != EdgeKind::Request);
+    let total = Total::of(tracked.map(|(_, edge)| &edge.tracker));
+    let log = dir.join(format!("{}_log", graph.name));
+    std::fs::create_dir(&log).map_err(|error| model::Error::io("create", &log, error))?;
+    let files = [
+        ("latency_all.txt", latency::write_all(&rows, generation, seconds)),
+        ("latency_total.txt", latency::write_total(&total, generation)),
+        ("resources.txt", resources::write(&measured.resources, generation)),
+        ("events.txt", events::write(&measured.events)),
+        ("metadata.txt", metadata(plan, bounds, seconds)),
+    ];
+    for (name, text) in files {
+        store::write_whole(&log.join(name), text.as_bytes())?;
+    }
+    let verdicts = target.map_or_else(Vec::new, |target| judge(target, &total, &measured.resources));
+    let mut account = Account::default();
+    measured.edges.iter().for_each(|edge| account += edge.account);
+    let ran = Ran {
+        answer: Value::Null,
+        edges: measured.edges.clone(),
+        account,
+        total,
+        verdicts,
+        outputs: measured.outputs,
+        releases: [
+            measured.timers.iter().map(|timer| timer.served).sum(),
+            measured.timers.iter().map(|timer| timer.missed).sum(),
+        ],
+        used: [
+            measured.processes.iter().map(|one| one.cpu_ms).sum(),
+            measured.processes.iter().map(|one| one.rss_peak_kib).sum(),
+        ],
+    };
+    let answer = answer(dir, plan, measured, bounds, &ran);
+    store::write_json(&dir.join(FILE), &answer)?;
+    Ok(Ran { answer, ..ran })
+}
+
+fn answer(dir: &Path, plan: &Plan, measured: &Measured, bounds: Bounds, ran: &Ran) -> Value {
+    let graph = &plan.graph;
+    let edges = plan.edges.iter().zip(&measured.edges).enumerate().map(|(number, (edge, found))| {
+        let link = &plan.links[number];
+        let mut row = edge_answer(graph, number, edge);
+        row["period_ns"] = json!(plan.periods_ns[number]);
+        row["transport"] = json!(link.kind);
+        row["depth"] = json!(link.depth);
+        row["when_full"] = json!(link.when_full);
+        row["account"] = json!(found.account);
+        row["lost"] = json!(found.account.lost());
+        row["balances"] = json!(found.account.balances());
+        row["latency"] = json!(found.latencies);
+        row["irobot"] = json!(found.tracker);
+        row["irobot"]["sd_us"] = json!(found.tracker.sd_us());
+        row
+    });
+    let executors = graph.executors.iter().enumerate().map(|(number, one)| {
+        json!({
+            "executor": number,
+            "name": one.name,
+            "process": graph.processes[one.process].name,
+            "cpus": plan.cpus[number],
+            "policy": plan.policies[number],
+            "threads": one.threads,
+        })
+    });
+    let chains = graph.chains.iter().map(|chain| {
+        let last = chain.topics.last();
+        let edges = plan.edges.iter().zip(&measured.edges).filter(|(edge, _)| Some(&edge.topic) == last);
+        let ends: Vec<_> = edges
+            .map(|(edge, found)| json!({"to": graph.nodes[edge.to.node].full_name(), "latency": found.latencies.from_release}))
+            .collect();
+        json!({"name": chain.name, "topics": chain.topics, "ends": ends})
+    });
+    json!({
+        "schema": "stillcore.graph-run/1",
+        "run": dir,
+        "graph": graph.name,
+        "duration_ns": plan.options.duration_ns,
+        "copies": plan.options.copies,
+        "bounds": bounds,
+        "executors": executors.collect::<Vec<_>>(),
+        "edges": edges.collect::<Vec<_>>(),
+        "chains": chains.collect::<Vec<_>>(),
+        "account": ran.account,
+        "total": ran.total,
+        "timers": measured.timers,
+        "processes": measured.processes,
+        "outputs_compared": measured.outputs[0],
+        "outputs_wrong": measured.outputs[1],
+        "target": ran.verdicts,
+        "died": measured.died,
+        "limits": measured.limits,
+    })
+}
+
+/// Rows of `latency_all.txt`: what each subscriber received of each publisher, and what each client's round trips took.
+fn rows(plan: &Plan, measured: &Measured, seconds: f64) -> Vec<LatencyRow> {
+    let graph = &plan.graph;
+    let edges = plan.edges.iter().zip(&measured.edges).zip(&plan.periods_ns);
+    let rows = edges.filter_map(|((edge, found), period_ns)| {
+        let section = match edge.kind {
+            EdgeKind::Topic => Section::Subscriptions,
+            EdgeKind::Response => Section::Clients,
+            EdgeKind::Request => return None,
+        };
+        let node = graph.nodes[edge.to.node].full_name();
+        let topic = edge.topic.strip_suffix("/response").unwrap_or(&edge.topic);
+        let freq_hz = period_ns.map_or(0.0, |ns| 1e9 / ns as f64);
+        Some(LatencyRow::of(section, (&node, topic), edge.bytes, freq_hz, &found.tracker, seconds))
+    });
+    rows.collect()
+}
+
+fn metadata(plan: &Plan, bounds: Bounds, seconds: f64) -> String {
+    let Bounds { late_percentage, late_absolute_us, too_late_percentage, too_late_absolute_us } = bounds;
+    let transport = plan.options.transport.map_or("default", graph::transport::Kind::name);
+    format!(
+        "topology {}\nduration_s {seconds}\ntransport {transport}\ntracking on\nlate_percentage {late_percentage}\nlate_absolute_us \
+         {late_absolute_us}\ntoo_late_percentage {too_late_percentage}\ntoo_late_absolute_us {too_late_absolute_us}\nstillcore {}\n",
+        plan.graph.name,
+        env!("CARGO_PKG_VERSION")
+    )
+}

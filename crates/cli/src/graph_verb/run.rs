@@ -1,0 +1,294 @@
+//! `stillcore graph run`: a graph as a run of its own.
+
+use super::answer::{self, Ran};
+use super::judge::read_target;
+use super::load::load;
+use super::text;
+use crate::args::duration;
+use crate::measure::Common;
+use crate::measure::carry_out::{Ended, Outcome, run_around};
+use crate::measure::tracing::{self, Tracing};
+use crate::run::facts::{own_cost, write_findings, write_snapshot};
+use crate::run::output::RunOutput;
+use crate::run::place::{Asked, Place};
+use crate::run::progress::Teller;
+use clap::{Args, ValueEnum};
+use graph::results::Generation;
+use graph::results::target::Target;
+use graph::results::tracker::Bounds;
+use graph::run::carry_out::{Measured, Order, Progress, carry_out};
+use graph::run::{Options, Plan};
+use graph::topology::copies::copies;
+use graph::topology::{Files, Graph};
+use graph::transport::Kind;
+use linux::measure::job::Work;
+use linux::measure::job::files::JobFiles;
+use linux::record::snapshots::SnapshotOrder;
+use linux::session::Session;
+use linux::sys::signals::EndSignals;
+use linux::sys::{clock, sched};
+use model::run::Phase;
+use model::sample::Policy;
+use model::{Error, store};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Name of the only phase.
+const PHASE: &str = "measured";
+
+/// Arguments of `graph run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// JSON files of ros2-performance (each a process), a TOML file, or the name of a built-in graph.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// What all measurements take.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Which events to record.
+    #[command(flatten)]
+    pub(crate) tracing: Tracing,
+    /// Transport of all topics that name none: queue, mq-pointer, pipe, mq, seqpacket, udp, shm-futex,
+    /// shm-eventfd or shm-poll [default: queue inside a process, shm-futex between two].
+    #[arg(long, value_name = "KIND")]
+    pub(crate) transport: Option<Kind>,
+    /// How long to run.
+    #[arg(long, short = 'D', default_value = "10s", value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// Policy of all executors, whatever the graph says [default: the graph's, else fifo].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) policy: Option<PolicyName>,
+    /// Priority under fifo and rr.
+    #[arg(long, default_value_t = 80, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub(crate) priority: u32,
+    /// Let each executor run on all measured CPUs; else each has one of them, by turns.
+    #[arg(long)]
+    pub(crate) free: bool,
+    /// How many copies of the graph run side by side.
+    #[arg(long, short = 'n', default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) copies: u32,
+    /// Whether copies share executable and files, or have inodes of their own [default: as the graph says].
+    #[arg(long = "files", value_name = "WHOSE", id = "whose")]
+    pub(crate) whose: Option<WhoseFiles>,
+    /// Timer slack of threads that are not real-time; the kernel's default is 50us.
+    #[arg(long, default_value = "1ns", value_name = "TIME", value_parser = duration)]
+    pub(crate) timer_slack: Duration,
+    /// A target file of ros2-performance: exit 2 where a limit is exceeded.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) target: Option<PathBuf>,
+    /// A message is late above this share of its period, percent.
+    #[arg(long, default_value_t = 20, value_name = "PERCENT")]
+    pub(crate) late_percentage: u32,
+    /// A message is late above this latency, us.
+    #[arg(long, default_value_t = 5_000, value_name = "US")]
+    pub(crate) late_absolute: u32,
+    /// A message is too late above this share of its period, percent.
+    #[arg(long, default_value_t = 100, value_name = "PERCENT")]
+    pub(crate) too_late_percentage: u32,
+    /// A message is too late above this latency, us.
+    #[arg(long, default_value_t = 50_000, value_name = "US")]
+    pub(crate) too_late_absolute: u32,
+    /// Headers of the result files: as ros2-performance writes them now (late_msgs) or wrote them until 2023 (late[#]).
+    #[arg(long, default_value = "words", value_name = "WHICH")]
+    pub(crate) headers: Headers,
+}
+
+/// The policies that can be asked for; a graph file can ask for SCHED_DEADLINE too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PolicyName {
+    /// SCHED_FIFO.
+    Fifo,
+    /// SCHED_RR.
+    Rr,
+    /// SCHED_OTHER.
+    Other,
+}
+
+/// Whose files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhoseFiles {
+    /// One set for all.
+    Shared,
+    /// One each.
+    Own,
+}
+
+/// Generations of headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Headers {
+    /// `late_msgs`.
+    Words,
+    /// `late[#]`.
+    Brackets,
+}
+
+/// Runs and prints.
+pub(crate) fn run(args: &RunArgs, signals: &EndSignals) -> anyhow::Result<u8> {
+    check(args)?;
+    let target = args.target.as_deref().map(read_target).transpose()?;
+    let loaded = load(&args.files)?;
+    let mut graph = copies(&loaded.graph, args.copies);
+    graph.files = match args.whose {
+        Some(WhoseFiles::Own) => Files::Own,
+        Some(WhoseFiles::Shared) => Files::Shared,
+        None => graph.files,
+    };
+    let (mut place, plan) = placed(args, graph)?;
+    place.limits.extend(loaded.warnings);
+    let snapshots = args.tracing.snapshots(&[])?;
+    let mut ran = None;
+    let outcome = around(args, &place, &plan, target.as_ref(), snapshots, signals, &mut ran)?;
+    let Some(ran) = ran else { return Ok(outcome.status()) };
+    if args.common.json {
+        println!("{}", ran.answer);
+    } else {
+        print!("{}", text::text(&plan, &ran, &outcome));
+    }
+    let failed = ran.verdicts.iter().any(|verdict| !verdict.pass) || ran.outputs[1] > 0;
+    Ok(if outcome.status() != 0 { 1 } else { 2 * u8::from(failed) })
+}
+
+fn check(args: &RunArgs) -> Result<(), Error> {
+    let longest = Duration::from_secs(7 * 86400);
+    if args.duration < Duration::from_millis(100) || args.duration > longest {
+        return Err(Error::invalid("--duration", format!("{:?}", args.duration), "100ms to 168h"));
+    }
+    Ok(())
+}
+
+/// Where the graph runs: executors that name no CPU share the measured ones, and all CPUs of executors are measured ones.
+fn placed(args: &RunArgs, graph: Graph) -> anyhow::Result<(Place, Plan)> {
+    let own = graph.executors.iter().filter_map(|one| one.cpus.as_ref());
+    let own = own.fold(model::Cpus::default(), |all, one| all.or(one));
+    let all_named = graph.executors.iter().all(|one| one.cpus.is_some());
+    let cpus = args.common.cpus.clone().or_else(|| all_named.then(|| own.clone()));
+    let asked = Asked { cpus: cpus.as_ref(), state: args.common.state.as_deref(), ..Asked::default() };
+    let place = Place::resolve(&asked)?;
+    let policy = |name: PolicyName| match name {
+        PolicyName::Fifo => Policy::fifo(args.priority),
+        PolicyName::Rr => Policy::round_robin(args.priority),
+        PolicyName::Other => Policy::other(),
+    };
+    let options = Options {
+        transport: args.transport,
+        cpus: place.measured.clone(),
+        spread: !args.free,
+        policy: args.policy.map(policy),
+        default_policy: Policy::fifo(args.priority),
+        timer_slack_ns: args.timer_slack.as_nanos() as u64,
+        duration_ns: args.duration.as_nanos() as i64,
+        copies: args.copies,
+    };
+    let plan = Plan::new(graph, options)?;
+    if plan.all_cpus() == place.measured {
+        return Ok((place, plan));
+    }
+    let asked = Asked { cpus: Some(&plan.all_cpus()), ..asked };
+    Ok((Place::resolve(&asked)?, plan))
+}
+
+/// The run directory around it.
+fn around(
+    args: &RunArgs,
+    place: &Place,
+    plan: &Plan,
+    target: Option<&Target>,
+    snapshots: Option<SnapshotOrder>,
+    signals: &EndSignals,
+    ran: &mut Option<Ran>,
+) -> anyhow::Result<Outcome> {
+    sched::pin(&place.housekeeping)?;
+    let mut session = Session::open(&place.program, &place.state)?;
+    run_around(place, &args.common, |output| {
+        let measured = measure(args, place, plan, snapshots, output, signals, &mut session);
+        output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
+        let (measured, signal) = measured?;
+        let taken = (!measured.died.is_empty()).then(|| measured.died.join("; "));
+        let generation = match args.headers {
+            Headers::Words => Generation::Words,
+            Headers::Brackets => Generation::Brackets,
+        };
+        let seconds = args.duration.as_secs_f64();
+        *ran = Some(answer::write(&output.dir, plan, &measured, bounds(args), target, generation, seconds)?);
+        Ok(Ended { signal, taken })
+    })
+}
+
+fn bounds(args: &RunArgs) -> Bounds {
+    Bounds {
+        late_percentage: args.late_percentage,
+        late_absolute_us: args.late_absolute,
+        too_late_percentage: args.too_late_percentage,
+        too_late_absolute_us: args.too_late_absolute,
+    }
+}
+
+/// The window, and the signal that ended it early.
+fn measure(
+    args: &RunArgs,
+    place: &Place,
+    plan: &Plan,
+    snapshots: Option<SnapshotOrder>,
+    output: &mut RunOutput,
+    signals: &EndSignals,
+    session: &mut Session,
+) -> anyhow::Result<(Measured, Option<&'static str>)> {
+    write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
+    write_findings(place, &output.dir)?;
+    output.run.observer = own_cost();
+    let files = job_files(place, plan)?;
+    let mut recorder = args.tracing.prepare(place, snapshots, output, session)?;
+    let teller = Teller::new(args.common.quiet);
+    let step = teller.step(&format!("running {} on CPUs {}", plan.graph.name, place.measured), args.duration);
+    let mut signal = None;
+    let mut watch = |progress: Progress| {
+        let elapsed = Duration::from_nanos(progress.elapsed_ns.max(0) as u64);
+        step.tell(elapsed, || {
+            let worst = report::format::ns(progress.worst_ns);
+            format!("{} messages, observed max {worst}", report::format::count(progress.received))
+        });
+        signal = signal.or_else(|| signals.arrived());
+        signal.is_none()
+    };
+    let order = Order {
+        run: &output.dir,
+        phase: PHASE,
+        plan,
+        files: files.as_ref(),
+        bounds: bounds(args),
+        cpus: place.machine.topology.online.len(),
+    };
+    let t0_ns = clock::now_ns();
+    let measured = carry_out(session, recorder.as_mut(), &order, &mut watch);
+    step.done();
+    tracing::finish(recorder, output, session, measured.is_err())?;
+    let measured = measured?;
+    output.run.windows.push(measured.window.clone());
+    output.run.probes.clone_from(&measured.probes);
+    output.run.limits.extend(measured.limits.iter().cloned());
+    let phase = Phase { name: PHASE.to_owned(), t0_ns, t1_ns: clock::now_ns(), disturbed: false };
+    output.run.phases.push(phase);
+    write_snapshot(place, &output.dir, store::MACHINE_AFTER)?;
+    output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
+    output.run.observer.drain_rss_kib = Some(clock::peak_rss_kib());
+    Ok((measured, signal))
+}
+
+/// The files that nodes read and compare with, where any does.
+fn job_files(place: &Place, plan: &Plan) -> anyhow::Result<Option<JobFiles>> {
+    let graph = &plan.graph;
+    let actions = || {
+        graph.nodes.iter().flat_map(|node| {
+            let timers = node.timers.iter().map(|timer| &timer.action);
+            timers.chain(node.subscribers.iter().map(|one| &one.action))
+        })
+    };
+    if !actions().any(|action| action.reads || action.compares) {
+        return Ok(None);
+    }
+    // What is compared is what the graph's computation makes of the inputs.
+    let work = actions().find_map(|action| action.computes).unwrap_or(Work::Empty);
+    let own = (graph.files == Files::Own).then_some(place.program.as_path());
+    let copies = plan.options.copies as usize;
+    Ok(Some(JobFiles::create(&place.state.join("jobs"), work, copies, own)?))
+}
