@@ -84,7 +84,8 @@ fn by_transport(plan: &Plan, bytes: usize) -> Result<(), Failed> {
     for tool in tools.iter().filter(|tool| **tool != YARDSTICK.name()) {
         if !turns.median(tool, "median").is_nan() {
             for figure in ["median", "min"] {
-                turns.compare(figure, (YARDSTICK.name(), figure), (tool, figure), Budget::None);
+                let label = format!("{YARDSTICK}, {figure}");
+                turns.compare(&label, (YARDSTICK.name(), figure), (tool, figure), Budget::None);
             }
         }
     }
@@ -127,7 +128,7 @@ fn beside_rt_tests(plan: &Plan) -> Result<(), Failed> {
     for (one, other) in [("mq", "pmqtest"), ("queue", "ptsematest")] {
         for on in ["", ", one CPU"] {
             let (one, other) = (format!("{one}{on}"), format!("{other}{on}"));
-            turns.compare("mean", (&one, "mean"), (&other, "mean"), Budget::None);
+            turns.compare(&format!("{one}: mean"), (&one, "mean"), (&other, "mean"), Budget::None);
         }
     }
     Ok(())
