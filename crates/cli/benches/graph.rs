@@ -139,14 +139,15 @@ fn ours(plan: &Plan, kind: &str, bytes: usize, cpus: [u32; 2], threads: bool) ->
     let mut command = Command::new(program());
     let [from, to] = cpus;
     let arguments = format!(
-        "graph latency --json --transport {kind} --size {bytes} --cpus {from},{to} --duration {}s --priority {PRIORITY}",
+        "graph latency --json --raise-limits --transport {kind} --size {bytes} --cpus {from},{to} --duration {}s --priority {PRIORITY}",
         plan.seconds
     );
     command.args(arguments.split_whitespace()).args(threads.then_some("--threads"));
     let output = command.output().map_err(Failed::because)?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    if said.contains("carries at most") {
-        return Ok(json!({ "refused": said }));
+    let error: Value = serde_json::from_str(&said).unwrap_or_default();
+    if let Some(what) = error["error"]["what"].as_str().filter(|what| what.contains("carries at most")) {
+        return Ok(json!({ "refused": what }));
     }
     if !output.status.success() {
         return Err(Failed(said));
