@@ -1,6 +1,6 @@
 //! Estimates of tails in words: the verdict, its reasons, and what it cannot hold.
 
-use analysis::tail::{FARTHEST, Level, Tail};
+use analysis::tail::{Check, FARTHEST, Level, Tail};
 
 use crate::format;
 
@@ -29,14 +29,14 @@ pub(crate) fn verdict(tail: &Tail) -> String {
 
 /// What no fit can see, with the figures at hand.
 pub(crate) fn caveats(tail: &Tail) -> Vec<String> {
-    let per_hour = |rate: f64| format!("{rate:.1e}");
+    let holds = if tail.estimated { "It holds while all goes on as it did. " } else { "" };
     vec![
         format!(
-            "It holds for what happened in these {} releases going on as it did. A mechanism that did not come in them (an SMI, a rare \
-             lock) may come once in {} releases or more rarely for all they show (95 %, {} a release), and can take any time.",
+            "{holds}A mechanism that did not come in these {} releases (an SMI, a rare lock) may come once in {} releases or more rarely for \
+             all they show (95 %, {:.1e} a release), and can take any time.",
             format::count(tail.n),
             power(1.0 / tail.unseen_rate.max(f64::MIN_POSITIVE)),
-            per_hour(tail.unseen_rate)
+            tail.unseen_rate
         ),
         format!(
             "Nothing is estimated beyond {FARTHEST} times the releases measured, and nothing here is a bound."
@@ -56,6 +56,27 @@ pub(crate) fn row(level: &Level) -> Vec<String> {
         interval(level.pareto_interval_ns),
         format::ns_f(level.maxima_ns),
         interval(level.maxima_interval_ns),
+    ]
+}
+
+/// A check: its name, statistic, probability, and what came of it.
+pub(crate) fn check(check: &Check) -> [String; 4] {
+    let dash = || "-".to_owned();
+    // Those of the largest sample are latencies.
+    let statistic = |value: f64| {
+        if check.name.starts_with("largest") { format::ns_f(value) } else { format!("{value:.3}") }
+    };
+    let p = |p: f64| if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") };
+    let verdict = match (check.p, check.passed) {
+        (None, _) => "too little to say",
+        (_, true) => "passed",
+        (_, false) => "failed",
+    };
+    [
+        check.name.clone(),
+        check.statistic.map_or_else(dash, statistic),
+        check.p.map_or_else(dash, p),
+        verdict.to_owned(),
     ]
 }
 

@@ -1,10 +1,10 @@
 //! Estimates of tails: each in a box with its verdict, the levels, both diagnostic charts, and every check.
 
-use analysis::tail::Tail;
+use analysis::tail::{Check, Tail};
 use minijinja::{Value, context};
 
+use super::chart;
 use super::filters::typographic;
-use super::{chart, value};
 use crate::svg::{qq, return_levels};
 use crate::{Document, tail};
 
@@ -29,10 +29,16 @@ fn window(at: usize, one: &Tail) -> Value {
     context! {
         title => title.as_str(), estimated => one.estimated, verdict => tail::verdict(one),
         reasons => one.reasons.clone(), rows => rows.collect::<Vec<_>>(), fits => tail::fits(one),
-        checks => value(&one.checks), caveats => tail::caveats(one),
+        checks => one.checks.iter().map(check).collect::<Vec<_>>(), caveats => tail::caveats(one),
         levels => chart(return_levels(&format!("tl{at}"), &title, &one.curve, &one.observed)),
         qq => chart(qq(&format!("tq{at}"), &title, &one.qq_ns)),
     }
+}
+
+fn check(one: &Check) -> Value {
+    let [name, statistic, p, verdict] = tail::check(one);
+    let class = if verdict == "failed" { "bad" } else { "dim" };
+    context! { name => name, statistic => typographic(&statistic), p => p, verdict => verdict, class => class }
 }
 
 #[cfg(test)]

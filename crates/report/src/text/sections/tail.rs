@@ -16,14 +16,11 @@ pub(crate) fn section(page: &mut Page, document: &Document) {
             page.table(0, &tail::HEAD, &one.levels.iter().map(tail::row).collect::<Vec<_>>());
         }
         tail::fits(one).iter().for_each(|fit| page.item("    ", fit));
-        let checks: Vec<String> = one
-            .checks
-            .iter()
-            .map(|check| {
-                let p = check.p.map_or_else(|| "-".to_owned(), |p| format!("{p:.3}"));
-                format!("{} p {p}{}", check.name, if check.passed { "" } else { " FAILED" })
-            })
-            .collect();
+        let told = one.checks.iter().map(|check| {
+            let [name, _, p, verdict] = tail::check(check);
+            if verdict == "failed" { format!("{name} p {p} FAILED") } else { format!("{name} p {p}") }
+        });
+        let checks: Vec<String> = told.collect();
         if !checks.is_empty() {
             page.item("    checks: ", &checks.join("; "));
         }
