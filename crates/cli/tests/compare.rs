@@ -236,3 +236,43 @@ fn results_of_other_tools_are_runs() {
     }
     assert_refused(&compare(&[&json_file, &result("oslat.json")]), &["no measurement in common"]);
 }
+
+#[test]
+fn the_published_method_draws_its_q_q_plots() {
+    let place = Place::new();
+    let (a, b) = (group(&place, "a", 20_000, 2, 1), group(&place, "b", 26_000, 2, 2));
+    let plots = place.path("plots");
+    let output = compare(&[text(&a), text(&b), "--method", "chi2", "--qq", text(&plots)]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let svg = std::fs::read_to_string(plots.join("qq-1.svg")).unwrap();
+    assert!(
+        svg.starts_with("<svg") && svg.contains("xmlns=") && svg.contains("Regression line: slope"),
+        "{svg}"
+    );
+    assert_eq!(svg.matches("a2 2 0 1 0 4 0").count(), 500);
+    assert_refused(&compare(&[text(&a), text(&b), "--qq", text(&plots)]), &["--method chi2"]);
+}
+
+#[test]
+fn configurations_of_one_name_are_one_and_an_empty_name_is_refused() {
+    let place = Place::new();
+    let runs: Vec<String> = [("a", 20_000, 1), ("b", 26_000, 2), ("c", 20_000, 101), ("d", 26_000, 102)]
+        .iter()
+        .map(|(name, base, first)| {
+            format!(
+                "{}={}",
+                if *base < 25_000 { "MI" } else { "HM" },
+                text(&group(&place, name, *base, 3, *first))
+            )
+        })
+        .collect();
+    let arguments: Vec<&str> = runs.iter().map(String::as_str).chain(["--best", "--loss", "p50"]).collect();
+    let told = json(&arguments);
+    let groups = told["groups"].as_array().unwrap();
+    let of = |at: usize| (groups[at]["name"].as_str().unwrap(), groups[at]["runs"].as_array().unwrap().len());
+    assert_eq!((groups.len(), of(0), of(1)), (2, ("MI", 6), ("HM", 6)));
+    assert_eq!((&groups[0]["letters"], &groups[1]["letters"]), (&Value::from("a"), &Value::from("b")));
+    for odd in ["A=", "=x"] {
+        assert_refused(&compare(&[odd, &runs[1]]), &["NAME=PATH"]);
+    }
+}

@@ -42,6 +42,9 @@ pub(crate) struct CompareArgs {
     /// How: by whole runs, or also by the chi-square selection of IEEE Access 8 (2020), the first group being its reference.
     #[arg(long, value_name = "HOW", default_value = "runs")]
     method: Method,
+    /// With --method chi2, write the Q-Q plot of each group against the reference there, with its regression line: qq-1.svg and so on.
+    #[arg(long, value_name = "DIR")]
+    qq: Option<PathBuf>,
     /// Difference that matters, as a time, a percentage of the base, or both: 2us, 5%, 2us,5% [default: 1us or 5%, the larger].
     #[arg(long, value_name = "TIME|%", value_parser = margin)]
     margin: Option<Margin>,
@@ -156,6 +159,7 @@ fn compared(args: &CompareArgs, question: &Question) -> anyhow::Result<u8> {
         Method::Chi2 => selected(&[("base".to_owned(), base), ("other".to_owned(), other)], question)?,
     };
     let judged: Vec<Judged> = args.fail_if.iter().map(|condition| condition.judge(&comparison)).collect();
+    plots(args, &selected)?;
     if let Some(file) = &args.markdown {
         store::write_whole(file, markdown::comparison(&comparison, &judged).as_bytes())?;
     }
@@ -203,6 +207,7 @@ fn ranked(args: &CompareArgs, question: &Question) -> anyhow::Result<u8> {
         Method::Runs => Vec::new(),
         Method::Chi2 => selected(&groups, question)?,
     };
+    plots(args, &selected)?;
     if let Some(file) = &args.markdown {
         store::write_whole(file, markdown::ranking(&ranking).as_bytes())?;
     }
@@ -222,6 +227,27 @@ fn ranking_answer(ranking: &Ranking, selected: &[Selected]) -> anyhow::Result<se
         answer["chi2"] = serde_json::to_value(selected)?;
     }
     Ok(answer)
+}
+
+/// Writes the Q-Q plots, where asked for.
+fn plots(args: &CompareArgs, selected: &[Selected]) -> anyhow::Result<()> {
+    let Some(dir) = &args.qq else { return Ok(()) };
+    if args.method != Method::Chi2 {
+        anyhow::bail!("--qq plots what --method chi2 compares; it was not asked for");
+    }
+    std::fs::create_dir_all(dir).map_err(|source| model::Error::io("create", dir, source))?;
+    for (at, one) in selected.iter().enumerate() {
+        let Some(found) = &one.chi2.qq else { continue };
+        let points: Vec<[f64; 2]> = found.points_ns.iter().map(|pair| pair.map(|ns| ns as f64)).collect();
+        let title = format!("{} against the reference, {}", one.name, one.probe.name());
+        let line = Some([found.slope, found.intercept_ns]);
+        let names = ["quantile of the reference", "quantile of the group"];
+        if let Some(svg) = report::svg::qq("qq", &title, names, &points, line) {
+            let file = dir.join(format!("qq-{}.svg", at + 1));
+            store::write_whole(&file, report::svg::standalone(&svg).as_bytes())?;
+        }
+    }
+    Ok(())
 }
 
 /// The published method: every group against the first.

@@ -26,12 +26,13 @@ fn window(at: usize, one: &Tail) -> Value {
         .iter()
         .map(|level| tail::row(level).iter().map(|cell| typographic(cell)).collect::<Vec<_>>());
     let title = tail::window(one);
+    let quantiles: Vec<[f64; 2]> = one.qq_ns.iter().map(|[observed, law]| [*law, *observed]).collect();
     context! {
         title => title.as_str(), estimated => one.estimated, verdict => tail::verdict(one),
         reasons => one.reasons.clone(), rows => rows.collect::<Vec<_>>(), fits => tail::fits(one),
         checks => one.checks.iter().map(check).collect::<Vec<_>>(), caveats => tail::caveats(one),
         levels => chart(return_levels(&format!("tl{at}"), &title, &one.curve, &one.observed)),
-        qq => chart(qq(&format!("tq{at}"), &title, &one.qq_ns)),
+        qq => chart(qq(&format!("tq{at}"), &title, ["excess by the law", "excess observed"], &quantiles, None)),
     }
 }
 

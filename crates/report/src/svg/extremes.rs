@@ -41,20 +41,44 @@ pub fn return_levels(id: &str, title: &str, curve: &[[f64; 4]], observed: &[[f64
     Some(chart.finish())
 }
 
-/// Quantiles `[observed, of the law]`, ns, with the line on which both are equal. `None` without points.
-pub fn qq(id: &str, title: &str, points: &[[f64; 2]]) -> Option<String> {
-    let most = points.iter().flatten().copied().fold(0.0, f64::max);
-    if most <= 0.0 {
-        return None;
+/// Quantiles `[x, y]`, ns, with the line on which both are equal and, where given, that of a regression: slope and intercept, ns. `None`
+/// without points.
+pub fn qq(
+    id: &str,
+    title: &str,
+    names: [&str; 2],
+    points: &[[f64; 2]],
+    regression: Option<[f64; 2]>,
+) -> Option<String> {
+    let most = points.iter().flatten().copied().reduce(f64::max).filter(|most| *most > 0.0)?;
+    let least = points.iter().flatten().copied().fold(most, f64::min);
+    // From 0 unless that would press everything into a corner.
+    let least = if least < most * 0.3 { least.min(0.0) } else { least };
+    let mut description = format!("{} quantiles: {} against {}.", points.len(), names[1], names[0]);
+    if let Some([slope, intercept]) = regression {
+        let _ =
+            write!(description, " Regression line: slope {slope:.4}, intercept {}.", format::ns_f(intercept));
     }
-    let description = format!("Quantiles of {} excesses against those of the fitted law.", points.len());
     let mut chart = Chart::new(id, title, &description, [HALF, 320.0], 70.0);
-    let x = Axis::linear(Unit::Ns, 0.0, most * 1.03, chart.across());
-    let y = Axis::linear(Unit::Ns, 0.0, most * 1.03, chart.upwards());
-    chart.axes(&x, &y, "excess by the law", "excess observed");
-    let (from, to) = ([px(x.px(0.0)), px(y.px(0.0))], [px(x.px(most)), px(y.px(most))]);
-    chart.raw(&format!("<path class=\"v s0\" d=\"M{} {}L{} {}\"/>", from[0], from[1], to[0], to[1]));
-    dots(&mut chart, points.iter().map(|point| [x.px(point[1]), y.px(point[0])]));
+    let room = (most - least) * 0.03;
+    let x = Axis::linear(Unit::Ns, least, most + room, chart.across());
+    let y = Axis::linear(Unit::Ns, least, most + room, chart.upwards());
+    chart.axes(&x, &y, names[0], names[1]);
+    let line = |from: [f64; 2], to: [f64; 2]| {
+        let [a, b, c, d] = [x.px(from[0]), y.px(from[1]), x.px(to[0]), y.px(to[1])].map(px);
+        format!("M{a} {b}L{c} {d}")
+    };
+    chart.raw(&format!("<path class=\"v s0\" d=\"{}\"/>", line([least; 2], [most; 2])));
+    if let Some([slope, intercept]) = regression.filter(|[slope, _]| *slope > 0.0) {
+        // Only as far as it stays in the plot.
+        let [low, high] = [least, most].map(|end| [((end - intercept) / slope).clamp(least, most), end]);
+        let at = |[reach, _]: [f64; 2]| [reach, intercept + slope * reach];
+        chart.raw(&format!(
+            "<path class=\"v s2\" stroke-dasharray=\"5 4\" d=\"{}\"/>",
+            line(at(low), at(high))
+        ));
+    }
+    dots(&mut chart, points.iter().map(|point| [x.px(point[0]), y.px(point[1])]));
     Some(chart.finish())
 }
 
@@ -78,8 +102,9 @@ mod tests {
         assert_eq!(svg.matches("a2 2 0 1 0 4 0").count(), 2);
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         assert_eq!(return_levels("a", "t", &[], &[]), None);
-        let svg = qq("b", "t", &[[0.0, 1.0], [500.0, 450.0]]).unwrap();
-        assert_eq!(svg.matches("a2 2 0 1 0 4 0").count(), 2);
-        assert_eq!(qq("b", "t", &[]), None);
+        let svg = qq("b", "t", ["x", "y"], &[[0.0, 1.0], [500.0, 450.0]], Some([0.9, 1.0])).unwrap();
+        assert_eq!((svg.matches("a2 2 0 1 0 4 0").count(), svg.matches("stroke-dasharray").count()), (2, 1));
+        assert!(svg.contains("slope 0.9000") && !svg.contains("NaN"), "{svg}");
+        assert_eq!(qq("b", "t", ["x", "y"], &[], None), None);
     }
 }
