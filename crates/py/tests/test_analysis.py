@@ -19,7 +19,9 @@ def test_quantiles_are_numpys_and_need_ten_above() -> None:
     for quantile in told.quantiles:
         nearest = np.quantile(values, quantile.p, method="inverted_cdf")
         above = 20_000 - np.ceil(20_000 * quantile.p)
-        assert quantile.value_ns == (nearest if above >= 10 else None), quantile
+        # Drawn independently, they are worth about as many as they are, and never more.
+        assert 0.5 * above <= quantile.effective_above <= above
+        assert quantile.value_ns == (nearest if quantile.effective_above >= 10 else None), quantile
     for one in told.exceedances:
         assert one.count == (values >= one.threshold_ns).sum()
     assert sum(count for _, _, count in told.histogram) == 20_000
@@ -30,9 +32,11 @@ def test_missed_releases_are_charged_with_their_lateness() -> None:
     values[40], missed[41] = 50_500, 50
     told = stillcore.distribution(values, missed=missed, period_ns=1_000)
     assert told.missed == 50
-    p90 = {one.p: one.value_ns for one in told.corrected_quantiles}[0.9]
-    # 150 releases, the 135th: 50,500 less 16 periods, as one is the late sample itself.
-    assert p90 == sorted([10] * 99 + [50_500] + [50_500 - 1_000 * k for k in range(1, 51)])[134]
+    late = {one.threshold_ns: one.count for one in told.exceedances}
+    # The late one itself, and each release behind it that was still so late: 50,500 less k periods.
+    for threshold in (1_000, 20_000, 50_000):
+        assert late[threshold] == 1 + sum(50_500 - 1_000 * k >= threshold for k in range(1, 51))
+    assert (told.n, told.corrected_max_ns) == (100, 50_500)
 
 
 def test_flags_leave_samples_out() -> None:

@@ -1,6 +1,7 @@
 """The analysis: figures of samples, groups of runs against each other, exposure. Needs no run of stillcore's own.
 
-Times are ns. A quantile is given only where ten samples lie above it; "none seen" is an upper bound; a maximum is an observed one.
+Times are ns. A quantile is given only where ten effective samples lie above it (samples
+that depend on each other are worth fewer); "none seen" is an upper bound; a maximum is an observed one.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ def distribution(
     Raises:
         Error: values that are not whole, or arrays of different lengths.
 
-    >>> distribution([5_000] * 99 + [90_000], period_ns=1_000_000).quantiles[0]
-    {'p': 0.5, 'value_ns': 5000}
+    >>> distribution([5_000] * 99 + [90_000], period_ns=1_000_000).quantiles[0].value_ns
+    5000
     """
     about = {"probe": probe, "period_ns": period_ns, "threshold_ns": threshold_ns, "spin_ns": spin_ns}
     told: Record = loads(
