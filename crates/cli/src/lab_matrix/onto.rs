@@ -48,13 +48,17 @@ pub(super) fn onto(
             return Err(differs(&format!("kernel {}", kernel.name), there, &kernel.release).into());
         }
     }
+    let whole = |column: &Column| column.rows.iter().all(|row| stressors.contains(&row.stressor));
+    let ours = |column: &&Column| fresh.columns.iter().any(|new| new.profile == column.profile);
+    let rows =
+        if stored.columns.iter().filter(ours).all(whole) { "all".to_owned() } else { stressors.join(", ") };
     let which: Vec<String> = profiles_of(&fresh.columns).into_iter().map(|(name, _)| name).collect();
     let mut conditions = Vec::new();
     let mut command = None;
-    for (name, value) in fresh.conditions {
+    for (name, value) in fresh.conditions.clone() {
         let there = stored.conditions.get(&name).cloned().unwrap_or_default();
         if name == COMMAND {
-            command = Some((format!("rows of {} ({})", stressors.join(", "), which.join(", ")), value));
+            command = Some((format!("rows of {rows} ({})", which.join(", ")), value));
         } else if there != value {
             return Err(differs(&name, &there, &value).into());
         }
