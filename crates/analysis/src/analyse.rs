@@ -16,6 +16,8 @@ use crate::sections::Sections;
 use crate::shape::{self, Analysis, Attribution, CountNs, Distribution};
 use crate::tail;
 use crate::tally::Tally;
+use crate::time::join::sources;
+use crate::time::{TimeSection, section};
 use crate::trace_pass::{Traced, read_trace};
 use model::events::EventCatalogue;
 use model::run::{ProbeRecord, Run, TRACED, Window};
@@ -107,6 +109,8 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
     section.statements.extend(disagreements(&section, &events));
     section.statements.extend(measured.iter().filter_map(unrecorded));
     section.statements.extend(measured.iter().filter(|_| run.trace.is_some()).filter_map(roaming));
+    let time = measured.iter().filter(|one| one.record.phase != TRACED && section::applies(one.record.probe));
+    let time = time.map(|one| over_time(one, traced.as_ref().filter(|_| snapshots.is_none()))).collect();
     let none = BTreeSet::new();
     let trust = EventTrust {
         observable: traced.as_ref().map_or(&none, |traced| &traced.observable),
@@ -143,6 +147,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         tail: sections.tail,
         overheads: sections.overheads,
         clocks: sections.clocks,
+        time,
         noise_causes: noise_causes.into_iter().flatten().collect(),
         watch: watch::read(run_dir, &run)?,
     })
@@ -170,6 +175,15 @@ fn roaming(one: &Measured<'_>) -> Option<String> {
         one.record.thread,
         one.record.probe.name()
     ))
+}
+
+/// Its samples over time, and whose periods they have.
+fn over_time(one: &Measured<'_>, traced: Option<&Traced>) -> TimeSection {
+    let sources = traced.zip(one.tally.as_ref()).map(|(traced, tally)| {
+        sources(&tally.sources, traced.decoder.labels(), &|pid| traced.comms.get(&pid).cloned())
+    });
+    let samples: Vec<(i64, i64)> = one.intervals().samples().collect();
+    section::section(one.record, &samples, &sources.unwrap_or_default())
 }
 
 fn attributed(record: &ProbeRecord, tally: &Tally, traced: &Traced) -> Attribution {

@@ -54,6 +54,7 @@ pub mod tally;
 pub mod taskset;
 #[cfg(test)]
 mod testing;
+pub mod time;
 pub mod timerlat;
 mod trace_pass;
 pub mod view;

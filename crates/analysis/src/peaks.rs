@@ -6,6 +6,7 @@
 //! large peaks among small ones, ten of these to one of those: so the largest are looked at once more by themselves.
 
 use crate::runs::median;
+use crate::time::fold::{agreement, refined};
 use serde::{Deserialize, Serialize};
 
 /// Peaks of a series.
@@ -51,11 +52,7 @@ const LEAST_STEPS: i64 = 4;
 /// Peaks of a series of (time, value), times ascending and `step_ns` apart, holes allowed.
 pub fn peaks(series: &[(i64, i64)], step_ns: u64) -> Peaks {
     let step = step_ns.clamp(1, i64::MAX as u64 / 8) as i64;
-    let mut values: Vec<f64> = series.iter().map(|&(_, value)| value as f64).collect();
-    let middle = median(&mut values).unwrap_or(0.0);
-    let mut distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-    let above = (DEVIATIONS * median(&mut distances).unwrap_or(0.0)).max(middle.abs() / 10.0).max(1.0);
-    let from = (middle + above) as i64;
+    let from = stands_out_from(series.iter().map(|one| one.1));
     let mut found: Vec<(i64, i64)> = series.iter().copied().filter(|&(_, value)| value >= from).collect();
     let n = found.len() as u64;
     if found.len() > MOST {
@@ -68,6 +65,15 @@ pub fn peaks(series: &[(i64, i64)], step_ns: u64) -> Peaks {
         period(&large, step)
     });
     Peaks { from, n, period: period(&found, step), large }
+}
+
+/// From which value on one stands out from the others: so many median absolute deviations above their median, and a tenth of it at least.
+pub(crate) fn stands_out_from(values: impl Iterator<Item = i64>) -> i64 {
+    let mut values: Vec<f64> = values.map(|value| value as f64).collect();
+    let middle = median(&mut values).unwrap_or(0.0);
+    values.iter_mut().for_each(|value| *value = (*value - middle).abs());
+    let above = (DEVIATIONS * median(&mut values).unwrap_or(0.0)).max(middle.abs() / 10.0).max(1.0);
+    (middle + above) as i64
 }
 
 /// Where the large peaks begin: behind the widest step between neighbours, as a ratio, with enough of them above it.
@@ -106,7 +112,7 @@ fn period(found: &[(i64, i64)], step: i64) -> Option<Period> {
     let best = tried.iter().map(|(_, agreement)| *agreement).fold(0.0, f64::max);
     // A period's fractions fit as well as it does: the longest that fits about as well is meant.
     let (frequency, _) = *tried.iter().find(|(_, agreement)| *agreement > 0.85 * best)?;
-    let (frequency, agreement) = refined(&times, frequency, spacing);
+    let (frequency, agreement) = refined(&times, frequency, 2.0 * spacing);
     let n = found.len() as f64;
     let p_value = (trials as f64 * (-n * agreement * agreement).exp()).min(1.0);
     (p_value < SIGNIFICANT).then(|| Period {
@@ -116,33 +122,6 @@ fn period(found: &[(i64, i64)], step: i64) -> Option<Period> {
         agreement,
         p_value,
     })
-}
-
-/// The best frequency near a tried one, by steps that become finer.
-fn refined(times: &[f64], frequency: f64, spacing: f64) -> (f64, f64) {
-    let mut best = (frequency, agreement(times, frequency));
-    let mut width = 2.0 * spacing;
-    for _ in 0..6 {
-        let center = best.0;
-        for part in -8..=8 {
-            let near = center + width * f64::from(part) / 8.0;
-            let agreement = agreement(times, near);
-            if near > 0.0 && agreement > best.1 {
-                best = (near, agreement);
-            }
-        }
-        width /= 4.0;
-    }
-    best
-}
-
-/// Mean resultant length of the phases.
-fn agreement(times: &[f64], frequency: f64) -> f64 {
-    let sums = times.iter().fold((0.0, 0.0), |(x, y), time| {
-        let phase = std::f64::consts::TAU * (time * frequency).fract();
-        (x + phase.cos(), y + phase.sin())
-    });
-    sums.0.hypot(sums.1) / times.len() as f64
 }
 
 #[cfg(test)]

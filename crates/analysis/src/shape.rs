@@ -14,6 +14,7 @@ pub use crate::sampled::{Dependence, Exceedance, Quantile};
 use crate::snapshots::SnapshotSection;
 use crate::tail::Tail;
 use crate::taskset::MeasuredTask;
+use crate::time::TimeSection;
 use model::EventClass;
 use model::run::{Losses, TraceCpu};
 use model::sample::{Policy, ProbeKind};
@@ -76,6 +77,9 @@ pub struct Analysis {
     /// The clocks against one another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
+    /// Samples over time: changes, drift and periods, a window and CPU each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub time: Vec<TimeSection>,
     /// The watched program, where one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<WatchSection>,

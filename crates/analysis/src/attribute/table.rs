@@ -8,6 +8,7 @@ use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
 use crate::shape::{AttributedRow, SourceText};
 use crate::spans::Span;
+use crate::time::instants::Instants;
 use hdrhistogram::Histogram;
 use model::EventClass;
 use std::hash::{Hash, Hasher};
@@ -48,6 +49,7 @@ struct Row {
     count: u64,
     ns: u64,
     lengths: Histogram<u32>,
+    instants: Instants,
 }
 
 /// The rows of one window on one CPU.
@@ -78,10 +80,10 @@ impl Table {
         let key = Key { class, label: Some(span.label), cause };
         // Nearly every span has a row already: one look-up for those.
         if let Some(row) = self.rows.get_mut(&key) {
-            return row.add(ns, span.counts);
+            return row.add(span, ns);
         }
         let key = if self.rows.len() < MOST_ROWS { key } else { Key { class, label: None, cause: None } };
-        self.rows.entry(key).or_insert_with(Row::new).add(ns, span.counts);
+        self.rows.entry(key).or_insert_with(Row::new).add(span, ns);
     }
 
     /// The rows, most time first, with texts for numbers; `comm` names a task.
@@ -100,6 +102,23 @@ impl Table {
             max_ns: row.lengths.max(),
         });
         told.collect()
+    }
+
+    /// When the events of each row happened, most time first; rows of what the probe itself causes left out.
+    pub fn instants<'t>(
+        &'t self,
+        labels: &'t Labels,
+        comm: &'t dyn Fn(i32) -> Option<String>,
+    ) -> Vec<(EventClass, &'t str, Option<(SourceText, Confidence)>, &'t Instants)> {
+        let told = |(key, row): (&Key, &'t Row)| {
+            let class = EventClass::ALL[key.class as usize];
+            let label = key.label.filter(|_| class != EventClass::SelfCaused)?;
+            let source = key.cause.map(|cause| (source_text(&cause.source, labels, comm), cause.confidence));
+            Some((row.ns, class, labels.text(label), source, &row.instants))
+        };
+        let mut rows: Vec<_> = self.rows.iter().filter_map(told).collect();
+        rows.sort_by_key(|row| (std::cmp::Reverse(row.0), row.1, row.2));
+        rows.into_iter().map(|(_, class, label, source, instants)| (class, label, source, instants)).collect()
     }
 
     /// Events with a source that is known exactly, by order, and not at all, classes `self` and tick aside: those have none to look for.
@@ -121,14 +140,15 @@ impl Table {
 impl Row {
     fn new() -> Self {
         let lengths = Histogram::new(2).expect("two significant digits are allowed");
-        Self { count: 0, ns: 0, lengths }
+        Self { count: 0, ns: 0, lengths, instants: Instants::default() }
     }
 
     #[inline]
-    fn add(&mut self, ns: u64, counts: bool) {
+    fn add(&mut self, span: &Span, ns: u64) {
         // A damaged trace may span all of time, again and again.
         self.ns = self.ns.saturating_add(ns);
-        if counts {
+        self.instants.add(span.t0_ns, span.t1_ns, ns);
+        if span.counts {
             self.count += 1;
             // It grows as needed; a time beyond its range, half a thousand years, is none.
             let _ = self.lengths.record(ns);

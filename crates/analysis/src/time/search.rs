@@ -1,0 +1,263 @@
+//! Which frequency do times come back with? A spectrum of the times shows where to look, folding them there says the rest.
+//!
+//! The times are put into bins and transformed (`realfft`), padded to twice their length so that no frequency lies between two that are
+//! tried; each place whose agreement is about the best is then folded exactly. A period's fractions fit as well as it does, so that of all
+//! that fit the longest is meant. All frequencies of the band count as tried. Spans with more turns than a transform of bearable size
+//! holds are looked at over the stretch with the most times first, and the frequency found there is made finer over all of them.
+
+use super::fold::{arc, arc_p, line, rayleigh_p, refined};
+use realfft::RealFftPlanner;
+
+/// Fewer times have no period worth the name.
+pub(crate) const LEAST: usize = 5;
+/// Turns of the highest frequency over the stretch that is transformed.
+const TURNS: f64 = 65_536.0;
+/// Places that are folded exactly.
+const PLACES: usize = 64;
+/// Frequencies of the band that count as independent, for each 1/span: the best of a continuum is sought.
+const TRIALS: f64 = 4.0;
+
+/// A frequency at which times agree.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Found {
+    /// Hz.
+    pub(crate) frequency: f64,
+    /// Mean resultant length there.
+    pub(crate) agreement: f64,
+    /// Bound of the probability that so many times without a period agree so well at some frequency of the band.
+    pub(crate) p_value: f64,
+}
+
+/// What is known of times before they are searched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Watch {
+    /// Seconds in which times could have been seen.
+    pub(crate) span: f64,
+    /// Times are known to so many seconds.
+    pub(crate) resolution: f64,
+    /// The highest frequency that may be claimed, Hz.
+    pub(crate) highest: f64,
+}
+
+impl Watch {
+    /// The lowest frequency: at least four turns are seen.
+    pub(crate) fn lowest(&self) -> f64 {
+        (LEAST as f64 - 1.0) / (1.05 * self.span)
+    }
+}
+
+/// The frequency that the times, ascending, in seconds from the start of the watch, agree at best, however well that is. None below five
+/// times and where no frequency may be claimed.
+pub(crate) fn search(times: &[f64], watch: &Watch) -> Option<Found> {
+    if times.len() < LEAST || watch.highest <= watch.lowest() {
+        return None;
+    }
+    let whole = best(times, [0.0, watch.span], [watch.lowest(), watch.highest.min(TURNS / watch.span)]);
+    let stretch = TURNS / watch.highest;
+    if stretch >= watch.span {
+        return whole.map(|one| judged(times, one, watch));
+    }
+    let fast = densest(times, stretch).and_then(|(from, part)| {
+        let lowest = (LEAST as f64 - 1.0) / stretch;
+        let one = best(part, [from, stretch], [lowest.max(watch.lowest()), watch.highest])?;
+        Some(over_all(times, one, from, stretch, watch.span))
+    });
+    let judged = |one: f64| judged(times, one, watch);
+    let found: Vec<Found> = [whole, fast].into_iter().flatten().map(judged).collect();
+    found.into_iter().min_by(|a, b| a.p_value.total_cmp(&b.p_value))
+}
+
+/// What chance says of a frequency.
+fn judged(times: &[f64], frequency: f64, watch: &Watch) -> Found {
+    let (frequency, agreement) = refined(times, frequency, 0.3 / watch.span);
+    let trials = (TRIALS * (watch.highest - watch.lowest()) * watch.span).max(1.0);
+    let width = arc(times, frequency) + watch.resolution * frequency;
+    // Two tests, of which the better counts.
+    let p = rayleigh_p(times.len(), agreement).min(arc_p(times.len(), width));
+    Found { frequency, agreement, p_value: (2.0 * trials * p).min(1.0) }
+}
+
+/// The stretch of this length with the most times: its start and its times.
+fn densest(times: &[f64], length: f64) -> Option<(f64, &[f64])> {
+    let end = |from: usize| times.partition_point(|time| *time < times[from] + length);
+    let from = (0..times.len()).max_by_key(|from| (end(*from) - from, std::cmp::Reverse(*from)))?;
+    Some((times[from], &times[from..end(from)]))
+}
+
+/// A frequency from a stretch, made finer over stretches that grow to the whole.
+fn over_all(times: &[f64], frequency: f64, from: f64, length: f64, span: f64) -> f64 {
+    let (mut frequency, mut length) = (frequency, length);
+    while length < span {
+        let within = |time: &&f64| (**time - from).abs() <= length;
+        let part: Vec<f64> = times.iter().filter(within).map(|time| time - from).collect();
+        frequency = refined(&part, frequency, 0.3 / length).0;
+        length *= 2.0;
+    }
+    frequency
+}
+
+/// The lowest of the frequencies of a band at which the times agree about best. `[start, length]` of the stretch they lie in, s.
+///
+/// Times of several sources all lie on any grid that is fine enough, the kernel's ticks above all; so a frequency of which most turns have
+/// a time goes before one of which few have, where chance does not explain it.
+fn best(times: &[f64], stretch: [f64; 2], [low, high]: [f64; 2]) -> Option<f64> {
+    if times.len() < LEAST || high <= low {
+        return None;
+    }
+    let spectrum = spectrum(times, stretch, high);
+    let n = times.len() as f64;
+    let filled = n / FILLED / stretch[1];
+    let surprising = ((TRIALS * high * stretch[1]).ln() + 10.0) / n;
+    let filled = pick(times, &spectrum, [low, filled.min(high)]);
+    let sure = |one: &(f64, f64)| one.1 * one.1 > surprising && fill(times, one.0) >= FILLED;
+    filled.filter(sure).or_else(|| pick(times, &spectrum, [low, high])).map(|one| one.0)
+}
+
+/// Of a period's turns so many have a time, where that is not so for its fractions.
+const FILLED: f64 = 0.5;
+
+/// The share of the turns that have a time.
+fn fill(times: &[f64], frequency: f64) -> f64 {
+    let mut turns: Vec<i64> = line(times, frequency, 0.0)
+        .map_or_else(Vec::new, |line| line.members.iter().map(|one| one.1).collect());
+    turns.dedup();
+    let (Some(first), Some(last)) = (turns.first(), turns.last()) else { return 0.0 };
+    turns.len() as f64 / (last - first + 1) as f64
+}
+
+/// The lowest frequency of a band at which the times agree about as well as at any of it, and how well that is.
+fn pick(times: &[f64], spectrum: &Spectrum, [low, high]: [f64; 2]) -> Option<(f64, f64)> {
+    let (first, last) = ((low * spectrum.length).floor().max(1.0) as usize, spectrum.powers.len() - 1);
+    let last = last.min((high * spectrum.length).ceil() as usize);
+    let powers = spectrum.powers.get(first..=last)?;
+    let highest = powers.iter().copied().fold(0.0, f64::max);
+    // An agreement between two tried frequencies is seen a tenth smaller at most.
+    let from = (highest - slack(times.len(), highest) - 0.12).max(0.0);
+    let is_peak = |at: usize| {
+        let around = at.saturating_sub(1)..(at + 2).min(powers.len());
+        powers[at] >= from && powers[around].iter().all(|other| *other <= powers[at])
+    };
+    let mut places: Vec<usize> = (0..powers.len()).filter(|at| is_peak(*at)).collect();
+    let strongest = places.iter().copied().max_by(|a, b| powers[*a].total_cmp(&powers[*b]))?;
+    places.truncate(PLACES);
+    places.push(strongest);
+    let exact = |at: usize| refined(times, (first + at) as f64 / spectrum.length, 0.6 / spectrum.length);
+    let inside = |one: &(f64, f64)| (low * 0.9..=high * 1.001).contains(&one.0);
+    let folded: Vec<(f64, f64)> = places.into_iter().map(exact).filter(inside).collect();
+    let most = folded.iter().map(|one| one.1).fold(0.0, f64::max);
+    let fits = |one: &(f64, f64)| one.1 >= most - slack(times.len(), most);
+    folded.into_iter().filter(fits).min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// By how much the agreement at some fraction of a period may exceed that at the period itself: what strays among n times can do, at the
+/// best of a thousand fractions.
+fn slack(n: usize, agreement: f64) -> f64 {
+    4.0 * (n as f64 * (1.0 - agreement).max(0.0)).sqrt() / n as f64 + 0.03
+}
+
+struct Spectrum {
+    /// Agreement at k/`length` Hz.
+    powers: Vec<f64>,
+    /// Seconds that the transform covers.
+    length: f64,
+}
+
+fn spectrum(times: &[f64], [start, length]: [f64; 2], high: f64) -> Spectrum {
+    // Four bins a turn: within a bin phases differ by an eighth of a turn at the most.
+    let bins = ((4.0 * length * high).ceil() as usize).next_power_of_two().max(64);
+    let width = length / bins as f64;
+    let mut counts = vec![0.0f64; 2 * bins];
+    for time in times {
+        let at = ((time - start) / width) as usize;
+        counts[at.min(bins - 1)] += 1.0;
+    }
+    let transform = RealFftPlanner::<f64>::new().plan_fft_forward(counts.len());
+    let mut out = transform.make_output_vec();
+    if transform.process(&mut counts, &mut out).is_err() {
+        out.clear();
+    }
+    let n = times.len() as f64;
+    let cover = 2.0 * length;
+    let powers = out.iter().enumerate().map(|(k, value)| {
+        let turn = std::f64::consts::PI * k as f64 / cover * width;
+        let kept = if turn == 0.0 { 1.0 } else { turn.sin() / turn };
+        value.norm() / n / kept
+    });
+    Spectrum { powers: powers.collect(), length: cover }
+}
+
+/// The best agreement anywhere in a band, unrefined: what permutations are compared by.
+pub(crate) fn best_agreement(times: &[f64], span: f64, low: f64, high: f64) -> f64 {
+    let spectrum = spectrum(times, [0.0, span], high);
+    let first = (low * spectrum.length).floor().max(1.0) as usize;
+    let last = ((high * spectrum.length).ceil() as usize).min(spectrum.powers.len().saturating_sub(1));
+    spectrum.powers.get(first..=last).unwrap_or_default().iter().copied().fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resample::generator;
+    use crate::time::testing::{normal, uniform};
+    use rand_chacha::ChaCha8Rng;
+
+    const WATCH: Watch = Watch { span: 180.0, resolution: 0.001, highest: 500.0 };
+
+    fn sorted(mut times: Vec<f64>) -> Vec<f64> {
+        times.sort_unstable_by(f64::total_cmp);
+        times
+    }
+
+    fn strays(random: &mut ChaCha8Rng, n: usize, span: f64) -> Vec<f64> {
+        (0..n).map(|_| span * uniform(random)).collect()
+    }
+
+    #[test]
+    fn six_times_that_come_every_thirty_seconds_are_enough() {
+        let mut random = generator(1, 0);
+        let times: Vec<f64> =
+            (0..6).map(|k| 12.0 + 30.0 * f64::from(k) + 0.005 * normal(&mut random)).collect();
+        let found = search(&times, &WATCH).unwrap();
+        assert!((1.0 / found.frequency - 30.0).abs() < 0.01 && found.p_value < 1e-3, "{found:?}");
+    }
+
+    #[test]
+    fn half_of_the_times_may_be_strays() {
+        let mut random = generator(2, 0);
+        let mut times: Vec<f64> = (0..60).map(|k| 0.4 + 3.0 * f64::from(k)).collect();
+        times.extend(strays(&mut random, 60, 180.0));
+        let found = search(&sorted(times), &WATCH).unwrap();
+        assert!((1.0 / found.frequency - 3.0).abs() < 0.005 && found.p_value < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn a_fast_period_over_a_long_time_is_found_and_made_fine() {
+        let mut random = generator(3, 0);
+        let watch = Watch { span: 3_600.0, resolution: 1e-6, highest: 2_000.0 };
+        // A tenth of the ticks of 4.0001 ms, at random.
+        let times: Vec<f64> = (0..899_000)
+            .filter(|_| uniform(&mut random) < 0.001)
+            .map(|k| f64::from(k) * 0.004_000_1 + 1.0)
+            .collect();
+        let found = search(&times, &watch).unwrap();
+        assert!((1.0 / found.frequency - 0.004_000_1).abs() < 1e-9, "{found:?} {}", times.len());
+    }
+
+    #[test]
+    fn random_times_have_a_period_as_rarely_as_said() {
+        let mut random = generator(4, 0);
+        let watch = Watch { highest: 10.0, ..WATCH };
+        let alarms = (0..300).filter(|k| {
+            let times = sorted(strays(&mut random, [6, 20, 100][k % 3], 180.0));
+            search(&times, &watch).unwrap().p_value < 0.05
+        });
+        // Binomial(300, 0.05): 15 with a deviation of 3.8; the bound may be too wide, never too narrow.
+        assert!(alarms.count() <= 30);
+    }
+
+    #[test]
+    fn too_few_times_or_too_narrow_a_band_are_none() {
+        assert_eq!(search(&[1.0, 2.0, 3.0, 4.0], &WATCH), None);
+        assert_eq!(search(&[1.0; 8], &Watch { highest: 0.01, ..WATCH }), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! What is said of one window's samples over time: the section `time` of `analysis.json`.
+
+use super::trend::Trend;
+use crate::attribute::Confidence;
+use crate::shape::SourceText;
+use model::EventClass;
+use model::sample::ProbeKind;
+use serde::{Deserialize, Serialize};
+
+/// The samples of one window on one CPU over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimeSection {
+    /// Phase of the window.
+    pub phase: String,
+    /// Probe of the window.
+    pub probe: ProbeKind,
+    /// The CPU.
+    pub cpu: u32,
+    /// Number of its thread in the window.
+    pub thread: u32,
+    /// From the first moment that was watched to the last, CLOCK_MONOTONIC ns.
+    pub span_ns: [i64; 2],
+    /// Figures of parts of equal length; none where samples are too few for that.
+    pub windows: Option<Windows>,
+    /// Where these change for good, by time.
+    pub changes: Vec<Change>,
+    /// How their medians drift.
+    pub drift: Option<Trend>,
+    /// What was searched for periods.
+    pub looked: Looked,
+    /// The periods found: those of spikes first, each followed by none or more of which it is a fraction.
+    pub periods: Vec<Periodicity>,
+}
+
+/// Figures of parts of a window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Windows {
+    /// Length of a part, ns.
+    pub length_ns: i64,
+    /// `[start, samples, median, p99, observed maximum]` of each part with samples, ns.
+    pub rows: Vec<[i64; 5]>,
+}
+
+/// A place where a figure changes for good.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Which figure: `median`, `p99`, `observed maximum`.
+    pub figure: String,
+    /// Start of the first part behind the change, CLOCK_MONOTONIC ns.
+    pub t_ns: i64,
+    /// Median of the figure from the change before to this one, ns.
+    pub before_ns: i64,
+    /// From this one to the next, ns.
+    pub after_ns: i64,
+    /// Probability of so much among permutations.
+    pub p_value: f64,
+    /// Parts that were permuted together.
+    pub block: usize,
+}
+
+/// What was searched for periods, and between which.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Looked {
+    /// Samples from here on stand out, ns.
+    pub from_ns: i64,
+    /// How often some did, neighbours once.
+    pub spikes: u64,
+    /// The shortest and the longest period of spikes that would be claimed, ns; none where nothing can be.
+    pub between_ns: Option<[f64; 2]>,
+    /// Distance of equally spaced samples, ns: what is shorter than two of them appears longer than it is.
+    pub step_ns: Option<u64>,
+    /// Whether the values were searched as a whole, too.
+    pub waves: bool,
+    /// Periods found that the watching has itself, and that are no one's: ns.
+    pub own_ns: Vec<f64>,
+}
+
+/// What a period was found in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FoundIn {
+    /// Samples that stand out.
+    Spikes,
+    /// The larger ones of another period's spikes.
+    LargerSpikes,
+    /// All values, in which nothing need stand out.
+    Values,
+}
+
+/// A period that samples come back with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Periodicity {
+    /// What it was found in.
+    pub found_in: FoundIn,
+    /// The period, ns.
+    pub period_ns: f64,
+    /// Half of its 95 % interval, ns.
+    pub half_width_ns: f64,
+    /// The first time that it was due in the window, CLOCK_MONOTONIC ns.
+    pub first_ns: i64,
+    /// Standard deviation of the spikes about it, ns.
+    pub jitter_ns: f64,
+    /// Its spikes.
+    pub spikes: u64,
+    /// Turns from the first of them to the last.
+    pub turns: u64,
+    /// Of these, turns with one.
+    pub seen: u64,
+    /// Median of its spikes, ns; of values by how much the mean of a phase differs.
+    pub height_ns: i64,
+    /// The largest of them, ns.
+    pub observed_max_ns: i64,
+    /// Agreement of their phases: 1 where all are the same.
+    pub agreement: f64,
+    /// Bound of the probability of as much without a period, for all frequencies tried.
+    pub p_value: f64,
+    /// Share of orders of blocks, drawn anew, that agree as well.
+    pub shuffled_p: Option<f64>,
+    /// Which of the section's periods it is a multiple of, and how many times, where its spikes are among those of that.
+    pub multiple_of: Option<(usize, u32)>,
+    /// Periods below two distances of samples that would look the same, ns: the slowest four.
+    pub aliases_ns: Vec<f64>,
+    /// Samples folded: `[phase, median, observed maximum]`, ns, the phase from the window's start.
+    pub profile_ns: Vec<[i64; 3]>,
+    /// What has this period and phase by the trace, most likely first; the first is its source if `named`.
+    pub suspects: Vec<Suspect>,
+    /// Whether the first suspect is named as the source.
+    pub named: bool,
+}
+
+/// What may be behind a period.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Suspect {
+    /// Class of its events.
+    pub class: EventClass,
+    /// What ran.
+    pub label: String,
+    /// Who caused it, most often where there were several; absent where that is not known.
+    pub source: Option<SourceText>,
+    /// How that is known.
+    pub confidence: Option<Confidence>,
+    /// Its events in the window.
+    pub events: u64,
+    /// The period of its own that its events have by themselves, ns, and half of its interval.
+    pub own_period_ns: Option<[f64; 2]>,
+    /// How well its events, or as many of its longest as there are turns, agree at the period of the samples.
+    pub agreement: f64,
+    /// Whether that is so for its longest events only.
+    pub longest_only: bool,
+    /// Spikes that could be asked: all, or of a source of too many events those of the stretch of which they are kept.
+    pub asked: u64,
+    /// Of these, spikes during which one of its events ran.
+    pub touched: u64,
+    /// The same for the same stretches half a period later, where no spike is due.
+    pub touched_between: u64,
+    /// Time of its events in the spikes, ns.
+    pub overlap_ns: u64,
+    /// Whether its own period lies below what the samples can tell, and they see it slower.
+    pub alias: bool,
+}
