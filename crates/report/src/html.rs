@@ -24,6 +24,7 @@ mod sources;
 mod summary;
 mod tail;
 mod taskset;
+mod time;
 mod wakeup;
 mod windows;
 
@@ -78,6 +79,7 @@ const SECTIONS: &[Section] = &[
     section!("periodic", "Jobs", periodic::figures, shown::periodic),
     section!("taskset", "Task set", taskset::figures, shown::taskset),
     section!("clocks", "Clocks", clocks::figures, shown::clocks),
+    section!("time", "Over time", time::figures, shown::time),
     section!("events", "Interference events", events::figures, shown::assessment),
     section!("snapshots", "What ran during the largest samples", snapshots::figures, shown::snapshots),
     section!("sources", "Who did it", sources::figures, shown::sources),

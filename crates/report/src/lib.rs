@@ -44,6 +44,7 @@ mod jobs;
 mod json;
 mod matrix;
 pub mod outcome;
+mod over_time;
 pub mod pooled;
 pub mod responses;
 pub mod svg;

@@ -40,6 +40,7 @@ pub fn summary(document: &Document, options: TextOptions) -> String {
     sections::certainty::section(&mut page, document);
     sections::tail::section(&mut page, document);
     tables::events(&mut page, document);
+    sections::time::section(&mut page, document);
     prose::comparisons(&mut page, document);
     prose::guarantee(&mut page, document);
     prose::losses(&mut page, document);

@@ -152,6 +152,13 @@ fn permute(ranks: &[f64], block: usize, random: &mut ChaCha8Rng, permuted: &mut 
     }
 }
 
+/// Where the sides of a series differ most in their ranks, and by how much.
+#[cfg(test)]
+pub(super) fn best_split(values: &[f64]) -> Option<(usize, f64)> {
+    let ranks = mid_ranks(values);
+    Scratch::new(&ranks).best(&ranks, LEAST_SIDE)
+}
+
 /// What is reused between permutations.
 struct Scratch {
     /// Different values, ascending, as the place of each in the sums.

@@ -183,7 +183,7 @@ fn agreeing(source: &Source, kept: &[Instant], spiking: &Spiking<'_>) -> (f64, b
         return (all, false);
     }
     let longest = at(&source.instants.longest(turns));
-    if longest > all { (longest, true) } else { (all, false) }
+    if longest >= AGREES { (longest, true) } else { (all, false) }
 }
 
 /// Whether samples see a source of this period, and half the interval of it, with the period of the spikes.

@@ -9,6 +9,8 @@ pub mod change;
 pub(crate) mod fold;
 pub mod instants;
 pub(crate) mod join;
+#[cfg(test)]
+mod oracle;
 mod periods;
 mod ranks;
 mod search;

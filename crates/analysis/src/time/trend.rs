@@ -89,7 +89,7 @@ fn middle(sorted: &[f64]) -> Option<f64> {
 }
 
 /// Variance of Kendall's S for independent values, ties counted (Kendall, "Rank Correlation Methods", 1975, ch. 4).
-fn kendall_variance(points: &[(i64, f64)]) -> f64 {
+pub(super) fn kendall_variance(points: &[(i64, f64)]) -> f64 {
     let mut values: Vec<f64> = points.iter().map(|point| point.1).collect();
     values.sort_unstable_by(f64::total_cmp);
     let term = |t: f64| t * (t - 1.0) * (2.0 * t + 5.0);
@@ -97,11 +97,21 @@ fn kendall_variance(points: &[(i64, f64)]) -> f64 {
     (term(points.len() as f64) - ties) / 18.0
 }
 
-/// Hamed and Rao's n/n*: at least 1.
+/// By what dependence multiplies the variance of S: at least 1.
 fn variance_factor(points: &[(i64, f64)], slope: f64) -> f64 {
+    hamed_rao(points, slope).max(first_order_factor(&flattened(points, slope))).max(1.0)
+}
+
+/// Ranks of the values with the trend taken out.
+fn flattened(points: &[(i64, f64)], slope: f64) -> Vec<f64> {
     let start = points[0].0;
     let flat: Vec<f64> = points.iter().map(|(t, value)| value - slope * (t - start) as f64).collect();
-    let ranks = mid_ranks(&flat);
+    mid_ranks(&flat)
+}
+
+/// Hamed and Rao's n/n*.
+pub(super) fn hamed_rao(points: &[(i64, f64)], slope: f64) -> f64 {
+    let ranks = flattened(points, slope);
     let n = ranks.len() as f64;
     let lags = ranks.len().saturating_sub(3).min(ranks.len() / 2);
     let sum: f64 = autocorrelations(&ranks, lags)
@@ -111,8 +121,7 @@ fn variance_factor(points: &[(i64, f64)], slope: f64) -> f64 {
         .filter(|(_, rho)| rho.abs() > Z95 / n.sqrt())
         .map(|(lag, rho)| (n - lag) * (n - lag - 1.0) * (n - lag - 2.0) * rho)
         .sum();
-    let modified = 1.0 + 2.0 / (n * (n - 1.0) * (n - 2.0)) * sum;
-    modified.max(first_order_factor(&ranks)).max(1.0)
+    1.0 + 2.0 / (n * (n - 1.0) * (n - 2.0)) * sum
 }
 
 /// The same for values of which each resembles the one before only: (1 + ρ)/(1 − ρ), where ρ is significant (S. Yue and C. Wang, Water

@@ -61,6 +61,10 @@ pub(super) fn clocks(document: &Document) -> bool {
     document.analysis.clocks.is_some()
 }
 
+pub(super) fn time(document: &Document) -> bool {
+    !document.analysis.time.is_empty()
+}
+
 /// Without a wake-up there is no jitter to conclude from.
 pub(super) fn guarantee(document: &Document) -> bool {
     assessment(document) || document.guarantee.evidence.is_some()

@@ -28,6 +28,18 @@ pub enum Upright {
 
 /// Draws the series; `None` where nothing can be drawn.
 pub fn course(id: &str, title: &str, what: &str, upright: Upright, courses: &[Course<'_>]) -> Option<String> {
+    course_marked(id, title, what, upright, courses, &[])
+}
+
+/// The same with a line across the plot at each of some moments, ns.
+pub fn course_marked(
+    id: &str,
+    title: &str,
+    what: &str,
+    upright: Upright,
+    courses: &[Course<'_>],
+    marks: &[i64],
+) -> Option<String> {
     let drawn = |slot: &&[i64; 3]| upright == Upright::Linear || slot[2] > 0;
     let slots = || courses.iter().flat_map(|one| one.slots).filter(drawn);
     let start = slots().map(|slot| slot[0]).min()?;
@@ -53,6 +65,10 @@ pub fn course(id: &str, title: &str, what: &str, upright: Upright, courses: &[Co
         }
     };
     chart.axes(&x, &y, "time since the first", what);
+    for t_ns in marks.iter().filter(|t_ns| (start..=end).contains(*t_ns)) {
+        let ([_, _, top, bottom], at) = (chart.area, px(x.px(seconds(*t_ns))));
+        chart.raw(&format!("<path class=\"a\" d=\"M{at} {}V{}\"/>", px(top), px(bottom)));
+    }
     for one in courses {
         let mut path = String::new();
         for slot in one.slots.iter().filter(drawn) {
@@ -102,6 +118,9 @@ mod tests {
             2
         );
         assert!(linear.contains("from -40 ns to 900 ns"));
+        let marked = |marks: &[i64]| course_marked("c", "t", "off", Upright::Linear, &one, marks).unwrap();
+        let lines = |svg: &str| svg.matches("class=\"a\"").count();
+        assert_eq!(lines(&marked(&[500_000_000, 9_000_000_000])), lines(&linear) + 1);
         let log = course("c", "t", "off the grid", Upright::Log, &one).unwrap();
         assert!(!log.contains("h0\"/>") && !log.contains("NaN"));
         assert_eq!(

@@ -8,6 +8,7 @@ mod periodic;
 mod snapshots;
 pub(super) mod tail;
 mod taskset;
+pub(super) mod time;
 
 use super::layout::Page;
 use crate::Document;
@@ -21,6 +22,7 @@ pub(super) fn all(page: &mut Page, document: &Document) {
     taskset::section(page, document);
     clocks::section(page, document);
     snapshots::section(page, document);
+    time::section(page, document);
 }
 
 /// A time, or a dash where there is none.
