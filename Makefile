@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows
 
 STRICT = 1
 ARGS =
@@ -114,7 +114,7 @@ bench-graph:
 	grep -q ': mean: .*ptsematest, one CPU' "$$log"
 
 test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid
-test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-cards test-lab-exposure test-lab-asid
+test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-cards test-lab-exposure test-lab-asid test-lab-periodic
 
 test-lab-isolation:
 	@sh xtask/deps.sh test
@@ -168,6 +168,12 @@ test-lab-exposure:
 	@sh xtask/deps.sh test
 	@mkdir -p docs/results
 	@$(call LAB,exposure,/^guest_(exposure|matrix)$$/)
+
+# Interference every 3 s, longer every 30 s, for three minutes.
+test-lab-periodic:
+	@sh xtask/deps.sh test
+	@mkdir -p docs/results
+	@$(call LAB,periodic,guest_time)
 
 # The guest is an arm64 machine.
 test-lab-asid:

@@ -99,6 +99,7 @@ mod tests {
         document.run.incomplete_reason = Some("stopped by Ctrl-C".into());
         document.analysis.events.clear();
         document.analysis.distributions.clear();
+        document.analysis.time.clear();
         document.analysis.comparisons.clear();
         let document = crate::Document::conclude(
             "run",

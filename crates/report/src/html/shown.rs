@@ -62,7 +62,7 @@ pub(super) fn clocks(document: &Document) -> bool {
 }
 
 pub(super) fn time(document: &Document) -> bool {
-    !document.analysis.time.is_empty()
+    assessment(document) || !document.analysis.time.is_empty()
 }
 
 /// Without a wake-up there is no jitter to conclude from.

@@ -86,6 +86,7 @@ fn pages() -> Vec<String> {
     bare.analysis.overlaps.clear();
     bare.analysis.attribution.clear();
     bare.analysis.paths.clear();
+    bare.analysis.time.clear();
     bare.analysis.coverage.clear();
     bare.analysis.losses.trace.clear();
     bare.machine.machine = model::Machine::default();
@@ -367,8 +368,9 @@ fn no_value_is_printed_as_a_placeholder() {
 fn charts_are_drawn_where_there_are_samples_and_left_out_where_not() {
     let pages = pages();
     let charts = |page: &str| page.matches("<svg").count();
-    // Time line, two a CPU for wake-up and for noise, two for events, two for where latencies went.
-    assert_eq!(charts(&pages[0]), 1 + 2 * 2 + 2 * 2 + 2 + 2);
-    assert_eq!(charts(&pages[2]), 1 + 2 + 2 + 2 + 2);
+    // Time line, two a CPU for wake-up and for noise, two for events, two for where latencies went, parts of
+    // a window and two profiles.
+    assert_eq!(charts(&pages[0]), 1 + 2 * 2 + 2 * 2 + 2 + 2 + 3);
+    assert_eq!(charts(&pages[2]), 1 + 2 + 2 + 2 + 2 + 3);
     assert_eq!(charts(&pages[3]), 0);
 }

@@ -45,7 +45,7 @@ mod tests {
         let bins = [[0, 5_000, 6_000], [1_000_000, 5_000, 150_000], [2_000_000, -3, 6_000]];
         let svg = profile("p", "t", &bins, 3e6).unwrap();
         assert!(svg.contains("data-l=\"median\"") && svg.contains("data-l=\"observed maximum\""));
-        assert!(svg.contains("150 us at phase 1.00 ms") && !svg.contains("NaN"), "{svg}");
+        assert!(svg.contains("150.0 us at phase 1.000 ms") && !svg.contains("NaN"), "{svg}");
         assert_eq!(profile("p", "t", &[], 3e6), None);
         assert_eq!(profile("p", "t", &[[0, 0, 0]], 3e6), None);
     }
