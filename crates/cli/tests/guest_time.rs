@@ -17,7 +17,7 @@ use support::{read_json, stillcore, text};
 /// ended in time is booted again.
 fn boot(kernel: &str, periods_ms: [&str; 2], duration: &str, timeout: &str) -> (tempfile::TempDir, PathBuf) {
     let again = || try_boot(kernel, periods_ms, duration, timeout);
-    (0..3).find_map(|_| again()).expect("three guests in a row did not end in time")
+    (0..3).find_map(|_| again()).expect("three guests in a row did not end in time, or stood still")
 }
 
 fn try_boot(
@@ -42,16 +42,21 @@ fn try_boot(
     }
     assert_eq!(output.status.code(), Some(0), "{told}");
     let root = out.join("root");
+    // Where the host hardly runs the emulated CPU, one job takes as long as many, and nothing that was planted is there.
+    let record = &read_json(&root.join("run/run.json"))["probes"][0];
+    let [released, missed] = ["released", "missed"].map(|key| record[key].as_u64().unwrap());
+    if missed * 4 > released {
+        println!("{kernel}: {missed} of {released} releases passed while the guest stood still");
+        return None;
+    }
     Some((place, root))
 }
 
 fn section(root: &Path, run: &str) -> TimeSection {
-    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
-    let log = read(&format!("{run}.log"));
-    assert!(matches!(read(&format!("{run}.code")).trim(), "0" | "2"), "{log}");
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    assert!(matches!(read(&format!("{run}.code")).trim(), "0" | "2"), "{}", read(&format!("{run}.log")));
     let analysis: Value = read_json(&root.join(run).join("analysis.json"));
     let sections: Vec<TimeSection> = serde_json::from_value(analysis["time"].clone()).unwrap();
-    println!("{}", read(&format!("{run}.txt")));
     assert_eq!(sections.len(), 1, "{}", analysis["time"]);
     sections.into_iter().next().unwrap()
 }
@@ -81,7 +86,9 @@ fn planted(kernel: &str, [small_ms, large_ms]: [u32; 2], duration: &str, timeout
         (small.period_ns.to_bits(), large_ms / small_ms)
     );
     assert!(large.height_ns > small.height_ns);
-    let told = fs::read_to_string(root.join("run.txt")).unwrap();
+    let report = stillcore(&["report"]).arg(root.join("run")).output().unwrap();
+    let told = text(&report.stdout);
+    println!("{told}");
     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("9 small spikes between two large ones"), "{told}");
     unplanted(&root);

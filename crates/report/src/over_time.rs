@@ -102,7 +102,12 @@ fn who(section: &TimeSection, one: &Periodicity, trace: bool) -> String {
             aliases(section, one)
         ),
         Some(suspect) => {
-            let why = if suspect.touched * 5 < suspect.asked * 3 {
+            let why = if suspect.same_period && suspect.touched * 5 < suspect.asked * 3 {
+                format!(
+                    "has that period, and ran in {} of {} of them: at another phase",
+                    suspect.touched, suspect.asked
+                )
+            } else if suspect.touched * 5 < suspect.asked * 3 {
                 format!("ran in {} of {} of them", suspect.touched, suspect.asked)
             } else if suspect.touched_between * 2 > suspect.touched {
                 "runs as often half a period later".to_owned()

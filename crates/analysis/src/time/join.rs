@@ -3,6 +3,7 @@
 //! A source is the class of its events, what ran, and who asked for it. Three things must agree before it is named: its events (or as many
 //! of its longest as there are turns: a source whose every tenth event takes long) come back with the period of the spikes; they ran while
 //! most spikes were taken; and half a period later, where no spike is due, they did so seldom: a source that always runs explains nothing.
+//! A source of the same period that runs at another phase is told, not named.
 //! Of several that agree the one is named that ran longest in the spikes: the timer that woke a task has its period, and took little.
 //!
 //! A source faster than half the rate of the samples is seen by them at |f − k/Δ|; where that is the period of the spikes and it ran in
@@ -10,6 +11,7 @@
 
 use super::fold::{agreement, line};
 use super::instants::{Instant, Instants};
+use super::periods::SCATTER;
 use super::search::{LEAST, Watch, search};
 use super::shape::Suspect;
 use crate::attribute::Confidence;
@@ -79,7 +81,9 @@ fn own_period(source: Source) -> Source {
         let watch = Watch { span, resolution: 1e-6, highest: events.len() as f64 / span.max(1e-9) * 2.0 };
         let found = search(&times, &watch).filter(|found| found.p_value < SIGNIFICANT)?;
         let line = line(&times, found.frequency, 1e-6)?;
-        Some([line.period * 1e9, line.half_width * 1e9])
+        // Bursts agree at long periods without having one.
+        let sharp = line.jitter <= SCATTER * line.period && line.members.len() * 2 > times.len();
+        sharp.then_some([line.period * 1e9, line.half_width * 1e9])
     })();
     Source { own, ..source }
 }
@@ -104,7 +108,7 @@ pub(crate) fn suspects(sources: &[Source], spiking: &Spiking<'_>) -> (Vec<Suspec
     // What is known more exactly goes before the same with several callers in it.
     found.sort_by_key(|(named, one)| {
         let callers = one.source.is_none();
-        (!*named, std::cmp::Reverse(one.overlap_ns), one.events, callers)
+        (!*named, !*named && !one.same_period, std::cmp::Reverse(one.overlap_ns), one.events, callers)
     });
     found.dedup_by(|a, b| (a.1.class, &a.1.label, &a.1.source) == (b.1.class, &b.1.label, &b.1.source));
     found.truncate(TOLD);
@@ -126,7 +130,10 @@ fn suspect(source: &Source, spiking: &Spiking<'_>) -> Option<(bool, Suspect)> {
     let asked: Vec<[i64; 2]> = spiking.spikes.iter().copied().filter(|spike| spike[1] <= until).collect();
     let (touched, overlap_ns) = touching(&events, asked.iter().copied());
     let share = touched as f64 / asked.len().max(1) as f64;
-    if (share < SUSPECT || touched < 2) && !alias {
+    let same_period = source
+        .own
+        .is_some_and(|[own, half]| (own - spiking.period_ns).abs() <= 3.0 * (half + spiking.half_width_ns));
+    if (share < SUSPECT || touched < 2) && !alias && !same_period {
         return None;
     }
     let later = (spiking.period_ns / 2.0) as i64;
@@ -147,6 +154,7 @@ fn suspect(source: &Source, spiking: &Spiking<'_>) -> Option<(bool, Suspect)> {
         touched,
         touched_between,
         overlap_ns,
+        same_period,
         alias,
     };
     Some((named, suspect))
@@ -231,8 +239,9 @@ mod tests {
         );
         let own = suspects[0].own_period_ns.unwrap();
         assert!((own[0] - 3e9).abs() <= own[1].max(1.0), "{own:?}");
-        assert!(suspects.iter().all(|one| one.label != "other"));
         assert_eq!(suspects[1].label, "hrtimer_wakeup");
+        // It has the period at another phase: told, behind those that ran.
+        assert!(suspects[2].label == "other" && suspects[2].same_period && suspects[2].touched == 0);
     }
 
     #[test]

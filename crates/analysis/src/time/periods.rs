@@ -19,6 +19,13 @@ const MOST: usize = 4;
 /// Of the spikes of every m-th turn so many are large, and of the large so many are on such a turn.
 const AGREE: f64 = 0.7;
 
+/// Spikes that scatter by more than this part of a period do not come with it.
+pub(crate) const SCATTER: f64 = 0.05;
+/// Multiples of a period that are asked whether they are the period.
+const COARSER: i64 = 12;
+/// They are where so many of the spikes are theirs.
+const NEARLY_ALL: f64 = 0.9;
+
 /// A period of spikes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Period {
@@ -82,10 +89,12 @@ fn surest(
             spikes.iter().copied().filter(|spike| spike.value_ns >= *level).take(4096).collect();
         let times = seconds(&high, t0_ns);
         let found = search(&times, watch)?;
-        (!refused(found.frequency)).then_some((found, times, *level))
+        let fitted = line(&times, found.frequency, watch.resolution)?;
+        let vague = fitted.jitter > SCATTER * fitted.period && fitted.jitter > watch.resolution;
+        (!vague && !refused(found.frequency)).then_some((found, times, *level, fitted))
     };
     let tried = levels.iter().filter_map(at_level);
-    let (found, times, from_ns) = tried.min_by(|a, b| a.0.p_value.total_cmp(&b.0.p_value))?;
+    let (found, times, from_ns, fitted) = tried.min_by(|a, b| a.0.p_value.total_cmp(&b.0.p_value))?;
     let p_value = (found.p_value * levels.len() as f64).min(1.0);
     if p_value > SIGNIFICANT {
         return None;
@@ -94,7 +103,6 @@ fn surest(
     if shuffled > SHUFFLED {
         return None;
     }
-    let fitted = line(&times, found.frequency, watch.resolution)?;
     // The same line through spikes of every height.
     let all = seconds(spikes, t0_ns);
     let reach = (4.0 * fitted.jitter).max(2.0 * watch.resolution).min(0.2 * fitted.period);
@@ -103,9 +111,11 @@ fn surest(
         |(_, time): &(usize, &f64)| (**time - fitted.start - turn(**time) * fitted.period).abs() <= reach;
     let on: Vec<(usize, i64)> =
         all.iter().enumerate().filter(on).map(|(at, time)| (at, turn(*time) as i64)).collect();
+    let fitted = coarsest(Line { members: on, ..fitted });
+    let on = fitted.members.clone();
     let (turns, seen) = covered(on.iter().map(|one| one.1));
     Some(Period {
-        line: Line { members: on.clone(), ..fitted },
+        line: fitted,
         agreement: found.agreement,
         p_value,
         shuffled_p: Some(shuffled),
@@ -115,6 +125,26 @@ fn surest(
         seen,
         of: None,
     })
+}
+
+/// The longest multiple of a period of which nearly all of its spikes are: a fraction of it may have been found from a few of them, on
+/// which it fits as well.
+fn coarsest(line: Line) -> Line {
+    for m in (2..=COARSER).rev() {
+        let residue = most_common(line.members.iter().map(|one| one.1.rem_euclid(m)));
+        let kept: Vec<(usize, i64)> =
+            line.members.iter().copied().filter(|one| one.1.rem_euclid(m) == residue).collect();
+        if kept.len() >= LEAST && kept.len() as f64 >= NEARLY_ALL * line.members.len() as f64 {
+            return Line {
+                period: line.period * m as f64,
+                half_width: line.half_width * m as f64,
+                start: line.start + line.period * residue as f64,
+                members: kept.into_iter().map(|(at, turn)| (at, turn.div_euclid(m))).collect(),
+                ..line
+            };
+        }
+    }
+    line
 }
 
 /// Turns from the first to the last, and how many of them have a spike.

@@ -1,6 +1,6 @@
 //! One window's samples over time, and the sources of its trace, put together.
 
-use super::fold::resultant;
+use super::fold::{agreement, resultant};
 use super::join::{Source, Spiking, suspects};
 use super::periods::{Period, periods};
 use super::search::Watch;
@@ -133,6 +133,13 @@ impl Window<'_> {
         let whole = slices.length_ns() as f64;
         if whole == 0.0 || self.record.probe != ProbeKind::Noise {
             return false;
+        }
+        // Where it begins anew with a period, its first turns have more to say than later ones, however short its pauses.
+        let begins: Vec<f64> =
+            slices.parts().iter().map(|part| (part[0] - self.span_ns[0]) as f64 / 1e9).collect();
+        let every = self.span_ns[1].abs_diff(self.span_ns[0]) as f64 / 1e9 / begins.len() as f64;
+        if begins.len() > 3 && frequency * every < 4.5 && agreement(&begins, frequency) > 0.8 {
+            return true;
         }
         let turn =
             |t_ns: i64| std::f64::consts::TAU * ((t_ns - self.span_ns[0]) as f64 / 1e9 * frequency).fract();
@@ -322,7 +329,17 @@ mod tests {
         let record = ProbeRecord { t1_ns: 60_000 * MS, slices, period_ns: None, ..record(ProbeKind::Noise) };
         let told = section(&record, &gaps, &[]);
         assert!(told.periods.is_empty(), "{:?}", told.periods);
-        assert!(told.looked.own_ns.iter().any(|own| (own / 250e6 - 1.0).abs() < 0.01), "{:?}", told.looked);
+        let window = |slices| {
+            Window {
+                record: &ProbeRecord { slices, ..record.clone() },
+                samples: &gaps,
+                span_ns: [0, 60_000 * MS],
+                step_ns: None,
+                sources: &[],
+            }
+            .watches_with(4.0)
+        };
+        assert!(window(record.slices.clone()) && !window(vec![[0, 60_000 * MS]]));
     }
 
     #[test]

@@ -155,6 +155,8 @@ pub struct Suspect {
     pub touched_between: u64,
     /// Time of its events in the spikes, ns.
     pub overlap_ns: u64,
+    /// Whether its own period is that of the samples, within both intervals.
+    pub same_period: bool,
     /// Whether its own period lies below what the samples can tell, and they see it slower.
     pub alias: bool,
 }
