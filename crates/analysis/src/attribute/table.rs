@@ -52,6 +52,19 @@ struct Row {
     instants: Instants,
 }
 
+/// When the events of one row happened.
+#[derive(Debug)]
+pub struct Timed<'t> {
+    /// Their class.
+    pub class: EventClass,
+    /// What ran.
+    pub label: &'t str,
+    /// Who caused them, and how that is known.
+    pub source: Option<(SourceText, Confidence)>,
+    /// When they happened.
+    pub instants: &'t Instants,
+}
+
 /// The rows of one window on one CPU.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
@@ -109,16 +122,17 @@ impl Table {
         &'t self,
         labels: &'t Labels,
         comm: &'t dyn Fn(i32) -> Option<String>,
-    ) -> Vec<(EventClass, &'t str, Option<(SourceText, Confidence)>, &'t Instants)> {
+    ) -> Vec<Timed<'t>> {
         let told = |(key, row): (&Key, &'t Row)| {
             let class = EventClass::ALL[key.class as usize];
             let label = key.label.filter(|_| class != EventClass::SelfCaused)?;
             let source = key.cause.map(|cause| (source_text(&cause.source, labels, comm), cause.confidence));
-            Some((row.ns, class, labels.text(label), source, &row.instants))
+            let label = labels.text(label);
+            Some((row.ns, Timed { class, label, source, instants: &row.instants }))
         };
         let mut rows: Vec<_> = self.rows.iter().filter_map(told).collect();
-        rows.sort_by_key(|row| (std::cmp::Reverse(row.0), row.1, row.2));
-        rows.into_iter().map(|(_, class, label, source, instants)| (class, label, source, instants)).collect()
+        rows.sort_by_key(|(ns, row)| (std::cmp::Reverse(*ns), row.class, row.label));
+        rows.into_iter().map(|(_, row)| row).collect()
     }
 
     /// Events with a source that is known exactly, by order, and not at all, classes `self` and tick aside: those have none to look for.

@@ -175,7 +175,7 @@ impl Scratch {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let (mut levels, mut upto, mut count) = (Vec::new(), Vec::new(), 0);
-        for same in sorted.chunk_by(|a, b| a == b) {
+        for same in sorted.chunk_by(|a, b| a.total_cmp(b).is_eq()) {
             count += same.len();
             levels.push(same[0]);
             upto.push(count as f64);

@@ -15,7 +15,7 @@ use super::periods::SCATTER;
 use super::search::{LEAST, Watch, search};
 use super::shape::Suspect;
 use crate::attribute::Confidence;
-use crate::attribute::table::Table;
+use crate::attribute::table::{Table, Timed};
 use crate::labels::Labels;
 use crate::shape::SourceText;
 use model::EventClass;
@@ -43,12 +43,14 @@ pub(crate) struct Source {
     own: Option<[f64; 2]>,
 }
 
+/// CPU, name and call site.
+type Caller = (u32, String, Option<String>);
+
 /// The sources of one window on one CPU: what ran by who asked for it, and where several asked, once more by what ran alone.
 pub(crate) fn sources(table: &Table, labels: &Labels, comm: &dyn Fn(i32) -> Option<String>) -> Vec<Source> {
-    let mut single: BTreeMap<(EventClass, &str, Option<(u32, String, Option<String>)>), Source> =
-        BTreeMap::new();
+    let mut single: BTreeMap<(EventClass, &str, Option<Caller>), Source> = BTreeMap::new();
     let mut shared: BTreeMap<(EventClass, &str), (usize, Source)> = BTreeMap::new();
-    for (class, label, source, instants) in table.instants(labels, comm) {
+    for Timed { class, label, source, instants } in table.instants(labels, comm) {
         let (text, confidence) = source.unzip();
         // A task that is started anew each time has another number and the same name.
         let who = text.as_ref().map(|text: &SourceText| (text.cpu, text.who.clone(), text.site.clone()));

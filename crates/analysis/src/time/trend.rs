@@ -55,7 +55,7 @@ pub fn trend(points: &[(i64, f64)]) -> Option<Trend> {
     let mut s = 0i64;
     for (at, &(t0, low)) in points.iter().enumerate() {
         for &(t1, high) in &points[at + 1..] {
-            s += (high > low) as i64 - (high < low) as i64;
+            s += i64::from(high > low) - i64::from(high < low);
             if t1 > t0 {
                 slopes.push((high - low) / (t1 - t0) as f64);
             }
@@ -93,7 +93,7 @@ pub(super) fn kendall_variance(points: &[(i64, f64)]) -> f64 {
     let mut values: Vec<f64> = points.iter().map(|point| point.1).collect();
     values.sort_unstable_by(f64::total_cmp);
     let term = |t: f64| t * (t - 1.0) * (2.0 * t + 5.0);
-    let ties: f64 = values.chunk_by(|a, b| a == b).map(|same| term(same.len() as f64)).sum();
+    let ties: f64 = values.chunk_by(|a, b| a.total_cmp(b).is_eq()).map(|same| term(same.len() as f64)).sum();
     (term(points.len() as f64) - ties) / 18.0
 }
 

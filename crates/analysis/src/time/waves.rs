@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn constant_and_short_series_have_none() {
         let mut random = generator(4, 0);
-        assert_eq!(waves(&[1.0; 5_000], &mut random), []);
+        assert_eq!(waves(&[1.0; 1_500], &mut random), []);
         assert_eq!(waves(&[1.0, 2.0, 3.0], &mut random), []);
         assert_eq!(waves(&[], &mut random), []);
     }
