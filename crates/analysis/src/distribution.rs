@@ -4,6 +4,7 @@
 //! (1996), definition 1): always a value that was observed. A quantile is given only where ten effective samples lie above it
 //! ([`crate::series`]); a tail of fewer says more about luck than about the machine. Zero exceedances give an upper bound, never "none".
 
+use crate::linear::by_us;
 use crate::missed;
 use crate::series::Series;
 use crate::shape::{Distribution, Stolen};
@@ -74,6 +75,7 @@ pub fn distribution_at(record: &ProbeRecord, samples: &[Sample], limits_ns: &[i6
         exceedances: all.exceedances(&thresholds(record.threshold_ns, limits_ns), duration_ns(record)),
         stolen: (record.probe == ProbeKind::Noise).then(|| stolen(record, sorted)),
         histogram: histogram(sorted),
+        by_us: by_us(sorted),
         timeline: timeline(&counted, record.t0_ns, record.t1_ns),
     }
 }

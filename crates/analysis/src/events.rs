@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The most labels listed for a class.
 const MOST_LABELS: usize = 10;
+/// The most slots of a window, for charts.
+const MOST_SLOTS: usize = 200;
 /// What trace and counter may differ by at the edges of a window: the counters are read just outside it.
 const EDGE: u64 = 8;
 /// The same, in parts of the kernel's count.
@@ -48,6 +50,8 @@ pub fn window_events(
         cpu: record.cpu,
         thread: record.thread,
         duration_ns: tally.duration_ns(),
+        t0_ns: record.t0_ns,
+        slot_ns: tally.block_ns() * together(tally) as u64,
         classes: classes.map(|class| class_count(context, tally, class, trace_whole)).collect(),
         by_event: by_event.map(|(name, count)| (name.clone(), *count)).collect(),
         cross_checks: cross_checks(context, window, tally, trace_whole),
@@ -67,7 +71,24 @@ fn class_count(context: &Context<'_>, tally: &Tally, class: EventClass, trace_wh
         per_s: per_s(sum.total.count as f64),
         upper_per_s: per_s(count_upper(sum.total.count)),
         labels: labels(context, tally, class),
+        over_time: over_time(&sum.blocks, together(tally)),
     }
+}
+
+/// Blocks that make a slot, so that no window has more than [`MOST_SLOTS`].
+fn together(tally: &Tally) -> usize {
+    tally.block_exposure_ns().len().div_ceil(MOST_SLOTS)
+}
+
+/// Counts of so many blocks each; nothing where nothing came.
+fn over_time(blocks: &[u32], together: usize) -> Vec<u32> {
+    if together == 0 || blocks.iter().all(|count| *count == 0) {
+        return Vec::new();
+    }
+    blocks
+        .chunks(together)
+        .map(|slot| slot.iter().fold(0u32, |sum, count| sum.saturating_add(*count)))
+        .collect()
 }
 
 fn labels(context: &Context<'_>, tally: &Tally, class: EventClass) -> Vec<LabelCount> {
@@ -139,6 +160,13 @@ fn agrees(kernel: u64, traced: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slots_hold_what_their_blocks_hold() {
+        assert_eq!(over_time(&[1, 0, 2, 5, 7], 2), [1, 7, 7]);
+        assert_eq!(over_time(&[0, 0], 1), [0; 0]);
+        assert_eq!(over_time(&[], 0), [0; 0]);
+    }
 
     #[test]
     fn the_trace_never_has_more_and_at_most_an_edge_less() {

@@ -88,7 +88,7 @@ pub fn ways(
             offset_ns: rows.first().map_or(0, |&row| offset[row]),
             bound_ns: rows.iter().map(|&row| bound[row]).max().unwrap_or(0),
             back_median_ns: answers.get(answers.len().saturating_sub(1) / 2).copied(),
-            figures: Distribution { timeline: Vec::new(), ..distribution(record, &own) },
+            figures: Distribution { timeline: Vec::new(), by_us: Vec::new(), ..distribution(record, &own) },
         }
     };
     Ok(groups.into_iter().map(way).collect())

@@ -29,6 +29,7 @@ pub mod ipi;
 pub mod labels;
 mod layers;
 pub mod lengths;
+pub mod linear;
 pub mod losses;
 pub mod missed;
 pub mod noise_causes;

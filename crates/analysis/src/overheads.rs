@@ -67,7 +67,7 @@ pub fn overheads(
             term,
             bytes: bytes as u64,
             subtracted_ns,
-            figures: Distribution { timeline: Vec::new(), ..distribution(record, own) },
+            figures: Distribution { timeline: Vec::new(), by_us: Vec::new(), ..distribution(record, own) },
         };
         if name == "gap"
             && let Some((period_ns, ticks)) = ticks(&own)

@@ -307,6 +307,9 @@ pub struct Distribution {
     pub stolen: Option<Stolen>,
     /// Logarithmic histogram for charts: `[low_ns, high_ns, count]`, low ≤ value < high.
     pub histogram: Vec<[i64; 3]>,
+    /// Samples by whole microsecond: `[µs, count]`, bins without a sample left out; what is beyond the last is in none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_us: Vec<[i64; 2]>,
     /// Maxima over time for charts: `[t_ns, max_ns, n]`, at most 400 entries of equal length; t is the start of each.
     pub timeline: Vec<[i64; 3]>,
 }
@@ -347,6 +350,12 @@ pub struct WindowEvents {
     pub thread: u32,
     /// Time over which events were counted, ns: the probe's own span, for noise only the stretches in which the loop ran.
     pub duration_ns: u64,
+    /// Start of the first slot of [`ClassCount::over_time`], CLOCK_MONOTONIC ns.
+    #[serde(default)]
+    pub t0_ns: i64,
+    /// Length of a slot, ns; 0 where the window is shorter than one.
+    #[serde(default)]
+    pub slot_ns: u64,
     /// Every class, those with a zero count included.
     pub classes: Vec<ClassCount>,
     /// Raw counts of every recorded event inside the counted time, `system:name` → count.
@@ -376,6 +385,9 @@ pub struct ClassCount {
     pub upper_per_s: f64,
     /// What ran, most frequent first, at most ten.
     pub labels: Vec<LabelCount>,
+    /// Events in each slot of the window, at most 200; empty where none came. What came behind the last whole slot is in none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<u32>,
 }
 
 /// What ran, within a class.

@@ -113,6 +113,11 @@ impl Tally {
         &self.block_exposure_ns
     }
 
+    /// Length of a block, ns.
+    pub fn block_ns(&self) -> u64 {
+        self.block_ns.max(0) as u64
+    }
+
     /// The sums of one class.
     pub fn class(&self, class: EventClass) -> &ClassSum {
         &self.classes[class as usize]

@@ -7,9 +7,11 @@ mod certainty;
 mod clocks;
 mod comparison;
 mod conditions;
+mod data;
 mod events;
 mod exposure;
 mod filters;
+mod findings;
 mod ipi;
 mod matrix;
 mod noise;
@@ -18,6 +20,7 @@ mod overheads;
 mod overlap;
 mod paths;
 mod periodic;
+mod senders;
 mod shown;
 mod snapshots;
 mod sources;
@@ -25,6 +28,7 @@ mod summary;
 mod tail;
 mod taskset;
 mod time;
+mod timeline;
 mod wakeup;
 mod windows;
 
@@ -36,6 +40,7 @@ use serde::Serialize;
 use crate::{Document, Error, heading};
 
 pub use exposure::exposure_page;
+pub(crate) use filters::unseen;
 pub use matrix::matrix_page;
 pub use notebook::notebook;
 
@@ -66,10 +71,11 @@ macro_rules! section {
     };
 }
 
-/// The sections in the order in which a reader needs them: the answer, what it rests on, what weakens it, how to read it.
+/// The sections in the order in which a reader needs them: the answer, what is not set, the figures, over time, by whom, against what,
+/// what weakens it all, how to read it.
 const SECTIONS: &[Section] = &[
     section!("summary", "Summary", summary::figures, always),
-    section!("conditions", "Conditions", conditions::figures, always),
+    section!("findings", "Audit of the isolation", findings::figures, always),
     section!("wakeup", "Wake-up latency", wakeup::figures, shown::wakeup),
     section!("noise", "Noise", noise::figures, shown::noise),
     section!("certainty", "How sure that is", certainty::figures, shown::certainty),
@@ -79,20 +85,23 @@ const SECTIONS: &[Section] = &[
     section!("periodic", "Jobs", periodic::figures, shown::periodic),
     section!("taskset", "Task set", taskset::figures, shown::taskset),
     section!("clocks", "Clocks", clocks::figures, shown::clocks),
-    section!("time", "Over time", time::figures, shown::time),
+    section!("timeline", "Over time", timeline::figures, shown::timeline),
+    section!("time", "Periods and changes", time::figures, shown::time),
     section!("events", "Interference events", events::figures, shown::assessment),
-    section!("snapshots", "What ran during the largest samples", snapshots::figures, shown::snapshots),
     section!("sources", "Who did it", sources::figures, shown::sources),
     section!("paths", "Where the latency went", paths::figures, shown::paths),
+    section!("snapshots", "What ran during the largest samples", snapshots::figures, shown::snapshots),
     section!("overlap", "Overlap of samples and events", overlap::figures, shown::assessment),
     section!("comparison", "Disturbed against idle", comparison::figures, shown::assessment),
     section!("guarantee", "Guarantee", nothing, shown::guarantee),
-    section!("findings", "Audit of the isolation", nothing, always),
-    section!("disturbance", "Disturbances", nothing, shown::assessment),
     section!("losses", "Losses", nothing, always),
+    section!("conditions", "Conditions", conditions::figures, always),
+    section!("disturbance", "Disturbances", nothing, shown::assessment),
     section!("observer", "Cost of measuring", nothing, always),
     section!("machine", "Machine", nothing, always),
+    section!("methods", "Methods", nothing, always),
     section!("how-to-read", "How to read this", nothing, always),
+    section!("data", "Data", data::figures, always),
 ];
 
 fn always(_: &Document) -> bool {
@@ -142,7 +151,12 @@ pub fn page(document: &Document) -> Result<String, Error> {
             context! { id => section.id, title => section.title, body => Value::from_safe_string(body) },
         );
     }
-    render(&environment, "page", context! { doc => doc, sections => sections, title => title })
+    let figures = Value::from_safe_string(data::embedded(document)?);
+    render(
+        &environment,
+        "page",
+        context! { doc => doc, sections => sections, title => title, figures => figures },
+    )
 }
 
 fn environment() -> Result<Environment<'static>, Error> {
@@ -152,6 +166,13 @@ fn environment() -> Result<Environment<'static>, Error> {
     environment.set_syntax(syntax.map_err(|source| Error::Template { section: "page", source })?);
     // Every value is escaped unless it is marked safe, which only charts and rendered partials are.
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::Html);
+    environment.set_formatter(|out, state, value| match value.as_str() {
+        Some(text) if !value.is_safe() && text.contains(filters::unseen) => {
+            let shown = text.replace(filters::unseen, "\u{fffd}");
+            minijinja::escape_formatter(out, state, &Value::from(shown))
+        }
+        _ => minijinja::escape_formatter(out, state, value),
+    });
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::SemiStrict);
     filters::add(&mut environment);
     let pages = [

@@ -10,6 +10,7 @@
 //! | `jobs`, `clocks` | sentences about periodic jobs and about clocks |
 //! | `guarantee` | response times with the observed maximum as release jitter |
 //! | `advice/` | what is wrong, in order of cost, and the next command |
+//! | `worst` | the largest sample, its cause, what is known against it |
 //! | `outcome` | pass or finding: the exit status |
 //! | `distribution` | quantiles and maxima, missed releases charged |
 //! | `certainty`, `tail` | how sure figures are; what may lie beyond the largest sample |
@@ -51,6 +52,7 @@ pub mod svg;
 mod tail;
 mod text;
 mod words;
+mod worst;
 
 // The fixture is shared with the demo, which sees this crate from outside.
 #[cfg(test)]
@@ -68,3 +70,4 @@ pub use matrix::{MATRIX_SCHEMA, Matrix, MatrixKernel, matrix_markdown, matrix_te
 pub use outcome::{Outcome, Status};
 pub use text::{TextOptions, measured, summary};
 pub use words::{certainty_title, class_title, thief_title};
+pub use worst::{Cause, Worst, worst};

@@ -4,12 +4,15 @@
 //! light, dark and print need no second chart. Coordinates have at most one decimal: same input, same bytes.
 
 mod axis;
+mod classes;
 mod course;
 mod exceedance;
 mod extremes;
+mod forest;
 mod frame;
 mod heatmap;
 mod histogram;
+mod linear;
 mod points;
 mod profile;
 mod rates;
@@ -19,11 +22,14 @@ mod stolen;
 mod timeline;
 mod wake;
 
+pub use classes::{ClassRow, classes};
 pub use course::{Course, Upright, course, course_marked};
-pub use exceedance::{Tail, exceedance};
+pub use exceedance::{Limit, Tail, exceedance};
 pub use extremes::{qq, return_levels};
+pub use forest::{ForestRow, forest};
 pub use heatmap::{Cell, heatmap};
 pub use histogram::histogram;
+pub use linear::{Line, linear};
 pub use points::{Shares, shares, standalone};
 pub use profile::profile;
 pub use rates::{RateRow, rates};
@@ -78,7 +84,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            c if c.is_control() => escaped.push('\u{fffd}'),
+            c if c.is_control() || crate::html::unseen(c) => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }

@@ -29,6 +29,33 @@
       });
     });
   });
+  // What is folded is on paper too.
+  window.addEventListener('beforeprint', function () {
+    document.querySelectorAll('details:not([open])').forEach(function (one) { one.open = true; one.dataset.print = ''; });
+  });
+  window.addEventListener('afterprint', function () {
+    document.querySelectorAll('details[data-print]').forEach(function (one) { one.open = false; delete one.dataset.print; });
+  });
+  // A link into what is folded opens it.
+  window.addEventListener('hashchange', function () {
+    var target = document.getElementById(location.hash.slice(1));
+    for (var node = target; node; node = node.parentElement) if (node.tagName === 'DETAILS') node.open = true;
+  });
+  var place = document.getElementById('download'), figures = document.getElementById('figures');
+  if (place && figures) {
+    var save = document.createElement('button');
+    save.type = 'button';
+    save.textContent = 'Download the figures (JSON, ' + Math.ceil(figures.textContent.length / 1024) + ' KiB)';
+    save.addEventListener('click', function () {
+      var link = document.createElement('a');
+      link.href = URL.createObjectURL(new Blob([figures.textContent], { type: 'application/json' }));
+      link.download = 'stillcore-figures.json';
+      link.click();
+      setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
+    });
+    place.textContent = '';
+    place.appendChild(save);
+  }
   function axis(text) {
     var part = text.split(','), low = +part[2], high = +part[3], from = +part[4], to = +part[5];
     return {

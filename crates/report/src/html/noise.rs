@@ -52,7 +52,7 @@ fn causes(document: &Document) -> Vec<Value> {
 fn charts(document: &Document, windows: &[&Distribution], cpu: u32) -> Value {
     let curves = curves(document, windows, cpu, |d| d.duration_ns as f64 / 1e9);
     let title = format!("Gaps in the busy loop on CPU {cpu}");
-    let svg = exceedance(&format!("ne{cpu}"), &title, "length of a gap", Tail::PerSecond, &curves);
+    let svg = exceedance(&format!("ne{cpu}"), &title, "length of a gap", Tail::PerSecond, &curves, None);
     let buckets = histogram(&format!("nh{cpu}"), &title, "length of a gap", &curves);
     context! { cpu => cpu, exceedance => chart(svg), histogram => chart(buckets) }
 }

@@ -29,6 +29,11 @@ const STEPS: [(Step, &str, &str); 7] = [
     (Step::NeverSlept, "late already, did not sleep", "task read the clock"),
 ];
 
+/// What a step is called.
+pub(super) fn step_name(step: Step) -> &'static str {
+    STEPS[place(step)].1
+}
+
 fn place(step: Step) -> usize {
     STEPS.iter().position(|(known, _, _)| *known == step).unwrap_or(0)
 }

@@ -9,6 +9,11 @@ pub(super) fn assessment(document: &Document) -> bool {
     !heading::is_measurement(&document.run)
 }
 
+/// Where what was sampled, or the kernel, is shown over time.
+pub(super) fn timeline(document: &Document) -> bool {
+    wakeup(document) || noise(document)
+}
+
 pub(super) fn wakeup(document: &Document) -> bool {
     assessment(document) || has(document, ProbeKind::Wakeup)
 }

@@ -51,6 +51,7 @@ pub(super) fn figures(document: &Document) -> Value {
         unknown => sum(|window| window.unknown),
         more_senders => sum(|window| window.more_senders),
         coverage => coverage(document),
+        map => super::senders::map(document),
     }
 }
 
@@ -128,7 +129,7 @@ pub(super) fn who(source: &SourceText) -> String {
     format!("{}{pid} on CPU {}", source.who, source.cpu)
 }
 
-fn known(confidence: Option<Confidence>) -> &'static str {
+pub(super) fn known(confidence: Option<Confidence>) -> &'static str {
     match confidence {
         Some(Confidence::Exact) => "exact",
         Some(Confidence::Order) => "by order",

@@ -1,27 +1,30 @@
-//! The head of the page: the answer, the figures that carry it, and the whole run on one time axis.
+//! The head of the page: the answer, the worst sample with its cause and remedy, and the figures that carry it.
 
 use analysis::shape::Distribution;
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 
-use super::chart;
-use super::windows::{of, style, worst_cpus};
-use crate::Document;
+use super::sources::{known, who};
+use super::windows::{of, seconds, style};
+use super::{paths, value};
+use crate::conditions::{Condition, conditions};
 use crate::distribution::{maximum, quantile};
-use crate::svg::{Band, Stretch, timeline};
+use crate::{Document, Worst, worst};
+
+/// Pieces of advice that stand open; the others are folded.
+const FIRST: usize = 3;
 
 pub(super) fn figures(document: &Document) -> Value {
     let drawn = |d: &&Distribution| matches!(d.probe, ProbeKind::Wakeup | ProbeKind::Noise);
     let all: Vec<&Distribution> = document.analysis.distributions.iter().filter(drawn).collect();
-    let (drawn, undrawn) = worst_cpus(&all, 1);
-    let cpu = drawn.first().copied();
     context! {
         wakeup => worst_by_phase(document, ProbeKind::Wakeup, |d| quantile(d, 0.999).map(|ns| ns as f64)),
         noise => worst_by_phase(document, ProbeKind::Noise, |d| d.stolen.as_ref().map(|stolen| stolen.share)),
         duration_ns => all.iter().map(|d| d.duration_ns).sum::<u64>(),
-        timeline_cpu => cpu,
-        timeline_others => !undrawn.is_empty(),
-        timeline => chart(cpu.and_then(|cpu| draw(document, cpu))),
+        worst => worst(document).map(|one| told(document, &one)),
+        dir => document.dir.as_str(),
+        conditions => value(&brief(document)),
+        first => FIRST,
     }
 }
 
@@ -42,33 +45,38 @@ fn worst_by_phase(
     phases.map(|p| phase(&p.name)).collect()
 }
 
-fn draw(document: &Document, cpu: u32) -> Option<String> {
-    let band = |(style, phase): (usize, &model::run::Phase)| Band {
-        label: phase.name.clone(),
-        style,
-        span_ns: [phase.t0_ns, phase.t1_ns],
-    };
-    let bands: Vec<Band> = document.run.phases.iter().enumerate().map(band).collect();
-    let drawn = |d: &&Distribution| d.cpu == cpu && matches!(d.probe, ProbeKind::Wakeup | ProbeKind::Noise);
-    let windows = document.analysis.distributions.iter().filter(drawn);
-    // Of several threads on one CPU one bears the name.
-    let name = |d: &Distribution| match d.probe {
-        _ if windows_before(document, d) => "",
-        ProbeKind::Wakeup => "wake-up",
-        _ => "noise",
-    };
-    let stretches: Vec<Stretch> = windows
-        .map(|d| Stretch {
-            label: name(d).to_owned(),
-            style: style(document, &d.phase),
-            slots: d.timeline.clone(),
-        })
-        .collect();
-    timeline("tl", &format!("Maxima over time on CPU {cpu}"), &bands, &stretches)
+/// The worst sample, its cause, and what is known against it.
+fn told(document: &Document, one: &Worst) -> Value {
+    let cause = one.cause.as_ref().map(|cause| {
+        let remedies = cause.settable.iter().filter_map(|at| document.findings.get(*at)).take(2);
+        context! {
+            class => cause.class.map(model::EventClass::name),
+            label => cause.label.as_deref(),
+            step => paths::step_name(cause.step),
+            elsewhere => (cause.cpu != one.cpu).then_some(cause.cpu),
+            ns => cause.ns,
+            share => cause.ns as f64 / one.value_ns.max(1) as f64,
+            source => cause.source.as_ref().map(who),
+            site => cause.source.as_ref().and_then(|source| source.site.as_deref()),
+            sure => known(cause.confidence),
+            remedies => remedies.map(value).collect::<Vec<_>>(),
+            in_place => cause.in_place.join(", "),
+        }
+    });
+    context! {
+        wakeup => one.probe == ProbeKind::Wakeup,
+        value_ns => one.value_ns,
+        cpu => one.cpu,
+        phase => one.phase.as_str(),
+        style => style(document, &one.phase),
+        at_s => one.t_ns.and_then(|t_ns| seconds(document, t_ns)),
+        t_ns => one.t_ns,
+        cause => cause,
+    }
 }
 
-/// Whether the window has another thread on the same CPU that is drawn before this one.
-fn windows_before(document: &Document, d: &Distribution) -> bool {
-    let same = |other: &&Distribution| (other.cpu, other.probe, &other.phase) == (d.cpu, d.probe, &d.phase);
-    document.analysis.distributions.iter().find(same).is_some_and(|first| first.thread != d.thread)
+/// The conditions without which the figures mean nothing; the section of that name has all.
+fn brief(document: &Document) -> Vec<Condition> {
+    let first = ["measured", "policy", "kernel", "lost"];
+    conditions(document).into_iter().filter(|one| first.contains(&one.name.as_ref())).collect()
 }

@@ -7,9 +7,11 @@ use serde::Serialize;
 
 use super::windows::{CHARTS, LISTED, curves, known_quantiles, list, of, rows, shared, style, worst_cpus};
 use super::{chart, value};
-use crate::svg::{Tail, exceedance, histogram};
+use crate::svg::{Limit, Line, Tail, exceedance, histogram, linear};
 use crate::{Document, format};
 
+/// Lines of the latency plot: as many as there are hues.
+const LINES: usize = 8;
 /// Thresholds shown side by side.
 const THRESHOLDS: usize = 7;
 
@@ -28,6 +30,7 @@ pub(super) fn figures(document: &Document) -> Value {
         unlisted => list(&unlisted),
         undrawn => list(&undrawn),
         period_ns => period_ns,
+        plot => plot(document, &windows),
         charts => drawn.iter().map(|&cpu| charts(document, &windows, cpu)).collect::<Vec<_>>(),
     }
 }
@@ -35,10 +38,46 @@ pub(super) fn figures(document: &Document) -> Value {
 fn charts(document: &Document, windows: &[&Distribution], cpu: u32) -> Value {
     let curves = curves(document, windows, cpu, |d| d.n as f64);
     let title = format!("Wake-up latency on CPU {cpu}");
+    let id = |kind: &str| format!("{kind}{cpu}");
     context! {
         cpu => cpu,
-        histogram => chart(histogram(&format!("wh{cpu}"), &title, "wake-up latency", &curves)),
-        exceedance => chart(exceedance(&format!("we{cpu}"), &title, "wake-up latency", Tail::Share, &curves)),
+        histogram => chart(histogram(&id("wh"), &title, "wake-up latency", &curves)),
+        exceedance => chart(exceedance(&id("we"), &title, "wake-up latency", Tail::Share, &curves, limit(document))),
+    }
+}
+
+/// The release jitter that the task set of the guarantee tolerates.
+fn limit(document: &Document) -> Option<Limit<'static>> {
+    let at_ns = document.guarantee.tolerated_ns.filter(|_| document.guarantee.evidence.is_some())? as f64;
+    Some(Limit { at_ns, label: "tolerated jitter" })
+}
+
+/// The community's plot: a line a CPU, of the disturbed phase where there is one.
+fn plot(document: &Document, windows: &[&Distribution]) -> Value {
+    let phases = &document.run.phases;
+    let measured = |name: &str| windows.iter().any(|d| d.phase == name && !d.by_us.is_empty());
+    let told = phases.iter().filter(|phase| measured(&phase.name));
+    let Some(phase) = told.clone().find(|phase| phase.disturbed).or_else(|| told.clone().next()) else {
+        return Value::from(());
+    };
+    let here: Vec<&Distribution> = windows.iter().copied().filter(|d| d.phase == phase.name).collect();
+    let (drawn, undrawn) = worst_cpus(&here, LINES);
+    let mut here: Vec<&Distribution> = here.into_iter().filter(|d| drawn.contains(&d.cpu)).collect();
+    here.sort_by_key(|d| (std::cmp::Reverse(d.observed_max_ns), d.cpu));
+    here.truncate(LINES);
+    here.sort_by_key(|d| (d.cpu, d.thread));
+    let shared = shared(&here);
+    let line = |d: &'_ Distribution, bins| Line {
+        label: if shared { format!("CPU {} thread {}", d.cpu, d.thread) } else { format!("CPU {}", d.cpu) },
+        bins,
+        n: d.n,
+        max_ns: d.observed_max_ns.unwrap_or(0),
+    };
+    let lines: Vec<Line<'_>> = here.iter().map(|d| line(d, &d.by_us[..])).collect();
+    context! {
+        svg => chart(linear("wl", "Latency plot", "wake-up latency", &lines)),
+        phase => phase.name.as_str(),
+        undrawn => list(&undrawn),
     }
 }
 

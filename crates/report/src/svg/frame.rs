@@ -113,7 +113,12 @@ impl Chart {
 
     /// A step line or any path of a series.
     pub(super) fn series(&mut self, style: usize, label: &str, path: &str) {
-        let _ = write!(self.body, "<path class=\"s s{style}\" data-l=\"{}\" d=\"{path}\"/>", escape(label));
+        self.series_of(&format!("s{style}"), label, path);
+    }
+
+    /// The same, its colour by the name of a class.
+    pub(super) fn series_of(&mut self, class: &str, label: &str, path: &str) {
+        let _ = write!(self.body, "<path class=\"s {class}\" data-l=\"{}\" d=\"{path}\"/>", escape(label));
     }
 
     /// A dot.
@@ -131,13 +136,19 @@ impl Chart {
 
     /// What each style stands for, at the upper right: free in every falling curve.
     pub(super) fn key(&mut self, entries: &[(usize, String)]) {
+        let named: Vec<_> = entries.iter().map(|(style, text)| (format!("s{style}"), text.clone())).collect();
+        self.key_of(&named);
+    }
+
+    /// The same, colours by the names of classes.
+    pub(super) fn key_of(&mut self, entries: &[(String, String)]) {
         let [_, right, top, _] = self.area;
-        for (row, (style, text)) in entries.iter().enumerate() {
+        for (row, (class, text)) in entries.iter().enumerate() {
             let y = top + LINE * (row as f64 + 0.8);
-            self.text(right - 40.0, y + 4.0, &format!("l e s{style}"), text);
+            self.text(right - 40.0, y + 4.0, &format!("l e {class}"), text);
             let _ = write!(
                 self.body,
-                "<path class=\"w s{style}\" d=\"M{} {}H{}\"/>",
+                "<path class=\"w {class}\" d=\"M{} {}H{}\"/>",
                 px(right - 34.0),
                 px(y),
                 px(right - 6.0)

@@ -34,7 +34,7 @@ fn charts_say_in_words_what_they_show() {
 #[test]
 fn an_exceedance_curve_falls_from_all_to_one() {
     let only = [curve("idle", 0, vec![[1_000, 2_000, 99], [2_000, 4_000, 1]])];
-    let svg = exceedance("e", "t", "latency", Tail::Share, &only).unwrap();
+    let svg = exceedance("e", "t", "latency", Tail::Share, &only, None).unwrap();
     let path = svg.split("data-l=\"idle\" d=\"").nth(1).unwrap().split('"').next().unwrap();
     let heights: Vec<f64> =
         path.split('V').skip(1).map(|part| part.split('H').next().unwrap().parse().unwrap()).collect();
@@ -60,7 +60,7 @@ fn an_empty_bucket_falls_to_the_axis() {
 fn nothing_to_draw_is_no_chart() {
     assert_eq!(histogram("h", "t", "x", &[]), None);
     assert_eq!(histogram("h", "t", "x", &[curve("a", 0, vec![[-40, -20, 3], [0, 10, 1]])]), None);
-    assert_eq!(exceedance("e", "t", "x", Tail::Share, &[curve("a", 0, Vec::new())]), None);
+    assert_eq!(exceedance("e", "t", "x", Tail::Share, &[curve("a", 0, Vec::new())], None), None);
     assert_eq!(timeline("t", "t", &[], &[]), None);
     assert_eq!(rates("r", "t", &[], &[]), None);
     assert_eq!(stolen("s", "t", &[], &[]), None);
@@ -78,7 +78,7 @@ fn names_from_the_machine_are_escaped() {
 fn the_key_names_every_curve_with_its_maximum_on_a_line_of_its_own() {
     let same: Vec<Curve> =
         (0..3).map(|style| curve(&format!("phase {style}"), style, vec![[1_000, 2_000, 7]])).collect();
-    let svg = exceedance("e", "t", "x", Tail::Share, &same).unwrap();
+    let svg = exceedance("e", "t", "x", Tail::Share, &same, None).unwrap();
     let heights: std::collections::BTreeSet<&str> = svg
         .split("<text class=\"l e s")
         .skip(1)
@@ -119,8 +119,8 @@ proptest! {
         let curves = [curve("a", 0, histogram_ns)];
         for svg in [
             histogram("h", "t", "x", &curves).unwrap(),
-            exceedance("e", "t", "x", Tail::Share, &curves).unwrap(),
-            exceedance("e", "t", "x", Tail::PerSecond, &curves).unwrap(),
+            exceedance("e", "t", "x", Tail::Share, &curves, None).unwrap(),
+            exceedance("e", "t", "x", Tail::PerSecond, &curves, None).unwrap(),
         ] {
             prop_assert!(coordinates(&svg).iter().all(|v| (0.0..=760.0).contains(v)), "{svg}");
             prop_assert_eq!(svg.matches("<svg").count(), 1);

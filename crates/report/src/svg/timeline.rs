@@ -63,7 +63,8 @@ pub fn timeline(id: &str, title: &str, bands: &[Band], stretches: &[Stretch]) ->
     Some(chart.finish())
 }
 
-fn draw_band(chart: &mut Chart, band: &Band, [left, right]: [f64; 2]) {
+/// A phase, with its name above the plot.
+pub(super) fn draw_band(chart: &mut Chart, band: &Band, [left, right]: [f64; 2]) {
     let [_, _, top, bottom] = chart.area;
     chart.raw(&format!(
         "<rect class=\"b s{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",

@@ -1,0 +1,96 @@
+//! The figures behind the page, as JSON inside it: for whoever got this one file and not the run directory.
+
+use analysis::shape::{ClassCount, Distribution};
+use serde_json::{Value, json};
+
+use super::windows::{CHARTS, list, worst_cpus};
+use crate::{Document, Error, heading};
+
+/// Schema of the object.
+pub(super) const SCHEMA: &str = "stillcore.report/1";
+
+pub(super) fn figures(document: &Document) -> minijinja::Value {
+    let all: Vec<&Distribution> = document.analysis.distributions.iter().collect();
+    minijinja::context! { left_out => list(&worst_cpus(&all, CHARTS).1) }
+}
+
+/// The object as text for the inside of a `script` element: nothing in it can end that.
+pub(super) fn embedded(document: &Document) -> Result<String, Error> {
+    let text = serde_json::to_string(&object(document))
+        .map_err(|source| Error::Json { what: "the figures of the page", source })?;
+    Ok(text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029"))
+}
+
+fn object(document: &Document) -> Value {
+    let run = &document.run;
+    let all: Vec<&Distribution> = document.analysis.distributions.iter().collect();
+    let (kept, left_out) = worst_cpus(&all, CHARTS);
+    let ours = |cpu: u32| kept.contains(&cpu);
+    let findings = document.findings.iter();
+    let findings =
+        findings.map(|one| json!({"id": one.id, "state": one.state, "want": one.want, "have": one.have}));
+    let windows = document.analysis.events.iter().filter(|window| ours(window.cpu));
+    let events = windows.map(|window| {
+        let came = window.classes.iter().filter(|row| row.count > 0 || row.observable);
+        json!({
+            "phase": window.phase, "probe": window.probe, "cpu": window.cpu, "thread": window.thread,
+            "duration_ns": window.duration_ns, "classes": came.map(class).collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "schema": SCHEMA,
+        "title": heading::title(run),
+        "command": run.command,
+        "started_at": run.started_at,
+        "tool_version": run.tool_version,
+        "kernel": document.machine.machine.kernel.release,
+        "complete": run.complete,
+        "phases": run.phases,
+        "losses": run.losses,
+        "outcome": document.outcome,
+        "worst": crate::worst(document),
+        "findings": findings.collect::<Vec<_>>(),
+        "distributions": all.iter().filter(|one| ours(one.cpu)).map(|one| distribution(one)).collect::<Vec<_>>(),
+        "events": events.collect::<Vec<_>>(),
+        "comparisons": document.analysis.comparisons.iter().filter(|one| ours(one.cpu)).collect::<Vec<_>>(),
+        "cpus_left_out": left_out,
+    })
+}
+
+fn distribution(one: &Distribution) -> Value {
+    json!({
+        "phase": one.phase, "probe": one.probe, "cpu": one.cpu, "thread": one.thread, "n": one.n,
+        "missed": one.missed, "ring_lost": one.ring_lost, "duration_ns": one.duration_ns, "min_ns": one.min_ns,
+        "observed_max_ns": one.observed_max_ns, "corrected_max_ns": one.corrected_max_ns,
+        "quantiles": crate::distribution::quantiles(one), "exceedances": one.exceedances,
+        "histogram": one.histogram,
+    })
+}
+
+fn class(row: &ClassCount) -> Value {
+    json!({
+        "class": row.class, "count": row.count, "net_ns": row.net_ns, "max_ns": row.max_ns,
+        "observable": row.observable, "upper_per_s": row.upper_per_s,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn it_reads_back_and_cannot_end_its_element() {
+        let mut document = fixture::document();
+        document.run.command.push("</script><script>alert(1)</script>\u{2028}".into());
+        let text = embedded(&document).unwrap();
+        assert!(!text.contains('<') && !text.contains('\u{2028}'));
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["schema"], SCHEMA);
+        assert_eq!(
+            read["command"].as_array().unwrap().last().unwrap(),
+            "</script><script>alert(1)</script>\u{2028}"
+        );
+        assert_eq!(read["distributions"].as_array().unwrap().len(), document.analysis.distributions.len());
+    }
+}
