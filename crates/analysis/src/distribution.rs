@@ -67,6 +67,7 @@ pub fn distribution_at(record: &ProbeRecord, samples: &[Sample], limits_ns: &[i6
         early: sorted.partition_point(|&value| value < 0) as u64,
         min_ns: sorted.first().copied(),
         observed_max_ns: sorted.last().copied(),
+        sum_ns: all.sorted().iter().fold(0i64, |sum, &value| sum.saturating_add(value)),
         observed_max_at_ns: worst.map(|sample| sample.t_ns),
         dependence: all.dependence(),
         quantiles,

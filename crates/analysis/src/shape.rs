@@ -290,6 +290,9 @@ pub struct Distribution {
     pub min_ns: Option<i64>,
     /// Observed maximum: of these n samples, no bound on any other.
     pub observed_max_ns: Option<i64>,
+    /// All values together, ns; missed releases charged.
+    #[serde(default)]
+    pub sum_ns: i64,
     /// When it was observed, CLOCK_MONOTONIC ns.
     pub observed_max_at_ns: Option<i64>,
     /// Quantiles of the served samples.

@@ -170,11 +170,32 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "RELEASES", requires = "tail", value_parser = releases)]
     pub(crate) once_in: Vec<f64>,
     /// Write the page there, and nothing into the run directory.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "format")]
     pub(crate) html: Option<PathBuf>,
+    /// Print the run's figures in this format instead of the summary, and write nothing into the run directory.
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    pub(crate) format: Option<ReportFormat>,
+    /// With --format, where to: a file, of latex a directory [default: standard output].
+    #[arg(long, value_name = "PATH", requires = "format")]
+    pub(crate) out: Option<PathBuf>,
     /// Print one JSON object instead of the summary.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Formats of a run's figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// OpenMetrics text: for Prometheus, as a file of the node exporter's textfile collector as well.
+    Openmetrics,
+    /// Comma-separated values, one line a figure.
+    Csv,
+    /// Tables in Markdown.
+    Markdown,
+    /// pgfplots data with a document that draws them, and a table; needs --out.
+    Latex,
+    /// The table of csv as Parquet; needs --out.
+    Parquet,
 }
 
 /// Verbs under `trace`.

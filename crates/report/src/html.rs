@@ -12,6 +12,7 @@ mod events;
 mod exposure;
 mod filters;
 mod findings;
+mod groups;
 mod ipi;
 mod matrix;
 mod noise;
@@ -41,6 +42,7 @@ use crate::{Document, Error, heading};
 
 pub use exposure::exposure_page;
 pub(crate) use filters::unseen;
+pub use groups::comparison_page;
 pub use matrix::matrix_page;
 pub use notebook::notebook;
 
@@ -180,6 +182,7 @@ fn environment() -> Result<Environment<'static>, Error> {
         ("exposure", include_str!("../templates/exposure.html")),
         ("matrix", include_str!("../templates/matrix.html")),
         ("notebook", include_str!("../templates/notebook.html")),
+        ("groups", include_str!("../templates/groups.html")),
         ("macros", include_str!("../templates/macros.html")),
         ("style", include_str!("../templates/style.css")),
         ("script", include_str!("../templates/script.js")),

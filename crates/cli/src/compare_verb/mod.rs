@@ -73,6 +73,9 @@ pub(crate) struct CompareArgs {
     /// Write a summary in Markdown there.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Write a page with forest and shift plots there: one offline file.
+    #[arg(long, value_name = "FILE", conflicts_with = "best")]
+    html: Option<PathBuf>,
     /// Print one JSON object instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
@@ -162,6 +165,9 @@ fn compared(args: &CompareArgs, question: &Question) -> anyhow::Result<u8> {
     plots(args, &selected)?;
     if let Some(file) = &args.markdown {
         store::write_whole(file, markdown::comparison(&comparison, &judged).as_bytes())?;
+    }
+    if let Some(file) = &args.html {
+        store::write_whole(file, report::comparison_page(&comparison, &judged)?.as_bytes())?;
     }
     if args.json {
         println!("{}", answer(&comparison, &selected, &judged)?);

@@ -1,11 +1,17 @@
-//! What happened, event by event, in formats that other tools open: each event of a measured CPU with who caused it, and beside
+//! Figures of a run (`csv`, `markdown`, `latex`, `openmetrics`, `figures_parquet`), and what happened, event by event, in formats that other tools open: each event of a measured CPU with who caused it, and beside
 //! them the samples of the run.
 //!
 //! Everything streams: an exporter holds a bounded number of events, whatever the length of the run. [`order`] puts spans, which come
 //! in the order of their ends, into that of their starts; [`lanes`] keeps those of a track nested.
 
 mod chrome;
+mod csv;
+mod figures;
+mod figures_parquet;
 mod lanes;
+mod latex;
+mod markdown;
+mod openmetrics;
 mod order;
 mod parquet;
 mod perfetto;
@@ -15,6 +21,12 @@ mod testing;
 mod tracks;
 
 pub use chrome::Chrome;
+pub use csv::csv;
+pub use figures::{Figure, figures};
+pub use figures_parquet::figures_parquet;
+pub use latex::latex;
+pub use markdown::markdown;
+pub use openmetrics::openmetrics;
 pub use order::InOrder;
 pub use parquet::{Rows, other_sources};
 pub use perfetto::Perfetto;

@@ -46,12 +46,7 @@ impl<W: Write + Send> Rows<W> {
         let about = serde_json::to_string(origin)
             .map_err(|source| Error::Json { what: "the origin of an export", source })?;
         let about = vec![KeyValue::new("stillcore".to_owned(), about)];
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .set_key_value_metadata(Some(about))
-            .build();
-        let schema = parse_message_type(SCHEMA).map_err(refused)?;
-        let file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(refused)?;
+        let file = begin(out, SCHEMA, about)?;
         Ok(Self { file, rows: Vec::with_capacity(ROW_GROUP) })
     }
 
@@ -63,23 +58,25 @@ impl<W: Write + Send> Rows<W> {
         let rows = &self.rows;
         let text = |value: &str| ByteArray::from(value);
         let first = |row: &Attributed| row.sources.first().cloned();
-        required::<Int32Type, _>(&mut group, rows, |row| row.cpu as i32)?;
-        required::<ByteArrayType, _>(&mut group, rows, |row| text(row.class.name()))?;
-        required::<ByteArrayType, _>(&mut group, rows, |row| text(&row.label))?;
-        required::<Int64Type, _>(&mut group, rows, |row| row.t0_ns)?;
-        required::<Int64Type, _>(&mut group, rows, |row| row.t1_ns)?;
-        required::<Int64Type, _>(&mut group, rows, |row| row.net_ns as i64)?;
-        required::<BoolType, _>(&mut group, rows, |row| row.counts)?;
-        optional::<Int32Type, _>(&mut group, rows, |row| first(row).map(|(source, _)| source.cpu as i32))?;
-        optional::<ByteArrayType, _>(&mut group, rows, |row| {
+        required::<_, Int32Type, _>(&mut group, rows, |row| row.cpu as i32)?;
+        required::<_, ByteArrayType, _>(&mut group, rows, |row| text(row.class.name()))?;
+        required::<_, ByteArrayType, _>(&mut group, rows, |row| text(&row.label))?;
+        required::<_, Int64Type, _>(&mut group, rows, |row| row.t0_ns)?;
+        required::<_, Int64Type, _>(&mut group, rows, |row| row.t1_ns)?;
+        required::<_, Int64Type, _>(&mut group, rows, |row| row.net_ns as i64)?;
+        required::<_, BoolType, _>(&mut group, rows, |row| row.counts)?;
+        optional::<_, Int32Type, _>(&mut group, rows, |row| first(row).map(|(source, _)| source.cpu as i32))?;
+        optional::<_, ByteArrayType, _>(&mut group, rows, |row| {
             first(row).map(|(source, _)| text(&source.who))
         })?;
-        optional::<Int32Type, _>(&mut group, rows, |row| first(row).and_then(|(source, _)| source.pid))?;
-        optional::<ByteArrayType, _>(&mut group, rows, |row| {
+        optional::<_, Int32Type, _>(&mut group, rows, |row| first(row).and_then(|(source, _)| source.pid))?;
+        optional::<_, ByteArrayType, _>(&mut group, rows, |row| {
             first(row).and_then(|(source, _)| source.site).map(|site| text(&site))
         })?;
-        optional::<ByteArrayType, _>(&mut group, rows, |row| first(row).map(|(_, how)| text(how.word())))?;
-        optional::<ByteArrayType, _>(&mut group, rows, |row| other_sources(row).map(|others| text(&others)))?;
+        optional::<_, ByteArrayType, _>(&mut group, rows, |row| first(row).map(|(_, how)| text(how.word())))?;
+        optional::<_, ByteArrayType, _>(&mut group, rows, |row| {
+            other_sources(row).map(|others| text(&others))
+        })?;
         group.close()?;
         self.rows.clear();
         Ok(())
@@ -92,19 +89,19 @@ pub fn other_sources(row: &Attributed) -> Option<String> {
     Some(super::sources(&Attributed { sources: others.to_vec(), ..row.clone() }))
 }
 
-fn required<T: DataType, W: Write + Send>(
+pub(super) fn required<R, T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
-    rows: &[Attributed],
-    value: impl Fn(&Attributed) -> T::T,
+    rows: &[R],
+    value: impl Fn(&R) -> T::T,
 ) -> Result<(), ParquetError> {
     let values: Vec<T::T> = rows.iter().map(value).collect();
     write::<T, W>(group, &values, None)
 }
 
-fn optional<T: DataType, W: Write + Send>(
+pub(super) fn optional<R, T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
-    rows: &[Attributed],
-    value: impl Fn(&Attributed) -> Option<T::T>,
+    rows: &[R],
+    value: impl Fn(&R) -> Option<T::T>,
 ) -> Result<(), ParquetError> {
     let values: Vec<Option<T::T>> = rows.iter().map(value).collect();
     let present: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
@@ -142,7 +139,21 @@ impl<W: Write + Send> Exporter for Rows<W> {
 }
 
 /// The system's own reason if there is one behind the library's error, so that a full disk says so.
-fn refused(error: ParquetError) -> Error {
+/// Begins a file of one schema with what it says of itself.
+pub(super) fn begin<W: Write + Send>(
+    out: W,
+    schema: &str,
+    about: Vec<KeyValue>,
+) -> Result<SerializedFileWriter<W>, Error> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_key_value_metadata(Some(about))
+        .build();
+    let schema = parse_message_type(schema).map_err(refused)?;
+    SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(refused)
+}
+
+pub(super) fn refused(error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<std::io::Error>() {
             Ok(source) => Error::Write(*source),

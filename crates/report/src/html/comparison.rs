@@ -3,17 +3,63 @@
 use analysis::shape::{Comparison, Verdict};
 use minijinja::{Value, context};
 
+use crate::svg::{ForestRow, forest};
 use crate::{Document, format};
 
 /// Rows shown; the rest is counted.
 const ROWS: usize = 80;
+/// Rows of a chart.
+const DRAWN: usize = 16;
 
 pub(super) fn figures(document: &Document) -> Value {
     let mut all: Vec<&Comparison> = document.analysis.comparisons.iter().collect();
     all.sort_by_key(|comparison| order(comparison.verdict));
     let left_out = all.len().saturating_sub(ROWS);
     all.truncate(ROWS);
-    context! { rows => all.into_iter().map(row).collect::<Vec<_>>(), left_out => left_out }
+    let charts = charts(&all);
+    context! { charts => charts, rows => all.into_iter().map(row).collect::<Vec<_>>(), left_out => left_out }
+}
+
+/// A forest a unit: each figure against the control that it is nearer to, which is the one that decides.
+fn charts(comparisons: &[&Comparison]) -> Vec<Value> {
+    let of = |unit: &&str| {
+        let ours = comparisons.iter().filter(|one| one.unit == *unit && nearer(one).is_some());
+        let rows: Vec<ForestRow> = ours.take(DRAWN).map(|one| forest_row(one)).collect();
+        let id = format!("cf-{}", unit.replace(' ', "-"));
+        forest(&id, "Disturbed less the nearer idle control", unit, &rows).map(Value::from_safe_string)
+    };
+    ["ns", "share", "per s"].iter().filter_map(of).collect()
+}
+
+/// The difference to the nearer control, and its interval.
+fn nearer(one: &Comparison) -> Option<(f64, Option<[f64; 2]>)> {
+    let disturbed = one.disturbed?;
+    let before = one.idle_before.map(|idle| (disturbed - idle, one.versus_before));
+    let after = one.idle_after.map(|idle| (disturbed - idle, one.versus_after));
+    before.into_iter().chain(after).min_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))
+}
+
+fn forest_row(one: &Comparison) -> ForestRow {
+    let (point, interval) = nearer(one).unzip();
+    let (word, class) = word(one.verdict);
+    ForestRow {
+        label: format!("CPU {}: {}", one.cpu, one.figure.replace(" per second", "")),
+        point,
+        interval: interval.flatten(),
+        // What the controls differ by themselves is what this run cannot resolve.
+        margin: one.idle_before.zip(one.idle_after).map(|(before, after)| (before - after).abs()),
+        class,
+        told: word.to_owned(),
+    }
+}
+
+fn word(verdict: Verdict) -> (&'static str, &'static str) {
+    match verdict {
+        Verdict::Worse => ("worse", "bad"),
+        Verdict::Better => ("better", "good"),
+        Verdict::CannotTell => ("cannot tell", "dim"),
+        Verdict::Withheld => ("withheld", "warn"),
+    }
 }
 
 fn order(verdict: Verdict) -> u8 {
@@ -32,12 +78,7 @@ fn row(comparison: &Comparison) -> Value {
             format!("{} to {}", with_unit(low, &comparison.unit), with_unit(high, &comparison.unit))
         })
     };
-    let (word, class) = match comparison.verdict {
-        Verdict::Worse => ("worse", "bad"),
-        Verdict::Better => ("better", "good"),
-        Verdict::CannotTell => ("cannot tell", "dim"),
-        Verdict::Withheld => ("withheld", "warn"),
-    };
+    let (word, class) = word(comparison.verdict);
     context! {
         figure => comparison.figure.as_str(), cpu => comparison.cpu, sentence => comparison.sentence.as_str(),
         idle_before => figure(comparison.idle_before), disturbed => figure(comparison.disturbed),

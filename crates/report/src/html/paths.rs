@@ -15,6 +15,9 @@ use crate::svg::{Mark, Piece, Segment, StepRow, steps, wake};
 const ROWS: usize = 30;
 /// Windows that have a bar; those with the most time.
 const BARS: usize = 24;
+/// Samples that have a bar by source, and hues of sources.
+const LATEST: usize = 12;
+const HUES: usize = 7;
 /// Style and name of what else ran.
 const RAN: (usize, &str) = (7, "what else ran there");
 
@@ -50,12 +53,13 @@ pub(super) fn figures(document: &Document) -> Value {
     let used =
         |style: usize| bars.iter().flat_map(|bar| &bar.segments).any(|s| s.style == style && s.ns > 0.0);
     context! {
-        bars => chart(steps("ps", "Mean latency by step", &bars)),
+        bars => chart(steps("ps", "Mean latency by step", "mean latency of a wake-up", &bars)),
         keys => keys.filter(|(style, _)| used(*style))
             .map(|(style, name)| context! { style => style, name => name }).collect::<Vec<_>>(),
         undrawn => undrawn,
         rows => rows,
         left_out => left_out,
+        by_source => by_source(document),
         samples => document.analysis.paths.iter().map(|window| window.samples).sum::<u64>(),
         worst => worst(document),
     }
@@ -114,6 +118,66 @@ fn told(part: &PathBox, cpu: u32) -> Value {
         label => part.label.as_deref(),
         source => part.source.as_ref().map(who),
         site => part.source.as_ref().and_then(|source| source.site.as_deref()),
+    }
+}
+
+/// The largest samples, each cut by what took its time: a bar a sample, a hue a source.
+fn by_source(document: &Document) -> Value {
+    let mut all: Vec<(&PathSection, &SamplePath)> = document
+        .analysis
+        .paths
+        .iter()
+        .flat_map(|window| window.worst.iter().map(move |one| (window, one)))
+        .collect();
+    all.sort_by_key(|(_, sample)| std::cmp::Reverse(sample.value_ns));
+    all.truncate(LATEST);
+    // The sources with most time over these samples have a hue; all others share the last.
+    let mut sums: Vec<(String, u64)> = Vec::new();
+    for part in all.iter().flat_map(|(_, sample)| &sample.parts) {
+        let name = taker(part);
+        match sums.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, ns)) => *ns += part.ns,
+            None => sums.push((name, part.ns)),
+        }
+    }
+    sums.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    sums.truncate(HUES);
+    let hue = |part: &PathBox| {
+        let name = taker(part);
+        sums.iter().position(|(known, _)| *known == name).unwrap_or(HUES)
+    };
+    let row = |(window, sample): &(&PathSection, &SamplePath)| {
+        let ns = |style: usize| {
+            sample.parts.iter().filter(|part| hue(part) == style).map(|part| part.ns).sum::<u64>() as f64
+        };
+        let label = |style: usize| sums.get(style).map_or("others", |(name, _)| name.as_str()).to_owned();
+        let segments = (0..=HUES).map(|style| Segment { label: label(style), style, ns: ns(style) });
+        let at = seconds(document, sample.t_ns).unwrap_or_default();
+        StepRow { label: format!("CPU {}, {at:.3} s", window.cpu), segments: segments.collect() }
+    };
+    let rows: Vec<StepRow> = all.iter().map(row).collect();
+    let mut keys: Vec<Value> = Vec::new();
+    for (style, (name, ns)) in sums.iter().enumerate() {
+        keys.push(context! { style => style, name => name.as_str(), ns => ns });
+    }
+    let others = rows.iter().map(|row| row.segments.last().map_or(0.0, |last| last.ns)).sum::<f64>();
+    if others > 0.0 {
+        keys.push(context! { style => HUES, name => "others", ns => others as u64 });
+    }
+    context! {
+        svg => chart(steps("pb", "The largest samples by source", "latency", &rows)),
+        keys => keys,
+        n => rows.len(),
+    }
+}
+
+/// What took the time of a part: what ran, with its class and who asked for it; else the step itself.
+fn taker(part: &PathBox) -> String {
+    let by = part.source.as_ref().map(|source| format!(", by {}", source.who)).unwrap_or_default();
+    match (part.class, part.blocking) {
+        (Some(class), _) => format!("{} {}{by}", class.name(), part.label.as_deref().unwrap_or_default()),
+        (None, Some(blocking)) => format!("{}{by}", blocking.words()),
+        (None, None) => step_name(part.step).to_owned(),
     }
 }
 

@@ -78,5 +78,5 @@ fn told(document: &Document, one: &Worst) -> Value {
 /// The conditions without which the figures mean nothing; the section of that name has all.
 fn brief(document: &Document) -> Vec<Condition> {
     let first = ["measured", "policy", "kernel", "lost"];
-    conditions(document).into_iter().filter(|one| first.contains(&one.name.as_ref())).collect()
+    conditions(document).into_iter().filter(|one| first.contains(&one.name)).collect()
 }

@@ -55,7 +55,7 @@ fn tag_end(text: &str) -> Option<usize> {
     })
 }
 
-fn assert_balanced(page: &str) {
+pub(super) fn assert_balanced(page: &str) {
     let mut open: Vec<&str> = Vec::new();
     for tag in tags(page) {
         if tag.closes {
@@ -369,9 +369,9 @@ fn no_value_is_printed_as_a_placeholder() {
 fn charts_are_drawn_where_there_are_samples_and_left_out_where_not() {
     let pages = pages();
     let charts = |page: &str| page.matches("<svg").count();
-    // Two a CPU over time, two for wake-up, two for noise; the latency plot, two for events, two for where latencies went,
-    // parts of a window and two profiles.
-    assert_eq!(charts(&pages[0]), 2 * 2 + 2 * 2 + 2 * 2 + 1 + 2 + 2 + 3);
-    assert_eq!(charts(&pages[2]), 2 + 2 + 2 + 1 + 2 + 2 + 3);
+    // Two a CPU over time, two for wake-up, two for noise; the latency plot, two for events, three for where
+    // latencies went, one a unit of what was compared; parts of a window and two profiles.
+    assert_eq!(charts(&pages[0]), 2 * 2 + 2 * 2 + 2 * 2 + 1 + 2 + 3 + 3 + 3);
+    assert_eq!(charts(&pages[2]), 2 + 2 + 2 + 1 + 2 + 3 + 3 + 3);
     assert_eq!(charts(&pages[3]), 0);
 }

@@ -111,7 +111,7 @@ fn table(page: &mut String, matrix: &Matrix, stressor: &str) {
 }
 
 /// Text of a machine, so that it is no markup.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let special = |c: char| matches!(c, '|' | '*' | '_' | '<' | '>' | '[' | ']' | '`' | '\\');
     text.chars().fold(String::new(), |mut out, c| {
         if special(c) {

@@ -14,6 +14,7 @@ use model::kernel_options::OptionDifference;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub(crate) use markdown::escaped;
 pub use markdown::matrix_markdown;
 pub use text::matrix_text;
 

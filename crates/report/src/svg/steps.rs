@@ -1,4 +1,4 @@
-//! Where latencies went: a bar a window, as long as its mean latency, cut at the steps of the wake-up.
+//! Where latencies went: a bar a window, as long as its mean latency, cut at the steps of the wake-up; or a bar a sample, cut by source.
 //!
 //! The steps in the order in which they pass; last, what else ran meanwhile on the CPU that a step
 //! waits for. Means, not sums, so that windows of different length compare.
@@ -32,17 +32,17 @@ pub struct StepRow {
 }
 
 /// Draws the bars; `None` where there is no time to show.
-pub fn steps(id: &str, title: &str, rows: &[StepRow]) -> Option<String> {
+pub fn steps(id: &str, title: &str, what: &str, rows: &[StepRow]) -> Option<String> {
     let length = |row: &StepRow| row.segments.iter().map(|segment| segment.ns).sum::<f64>();
     let most = rows.iter().map(length).fold(0.0, f64::max);
     if most <= 0.0 {
         return None;
     }
     let height = 62.0 + (BAR + GAP) * rows.len() as f64;
-    let mut chart = Chart::new(id, title, &description(rows), [FULL, height], 170.0);
+    let mut chart = Chart::new(id, title, &description(title, rows), [FULL, height], 170.0);
     // Room for the figure at the end of the longest bar.
     let x = Axis::linear(Unit::Ns, 0.0, most * 1.1, chart.across());
-    chart.horizontal(&x, "mean latency of a wake-up");
+    chart.horizontal(&x, what);
     for (index, row) in rows.iter().enumerate() {
         let top = chart.area[2] + GAP / 2.0 + (BAR + GAP) * index as f64;
         chart.text(chart.area[0] - 8.0, top + BAR / 2.0 + 4.0, "t e", &row.label);
@@ -63,13 +63,13 @@ pub fn steps(id: &str, title: &str, rows: &[StepRow]) -> Option<String> {
     Some(chart.finish())
 }
 
-fn description(rows: &[StepRow]) -> String {
+fn description(title: &str, rows: &[StepRow]) -> String {
     let segment = |segment: &Segment| format!("{} {}", segment.label, format::ns_f(segment.ns));
     let row = |row: &StepRow| {
         let segments = row.segments.iter().filter(|segment| segment.ns > 0.0).map(segment);
         format!("{}: {}", row.label, segments.collect::<Vec<_>>().join(", "))
     };
-    format!("Mean latency by step. {}.", rows.iter().map(row).collect::<Vec<_>>().join("; "))
+    format!("{title}. {}.", rows.iter().map(row).collect::<Vec<_>>().join("; "))
 }
 
 #[cfg(test)]
@@ -87,8 +87,9 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_long_as_its_parts_together() {
-        let svg = steps("s", "t", &[row("idle", &[30.0, 10.0, 60.0]), row("disturbed", &[0.0, 200.0, 0.0])])
-            .unwrap();
+        let svg =
+            steps("s", "t", "x", &[row("idle", &[30.0, 10.0, 60.0]), row("disturbed", &[0.0, 200.0, 0.0])])
+                .unwrap();
         let widths = widths(&svg);
         assert_eq!(widths.len(), 4, "an empty part has no rectangle");
         assert!((widths[..3].iter().sum::<f64>() * 2.0 - widths[3]).abs() < 0.5, "{widths:?}");
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn without_time_there_is_no_chart() {
-        assert_eq!(steps("s", "t", &[]), None);
-        assert_eq!(steps("s", "t", &[row("idle", &[0.0])]), None);
+        assert_eq!(steps("s", "t", "x", &[]), None);
+        assert_eq!(steps("s", "t", "x", &[row("idle", &[0.0])]), None);
     }
 }

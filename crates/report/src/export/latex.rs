@@ -1,0 +1,238 @@
+//! Figures for a paper: pgfplots tables, one file a curve, and a document that draws them, ready for `pdflatex`.
+//!
+//! The data are plain columns with a header, as `\addplot table` reads them (pgfplots manual, section 4.3.2), so that another figure of the
+//! same data needs no stillcore. The document is of class `standalone`: its PDF is cut to the figure and goes into a paper as it is.
+
+use analysis::shape::Distribution;
+use model::sample::ProbeKind;
+use std::fmt::Write;
+
+use crate::distribution::{maximum, quantile};
+use crate::{Document, format, heading};
+
+/// CPUs that are drawn: those with the largest maxima.
+const CPUS: usize = 4;
+/// Quantiles of the table.
+const LEVELS: [f64; 3] = [0.5, 0.99, 0.999];
+/// Of Okabe and Ito (2008), told apart in print and by readers who do not tell hues apart.
+const HUES: [(&str, &str); 4] = [("scA", "0072B2"), ("scB", "D55E00"), ("scC", "009E73"), ("scD", "CC79A7")];
+
+/// Files by their names: the data, `figure.tex` and `table.tex`.
+pub fn latex(document: &Document) -> Vec<(String, String)> {
+    let drawn = drawn(document);
+    let mut files = Vec::new();
+    for one in &drawn {
+        files.push((file("exceedance", one), exceedance(one)));
+        if !one.by_us.is_empty() {
+            files.push((file("latency", one), by_us(one)));
+        }
+    }
+    files.push(("figure.tex".to_owned(), figure(document, &drawn)));
+    files.push(("table.tex".to_owned(), table(document)));
+    files
+}
+
+/// Wake-ups where there are any, else what else was sampled; of the CPUs with the largest maxima.
+fn drawn(document: &Document) -> Vec<&Distribution> {
+    let all = &document.analysis.distributions;
+    let probe = [ProbeKind::Wakeup, ProbeKind::Noise]
+        .into_iter()
+        .find(|probe| all.iter().any(|one| one.probe == *probe && one.n > 0));
+    let ours: Vec<&Distribution> =
+        all.iter().filter(|one| Some(one.probe) == probe && one.n > 0 && one.thread == 0).collect();
+    let worst = |cpu: u32| ours.iter().filter(|one| one.cpu == cpu).filter_map(|one| maximum(one)).max();
+    let mut cpus: Vec<u32> = ours.iter().map(|one| one.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus.sort_by_key(|cpu| std::cmp::Reverse(worst(*cpu)));
+    cpus.truncate(CPUS);
+    ours.into_iter().filter(|one| cpus.contains(&one.cpu)).collect()
+}
+
+/// `exceedance-wakeup-cpu3-disturbed.dat`; of a phase's name only what every file system and TeX take.
+fn file(kind: &str, one: &Distribution) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
+    let phase: String = one.phase.chars().map(plain).collect();
+    format!("{kind}-{}-cpu{}-{phase}.dat", one.probe.name(), one.cpu)
+}
+
+/// Share of samples at or above each bucket's lower edge, then one sample at the observed maximum.
+fn exceedance(one: &Distribution) -> String {
+    let mut text = "us share\n".to_owned();
+    let mut left: i64 = one.histogram.iter().map(|bucket| bucket[2]).sum();
+    let n = left.max(1) as f64;
+    for [low, _, count] in one.histogram.iter().filter(|bucket| bucket[2] > 0) {
+        if *low > 0 {
+            let _ = writeln!(text, "{} {:e}", *low as f64 / 1e3, left as f64 / n);
+        }
+        left -= count;
+    }
+    if let Some(max) = one.observed_max_ns.filter(|max| *max > 0) {
+        let _ = writeln!(text, "{} {:e}", max as f64 / 1e3, 1.0 / n);
+    }
+    text
+}
+
+/// Samples of each microsecond.
+fn by_us(one: &Distribution) -> String {
+    let mut text = "us samples\n".to_owned();
+    one.by_us.iter().for_each(|[us, count]| _ = writeln!(text, "{us} {count}"));
+    text
+}
+
+fn figure(document: &Document, drawn: &[&Distribution]) -> String {
+    let mut text = String::from(
+        "% pdflatex figure.tex; the .dat files beside it are the data.\n\\documentclass{standalone}\n\\usepackage{pgfplots}\n\
+         \\pgfplotsset{compat=1.16}\n",
+    );
+    HUES.iter().for_each(|(name, hex)| _ = writeln!(text, "\\definecolor{{{name}}}{{HTML}}{{{hex}}}"));
+    let _ = write!(
+        text,
+        "\\begin{{document}}\n\\begin{{tikzpicture}}\n\\begin{{axis}}[\n  title={{{}}},\n  xmode=log, ymode=log,\n  \
+         xlabel={{{}}}, ylabel={{share of samples at or above}},\n  width=12cm, height=7.5cm, grid=major,\n  \
+         legend style={{font=\\small, at={{(1.02,1)}}, anchor=north west}}, legend cell align=left,\n]\n",
+        escaped(&title(document)),
+        escaped(what(drawn)),
+    );
+    let mut cpus: Vec<u32> = drawn.iter().map(|one| one.cpu).collect();
+    cpus.dedup();
+    cpus.sort_unstable();
+    cpus.dedup();
+    for one in drawn {
+        let hue = HUES[cpus.iter().position(|cpu| *cpu == one.cpu).unwrap_or(0) % HUES.len()].0;
+        let phase = document.run.phases.iter().position(|phase| phase.name == one.phase).unwrap_or(0);
+        let dash = ["solid", "densely dashed", "densely dotted"][phase % 3];
+        let max = maximum(one).map_or_else(|| "-".to_owned(), format::ns);
+        let _ = write!(
+            text,
+            "\\addplot[const plot mark right, {hue}, {dash}, thick] table[x=us, y=share] {{{}}};\n\\addlegendentry{{{}}}\n",
+            file("exceedance", one),
+            escaped(&format!("CPU {}, {}, max {max}", one.cpu, one.phase)),
+        );
+    }
+    text.push_str("\\end{axis}\n\\end{tikzpicture}\n\\end{document}\n");
+    text
+}
+
+fn title(document: &Document) -> String {
+    let kernel = &document.machine.machine.kernel;
+    format!("{} {} {}", heading::title(&document.run), kernel.release, kernel.arch)
+}
+
+fn what(drawn: &[&Distribution]) -> &'static str {
+    match drawn.first().map(|one| one.probe) {
+        Some(ProbeKind::Noise) => "length of a gap [us]",
+        _ => "wake-up latency [us]",
+    }
+}
+
+/// A `tabular` for `\input`, with the rules of booktabs.
+fn table(document: &Document) -> String {
+    let mut text =
+        String::from("% \\usepackage{booktabs}; times in microseconds, missed releases charged.\n");
+    let names: Vec<String> = LEVELS.iter().map(|p| format::quantile_name(*p)).collect();
+    let _ = write!(
+        text,
+        "\\begin{{tabular}}{{llr{}rr}}\n\\toprule\nwindow & CPU & n & {} & max & missed \\\\\n\\midrule\n",
+        "r".repeat(LEVELS.len()),
+        names.join(" & ")
+    );
+    let us =
+        |value: Option<i64>| value.map_or_else(|| "--".to_owned(), |ns| format!("{:.3}", ns as f64 / 1e3));
+    for one in &document.analysis.distributions {
+        let levels: Vec<String> = LEVELS.iter().map(|p| us(quantile(one, *p))).collect();
+        let _ = writeln!(
+            text,
+            "{} {} & {} & {} & {} & {} & {} \\\\",
+            one.probe.name(),
+            escaped(&one.phase),
+            one.cpu,
+            one.n,
+            levels.join(" & "),
+            us(maximum(one)),
+            one.missed
+        );
+    }
+    text.push_str("\\bottomrule\n\\end{tabular}\n");
+    text
+}
+
+/// Text of a machine as text of TeX; what pdflatex has no letter for is a question mark.
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::new(), |mut out, c| {
+        match c {
+            '\\' => out.push_str("\\textbackslash{}"),
+            '~' => out.push_str("\\textasciitilde{}"),
+            '^' => out.push_str("\\textasciicircum{}"),
+            '[' => out.push_str("{[}"),
+            ']' => out.push_str("{]}"),
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
+            c if c.is_ascii_graphic() || c == ' ' => out.push(c),
+            _ => out.push('?'),
+        }
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    /// Braces and environments close in order; comments and escaped braces are none.
+    fn assert_balanced(text: &str) {
+        let mut open = Vec::new();
+        let mut depth = 0i32;
+        for line in text.lines() {
+            let line = line.replace("\\\\", "").replace("\\{", "").replace("\\}", "").replace("\\%", "");
+            let code = line.split('%').next().unwrap();
+            for (at, c) in code.char_indices() {
+                depth += i32::from(c == '{') - i32::from(c == '}');
+                assert!(depth >= 0, "{line}");
+                let name = |rest: &str| rest.split(['{', '}']).nth(1).unwrap_or_default().to_owned();
+                if code[at..].starts_with("\\begin{") {
+                    open.push(name(&code[at..]));
+                } else if code[at..].starts_with("\\end{") {
+                    assert_eq!(open.pop(), Some(name(&code[at..])), "{line}");
+                }
+            }
+        }
+        assert!(depth == 0 && open.is_empty(), "{open:?}");
+    }
+
+    #[test]
+    fn the_document_is_whole_and_draws_only_what_is_there() {
+        let mut document = fixture::document();
+        document.machine.machine.kernel.release = "6.1_x%\\input{/etc/passwd}&~^\u{e9}".into();
+        let files = latex(&document);
+        for (name, text) in files.iter().filter(|(name, _)| !name.contains(".dat")) {
+            assert_balanced(text);
+            assert!(text.is_ascii() && !text.contains("\\input{/etc"), "{name}: {text}");
+        }
+        let figure = &files.iter().find(|(name, _)| name == "figure.tex").unwrap().1;
+        let used: Vec<&str> =
+            figure.split("y=share] {").skip(1).map(|rest| rest.split('}').next().unwrap()).collect();
+        assert_eq!(used.len(), 2 * 3, "two CPUs in three phases");
+        assert!(used.iter().all(|name| files.iter().any(|(known, _)| known == name)));
+    }
+
+    #[test]
+    fn shares_fall_and_every_line_has_its_columns() {
+        for (name, text) in latex(&fixture::document()).iter().filter(|(name, _)| name.contains(".dat")) {
+            let rows: Vec<Vec<f64>> = text
+                .lines()
+                .skip(1)
+                .map(|line| line.split(' ').map(|cell| cell.parse().unwrap()).collect())
+                .collect();
+            assert!(!rows.is_empty() && rows.iter().all(|row| row.len() == 2), "{name}");
+            assert!(
+                rows.windows(2).all(|two| two[0][0] < two[1][0] || name.starts_with("exceedance")),
+                "{name}"
+            );
+            if name.starts_with("exceedance") {
+                assert!(rows.windows(2).all(|two| two[0][1] >= two[1][1]), "{name}: {text}");
+                assert!((rows[0][1] - 1.0).abs() < 1e-9);
+            }
+        }
+    }
+}
