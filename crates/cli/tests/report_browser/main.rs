@@ -116,6 +116,112 @@ fn the_report_of_each_measurement_reads_well_on_a_desk_and_in_a_hand() {
     }
 }
 
+/// What a run is called, or calls its things, to break out of a page.
+const HOSTILE: &str =
+    "\"'><script>document.title='owned'</script><img src=http://example.invalid/x>{{ 7*7 }}\u{202e}";
+
+/// Changes a JSON file of a run.
+fn edit(file: &Path, change: impl FnOnce(&mut serde_json::Value)) {
+    let mut value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    change(&mut value);
+    fs::write(file, value.to_string()).unwrap();
+}
+
+/// The report of the stored assessment with changes to `run.json` and `machine-before.json`.
+fn changed(folder: &Path, run: impl FnOnce(&mut serde_json::Value), names: bool) -> PathBuf {
+    let dir = folder.join("changed");
+    copy(&root().join("fixtures/runs/small"), &dir);
+    edit(&dir.join("run.json"), run);
+    if names {
+        edit(&dir.join("machine-before.json"), |snapshot| {
+            let machine = &mut snapshot["machine"];
+            machine["kernel"]["release"] = HOSTILE.into();
+            machine["cpu_model"] = HOSTILE.into();
+            machine["cmdline"] = HOSTILE.into();
+        });
+        edit(&dir.join("findings.json"), |findings| {
+            for finding in findings.as_array_mut().unwrap().iter_mut().take(3) {
+                finding["title"] = HOSTILE.into();
+                finding["have"] = HOSTILE.into();
+            }
+        });
+    }
+    let file = folder.join("report.html");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stillcore"));
+    let made = command.arg("report").arg(&dir).arg("--html").arg(&file).output().unwrap();
+    let code = made.status.code();
+    assert!(matches!(code, Some(0 | 2)), "{code:?}: {}", String::from_utf8_lossy(&made.stderr));
+    file
+}
+
+/// Nothing sampled, nothing traced.
+fn without_samples(run: &mut serde_json::Value) {
+    run["complete"] = false.into();
+    run["incomplete_reason"] = "interrupted".into();
+    run["probes"] = serde_json::json!([]);
+    run["windows"] = serde_json::json!([]);
+    run["trace"] = serde_json::Value::Null;
+}
+
+#[test]
+fn hostile_names_zero_samples_and_only_losses_read_well_at_three_widths() {
+    let folders: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
+    let hostile = |run: &mut serde_json::Value| run["command"].as_array_mut().unwrap().push(HOSTILE.into());
+    let losses = |run: &mut serde_json::Value| {
+        without_samples(run);
+        run["losses"]["missed_releases"] = 12_345.into();
+        run["losses"]["ring_samples"] = 678.into();
+    };
+    let files = [
+        ("hostile", changed(folders[0].path(), hostile, true)),
+        ("zero", changed(folders[1].path(), without_samples, false)),
+        ("losses", changed(folders[2].path(), losses, false)),
+    ];
+    for scripts in [true, false] {
+        let browser = Browser::start(scripts, WIDTH, HEIGHT);
+        for (name, file) in &files {
+            for (width, dark) in [(390, scripts), (800, !scripts), (1400, scripts)] {
+                browser.emulate(width, HEIGHT, dark);
+                let page = Page::read(&browser, file);
+                store(&browser, &format!("report-{name}-{width}-{}.png", if scripts { "on" } else { "off" }));
+                // Braces of a hostile name are shown as they are; without samples there is nothing to draw.
+                let told = page.complaints().into_iter().filter(|line| {
+                    let braces = *name == "hostile" && line.starts_with("the text \"{{\"")
+                        || *name == "hostile" && line.starts_with("the text \"}}\"");
+                    !braces && (*name == "hostile" || line != "no chart")
+                });
+                assert_eq!(told.collect::<Vec<_>>(), [] as [&str; 0], "{name} {width}");
+                let shown = |text: &str| assert!(page.text.contains(text), "{name} {width}: {text}");
+                match *name {
+                    "hostile" => shown("<script>document.title='owned'</script>"),
+                    "losses" => ["12,345", "678", "interrupted"].iter().for_each(|text| shown(text)),
+                    _ => shown("interrupted"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_comparison_reads_well_at_three_widths() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = ["a", "b"].map(|name| folder.path().join(name));
+    runs.iter().for_each(|run| copy(&root().join("fixtures/runs/small"), run));
+    let file = folder.path().join("comparison.html");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stillcore"));
+    let made = command.arg("compare").args(&runs).arg("--anyway").arg("--html").arg(&file).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    for scripts in [true, false] {
+        let browser = Browser::start(scripts, WIDTH, HEIGHT);
+        for width in [390, 800, 1400] {
+            browser.emulate(width, HEIGHT, scripts);
+            let page = Page::read(&browser, &file);
+            store(&browser, &format!("comparison-{width}-{}.png", if scripts { "on" } else { "off" }));
+            assert_eq!(page.complaints(), [] as [&str; 0], "{width}");
+        }
+    }
+}
+
 /// A page that has all a report needs; `more` goes into its section.
 fn written(folder: &Path, more: &str) -> PathBuf {
     let file = folder.join("page.html");

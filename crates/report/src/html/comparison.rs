@@ -10,6 +10,8 @@ use crate::{Document, format};
 const ROWS: usize = 80;
 /// Rows of a chart.
 const DRAWN: usize = 16;
+/// Sentences; those of the others are in analysis.json.
+const TOLD: usize = 24;
 
 pub(super) fn figures(document: &Document) -> Value {
     let mut all: Vec<&Comparison> = document.analysis.comparisons.iter().collect();
@@ -17,7 +19,7 @@ pub(super) fn figures(document: &Document) -> Value {
     let left_out = all.len().saturating_sub(ROWS);
     all.truncate(ROWS);
     let charts = charts(&all);
-    context! { charts => charts, rows => all.into_iter().map(row).collect::<Vec<_>>(), left_out => left_out }
+    context! { charts => charts, told => TOLD, rows => all.into_iter().map(row).collect::<Vec<_>>(), left_out => left_out }
 }
 
 /// A forest a unit: each figure against the control that it is nearer to, which is the one that decides.

@@ -2,9 +2,10 @@
 
 use analysis::shape::{ClassCount, Distribution};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 use super::windows::{CHARTS, list, worst_cpus};
-use crate::{Document, Error, heading};
+use crate::{Document, Error, format, heading};
 
 /// Schema of the object.
 pub(super) const SCHEMA: &str = "stillcore.report/1";
@@ -26,15 +27,20 @@ fn object(document: &Document) -> Value {
     let all: Vec<&Distribution> = document.analysis.distributions.iter().collect();
     let (kept, left_out) = worst_cpus(&all, CHARTS);
     let ours = |cpu: u32| kept.contains(&cpu);
-    let findings = document.findings.iter();
-    let findings =
-        findings.map(|one| json!({"id": one.id, "state": one.state, "want": one.want, "have": one.have}));
+    let findings = document.findings.iter().map(|one| (one.id.as_str(), one.state));
     let windows = document.analysis.events.iter().filter(|window| ours(window.cpu));
     let events = windows.map(|window| {
-        let came = window.classes.iter().filter(|row| row.count > 0 || row.observable);
+        let came = window.classes.iter().filter(|row| row.count > 0);
         json!({
             "phase": window.phase, "probe": window.probe, "cpu": window.cpu, "thread": window.thread,
             "duration_ns": window.duration_ns, "classes": came.map(class).collect::<Vec<_>>(),
+        })
+    });
+    let comparisons = document.analysis.comparisons.iter().filter(|one| ours(one.cpu)).map(|one| {
+        json!({
+            "figure": one.figure, "unit": one.unit, "cpu": one.cpu, "verdict": one.verdict,
+            "values": [one.idle_before, one.disturbed, one.idle_after],
+            "versus": [one.versus_before, one.versus_after],
         })
     });
     json!({
@@ -49,28 +55,30 @@ fn object(document: &Document) -> Value {
         "losses": run.losses,
         "outcome": document.outcome,
         "worst": crate::worst(document),
-        "findings": findings.collect::<Vec<_>>(),
+        "findings": findings.collect::<BTreeMap<_, _>>(),
         "distributions": all.iter().filter(|one| ours(one.cpu)).map(|one| distribution(one)).collect::<Vec<_>>(),
         "events": events.collect::<Vec<_>>(),
-        "comparisons": document.analysis.comparisons.iter().filter(|one| ours(one.cpu)).collect::<Vec<_>>(),
+        "comparisons": comparisons.collect::<Vec<_>>(),
         "cpus_left_out": left_out,
     })
 }
 
+/// Lower edges with their counts; quantiles by their names.
 fn distribution(one: &Distribution) -> Value {
+    let quantiles = crate::distribution::quantiles(one).iter();
+    let quantiles = quantiles.map(|quantile| (format::quantile_name(quantile.p), quantile.value_ns));
     json!({
         "phase": one.phase, "probe": one.probe, "cpu": one.cpu, "thread": one.thread, "n": one.n,
         "missed": one.missed, "ring_lost": one.ring_lost, "duration_ns": one.duration_ns, "min_ns": one.min_ns,
         "observed_max_ns": one.observed_max_ns, "corrected_max_ns": one.corrected_max_ns,
-        "quantiles": crate::distribution::quantiles(one), "exceedances": one.exceedances,
-        "histogram": one.histogram,
+        "quantiles": quantiles.collect::<BTreeMap<_, _>>(),
+        "histogram": one.histogram.iter().map(|[low, _, count]| [*low, *count]).collect::<Vec<_>>(),
     })
 }
 
 fn class(row: &ClassCount) -> Value {
     json!({
         "class": row.class, "count": row.count, "net_ns": row.net_ns, "max_ns": row.max_ns,
-        "observable": row.observable, "upper_per_s": row.upper_per_s,
     })
 }
 

@@ -4,7 +4,9 @@ use analysis::shape::Distribution;
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 
-use super::windows::{CHARTS, LISTED, curves, known_quantiles, list, of, rows, shared, worst_cpus};
+use super::windows::{
+    CHARTS, HISTOGRAMS, LISTED, curves, known_quantiles, list, of, rows, shared, worst_cpus,
+};
 use super::{chart, value};
 use crate::svg::{Tail, exceedance, histogram};
 use crate::words::{certainty_title, thief_title};
@@ -14,6 +16,7 @@ pub(super) fn figures(document: &Document) -> Value {
     let windows = of(document, ProbeKind::Noise);
     let (listed, unlisted) = worst_cpus(&windows, LISTED);
     let (drawn, undrawn) = worst_cpus(&windows, CHARTS);
+    let (whole, _) = worst_cpus(&windows, HISTOGRAMS);
     let shown: Vec<&Distribution> = windows.iter().copied().filter(|d| listed.contains(&d.cpu)).collect();
     let names = known_quantiles(&windows);
     let steal_ns: u64 = document
@@ -32,7 +35,7 @@ pub(super) fn figures(document: &Document) -> Value {
         threshold_ns => document.run.probes.iter().find_map(|record| record.threshold_ns),
         steal_ns => steal_ns,
         causes => causes(document),
-        charts => drawn.iter().map(|&cpu| charts(document, &windows, cpu)).collect::<Vec<_>>(),
+        charts => drawn.iter().map(|&cpu| charts(document, &windows, cpu, whole.contains(&cpu))).collect::<Vec<_>>(),
     }
 }
 
@@ -49,10 +52,10 @@ fn causes(document: &Document) -> Vec<Value> {
     .collect()
 }
 
-fn charts(document: &Document, windows: &[&Distribution], cpu: u32) -> Value {
+fn charts(document: &Document, windows: &[&Distribution], cpu: u32, whole: bool) -> Value {
     let curves = curves(document, windows, cpu, |d| d.duration_ns as f64 / 1e9);
     let title = format!("Gaps in the busy loop on CPU {cpu}");
     let svg = exceedance(&format!("ne{cpu}"), &title, "length of a gap", Tail::PerSecond, &curves, None);
     let buckets = histogram(&format!("nh{cpu}"), &title, "length of a gap", &curves);
-    context! { cpu => cpu, exceedance => chart(svg), histogram => chart(buckets) }
+    context! { cpu => cpu, exceedance => chart(svg), histogram => chart(buckets.filter(|_| whole)) }
 }

@@ -336,6 +336,52 @@ fn it_is_small_however_large_the_machine() {
     }
 }
 
+/// Ten minutes of four cores: every list as long as an analysis makes it, and no two neighbours alike.
+#[test]
+fn ten_minutes_of_four_cores_fit_the_budget() {
+    let mut document = fixture::wide(&[2, 3, 4, 5]);
+    for window in &mut document.analysis.distributions {
+        window.by_us = (0..analysis::linear::BINS).map(|us| [us, 1 + us * 7919 % 613]).collect();
+        let bucket = |k: i64| [1_000 + k * 50, 1_050 + k * 50, 1 + k * 31 % 997];
+        window.histogram = (0..140).map(bucket).collect();
+        for (slot, [_, max, _]) in window.timeline.iter_mut().enumerate() {
+            *max += slot as i64 * 7919 % 6_007;
+        }
+    }
+    for window in &mut document.analysis.events {
+        window.slot_ns = window.duration_ns / 200;
+        for row in window.classes.iter_mut().filter(|row| row.count > 0) {
+            row.over_time = (0..200u32).map(|slot| slot * 7919 % 101).collect();
+        }
+    }
+    let page = page(&document).unwrap();
+    assert!(page.len() < 500_000, "{} bytes", page.len());
+    assert_balanced(&page);
+}
+
+#[test]
+fn marks_of_direction_and_controls_are_shown_as_what_they_are() {
+    let mut document = fixture::document();
+    document.machine.machine.cpu_model = Some("CPU\u{202e}gpj.exe\u{7}".into());
+    document.run.command.push("a\u{200b}b".into());
+    for window in &mut document.analysis.attribution {
+        window.rows.iter_mut().for_each(|row| row.label = "x\u{2066}</code><script>".into());
+    }
+    let page = page(&document).unwrap();
+    let body = &page[..page.find("id=\"figures\"").unwrap()];
+    assert!(!body.contains(super::unseen), "something unseen is in the page");
+    assert!(body.contains("CPU\u{fffd}gpj.exe") && body.contains("a\u{fffd}b"));
+    assert!(!body.contains("</code><script>"));
+}
+
+#[test]
+fn the_worst_sample_stands_before_everything_else() {
+    let page = page(&fixture::document()).unwrap();
+    let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("{what}"));
+    assert!(at("class=\"verdict") < at("Worst wake-up") && at("Worst wake-up") < at("What is wrong"));
+    assert!(at("What is wrong") < at("id=\"findings\"") && at("id=\"findings\"") < at("id=\"wakeup\""));
+}
+
 #[test]
 fn the_same_document_gives_the_same_bytes() {
     assert_eq!(page(&fixture::document()).unwrap(), page(&fixture::document()).unwrap());

@@ -5,7 +5,9 @@ use minijinja::{Value, context};
 use model::sample::ProbeKind;
 use serde::Serialize;
 
-use super::windows::{CHARTS, LISTED, curves, known_quantiles, list, of, rows, shared, style, worst_cpus};
+use super::windows::{
+    CHARTS, HISTOGRAMS, LISTED, curves, known_quantiles, list, of, rows, shared, style, worst_cpus,
+};
 use super::{chart, value};
 use crate::svg::{Limit, Line, Tail, exceedance, histogram, linear};
 use crate::{Document, format};
@@ -19,6 +21,7 @@ pub(super) fn figures(document: &Document) -> Value {
     let windows = of(document, ProbeKind::Wakeup);
     let (listed, unlisted) = worst_cpus(&windows, LISTED);
     let (drawn, undrawn) = worst_cpus(&windows, CHARTS);
+    let (whole, _) = worst_cpus(&windows, HISTOGRAMS);
     let shown: Vec<&Distribution> = windows.iter().copied().filter(|d| listed.contains(&d.cpu)).collect();
     let names = known_quantiles(&windows);
     let period_ns = document.run.probes.iter().find_map(|record| record.period_ns);
@@ -31,17 +34,17 @@ pub(super) fn figures(document: &Document) -> Value {
         undrawn => list(&undrawn),
         period_ns => period_ns,
         plot => plot(document, &windows),
-        charts => drawn.iter().map(|&cpu| charts(document, &windows, cpu)).collect::<Vec<_>>(),
+        charts => drawn.iter().map(|&cpu| charts(document, &windows, cpu, whole.contains(&cpu))).collect::<Vec<_>>(),
     }
 }
 
-fn charts(document: &Document, windows: &[&Distribution], cpu: u32) -> Value {
+fn charts(document: &Document, windows: &[&Distribution], cpu: u32, whole: bool) -> Value {
     let curves = curves(document, windows, cpu, |d| d.n as f64);
     let title = format!("Wake-up latency on CPU {cpu}");
     let id = |kind: &str| format!("{kind}{cpu}");
     context! {
         cpu => cpu,
-        histogram => chart(histogram(&id("wh"), &title, "wake-up latency", &curves)),
+        histogram => chart(histogram(&id("wh"), &title, "wake-up latency", &curves).filter(|_| whole)),
         exceedance => chart(exceedance(&id("we"), &title, "wake-up latency", Tail::Share, &curves, limit(document))),
     }
 }

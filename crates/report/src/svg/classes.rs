@@ -13,7 +13,7 @@ use std::fmt::Write;
 const ROW: f64 = 26.0;
 const RISE: f64 = 19.0;
 /// Slots that a window is reduced to.
-const COLUMNS: usize = 60;
+const COLUMNS: usize = 48;
 
 /// Counts of one class.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,22 +83,24 @@ fn area(counts: &[u32], slot_ns: u64, most: f64, floor: f64, at: &dyn Fn(usize) 
     let heights: Vec<f64> = rates.into_iter().map(height).collect();
     let mut path = String::new();
     let mut from = 0;
-    let mut open = false;
+    // Strokes are relative, to be short; places are rounded before they are subtracted, so that no error adds up.
+    let round = |value: f64| (value * 10.0).round() / 10.0;
+    let mut height = 0.0;
     for run in heights.chunk_by(|a, b| a.total_cmp(b).is_eq()) {
         let (left, right) = (at(from * together), at(((from + run.len()) * together).min(counts.len())));
         if run[0] > 0.0 {
-            if !open {
+            if height <= 0.0 {
                 let _ = write!(path, "M{} {}", px(left), px(floor));
             }
-            let _ = write!(path, "V{}H{}", px(floor - run[0]), px(right));
-        } else if open {
-            let _ = write!(path, "V{}z", px(floor));
+            let _ = write!(path, "v{}h{}", px(height - run[0]), px(round(right) - round(left)));
+        } else if height > 0.0 {
+            let _ = write!(path, "v{}z", px(height));
         }
-        open = run[0] > 0.0;
+        height = run[0];
         from += run.len();
     }
-    if open {
-        let _ = write!(path, "V{}z", px(floor));
+    if height > 0.0 {
+        let _ = write!(path, "v{}z", px(height));
     }
     path
 }
@@ -126,13 +128,13 @@ mod tests {
     #[test]
     fn a_row_rises_where_events_came_and_rests_where_not() {
         let path = area(&[0, 2, 2, 0, 1], 1_000_000_000, 2.0, 100.0, &|slot| slot as f64 * 10.0);
-        assert_eq!(path, "M10 100V81H30V100zM40 100V90H50V100z");
+        assert_eq!(path, "M10 100v-19h20v19zM40 100v-10h10v10z");
     }
 
     #[test]
     fn what_came_once_is_seen_beside_what_came_often() {
         let path = area(&[1, 10_000], 1_000_000_000, 10_000.0, 100.0, &|slot| slot as f64);
-        assert!(path.starts_with("M0 100V99H1"), "{path}");
+        assert!(path.starts_with("M0 100v-1h1"), "{path}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::micro;
 use crate::format;
 
 /// Columns a window is reduced to; the maximum of each is kept.
-const COLUMNS: usize = 170;
+const COLUMNS: usize = 120;
 
 /// A phase of the run, drawn as a band.
 #[derive(Debug, Clone, PartialEq)]
