@@ -7,7 +7,7 @@ use crate::svg::{ForestRow, forest};
 use crate::{Document, format};
 
 /// Rows shown; the rest is counted.
-const ROWS: usize = 80;
+const ROWS: usize = 48;
 /// Rows of a chart.
 const DRAWN: usize = 16;
 /// Sentences; those of the others are in analysis.json.

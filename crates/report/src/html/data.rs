@@ -37,10 +37,12 @@ fn object(document: &Document) -> Value {
         })
     });
     let comparisons = document.analysis.comparisons.iter().filter(|one| ours(one.cpu)).map(|one| {
+        let values = [one.idle_before, one.disturbed, one.idle_after].map(|value| value.map(six_digits));
+        let versus = [one.versus_before, one.versus_after].map(|both| both.map(|ends| ends.map(six_digits)));
         json!({
             "figure": one.figure, "unit": one.unit, "cpu": one.cpu, "verdict": one.verdict,
-            "values": [one.idle_before, one.disturbed, one.idle_after],
-            "versus": [one.versus_before, one.versus_after],
+            "values": values,
+            "versus": versus,
         })
     });
     json!({
@@ -61,6 +63,11 @@ fn object(document: &Document) -> Value {
         "comparisons": comparisons.collect::<Vec<_>>(),
         "cpus_left_out": left_out,
     })
+}
+
+/// More digits than six are noise, and take room.
+fn six_digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 /// Lower edges with their counts; quantiles by their names.

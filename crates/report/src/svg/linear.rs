@@ -12,6 +12,9 @@ use crate::format;
 /// Where the axis may end, µs: the first that holds every bin.
 const ENDS: [i64; 6] = [20, 50, 100, 200, 400, 1_000];
 
+/// Width of the plot.
+const PLOT: f64 = 1_000.0;
+
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line<'a> {
@@ -32,6 +35,8 @@ pub fn linear(id: &str, title: &str, what: &str, lines: &[Line<'_>]) -> Option<S
     let most = bins().map(|bin| bin[1]).max()? as f64;
     let end = ENDS.into_iter().find(|end| *end >= last).unwrap_or(last);
     let mut chart = Chart::new(id, title, &description(what, lines), [FULL, 340.0], 58.0);
+    // Every end divides it, so that bins begin at whole units and the path stays short.
+    chart.area[1] = chart.area[0] + PLOT;
     let x = Axis::linear(Unit::Ns, 0.0, end as f64 * 1e3, chart.across());
     let mut y = Axis::decades(Unit::Count, 1.0, most, chart.upwards());
     // Half a decade below one sample, so that a single sample stands clear of the axis.
@@ -72,7 +77,7 @@ fn steps(bins: &[[i64; 2]], x: &Axis, y: &Axis) -> String {
         }
         // A level that goes on needs no corner.
         if level != Some(*count) {
-            steps.upright(y.px(*count as f64));
+            steps.upright(y.px(*count as f64).round());
             level = Some(*count);
         }
         steps.across(x.px((*bin + 1) as f64 * 1e3));
