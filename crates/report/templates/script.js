@@ -29,9 +29,9 @@
       });
     });
   });
-  // What is folded is on paper too.
+  // What is folded is on paper too, but the long list of mechanisms that are as wanted.
   window.addEventListener('beforeprint', function () {
-    document.querySelectorAll('details:not([open])').forEach(function (one) { one.open = true; one.dataset.print = ''; });
+    document.querySelectorAll('details:not([open]):not(.rest)').forEach(function (one) { one.open = true; one.dataset.print = ''; });
   });
   window.addEventListener('afterprint', function () {
     document.querySelectorAll('details[data-print]').forEach(function (one) { one.open = false; delete one.dataset.print; });
