@@ -127,7 +127,7 @@ mod tests {
     }
 
     fn measured(kernel: &str, low: f64, high: f64, seen: bool) -> Column {
-        let mut found = column(kernel, "boot", coefficient(low, (low + high) / 2.0, high, seen));
+        let mut found = column(kernel, "boot", coefficient(low, f64::midpoint(low, high), high, seen));
         found.rows[0].stressor = "timer".to_owned();
         found
     }
@@ -175,7 +175,7 @@ mod tests {
         graft(&mut columns, &mut told, &newer, &all, 1).unwrap();
         assert_eq!(columns[0].unsteady, [EventClass::Softirq]);
         assert_eq!(columns[0].rows[0].stressor, "bpf_filter", "in the order of the table");
-        assert_eq!(columns[0].rows[0].all.unwrap().per_operation, 8.0);
+        assert!((columns[0].rows[0].all.unwrap().per_operation - 8.0).abs() < 1e-12);
         assert!(told.is_empty(), "{told:?}");
         assert_eq!(columns[2..], before[2..]);
     }

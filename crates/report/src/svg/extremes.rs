@@ -65,8 +65,8 @@ pub fn qq(
     let y = Axis::linear(Unit::Ns, least, most + room, chart.upwards());
     chart.axes(&x, &y, names[0], names[1]);
     let line = |from: [f64; 2], to: [f64; 2]| {
-        let [a, b, c, d] = [x.px(from[0]), y.px(from[1]), x.px(to[0]), y.px(to[1])].map(px);
-        format!("M{a} {b}L{c} {d}")
+        let point = |at: [f64; 2]| format!("{} {}", px(x.px(at[0])), px(y.px(at[1])));
+        format!("M{}L{}", point(from), point(to))
     };
     chart.raw(&format!("<path class=\"v s0\" d=\"{}\"/>", line([least; 2], [most; 2])));
     if let Some([slope, intercept]) = regression.filter(|[slope, _]| *slope > 0.0) {
