@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows test-solver study-sched-table7 study-sched-fig8
 
 STRICT = 1
 ARGS =
@@ -16,6 +16,7 @@ help:
 	@echo 'make lab-matrix-rows ROWS=timer ONTO=FILE   some of its rows made anew'
 	@echo 'make test-studies   ways of isolating compared in guests (an hour)'
 	@echo 'make test-middleware  messages on the wire of ROS 2, received by Cyclone DDS (a quarter of an hour to build)'
+	@echo 'make test-solver    bounds of spin locks beside their integer programs, solved by HiGHS (a minute; needs pip)'
 	@echo 'make stories        remedies confirmed in guests: seen, proposed, applied, gone (make story-NAME: one)'
 	@echo 'make bench          wake-ups beside cyclictest, in turns (a minute)'
 	@echo 'make bench-measure  wake-ups, noise, hogs and load beside cyclictest and oslat (five minutes)'
@@ -26,7 +27,7 @@ help:
 	@echo 'make bench-sched    schedulability tests on generated sets, sets a second beside the plain analysis'
 	@echo 'make bench-summary  a thousand million samples summarised, beside numpy and polars (8 GB of disk; ARGS="--rows N")'
 	@echo 'make test-calibration  how often intervals hold and alarms are false, on dependent data (ten minutes)'
-	@echo 'make study-sched    Table VII of the replication, with 500 and with 100,000 sets'
+	@echo 'make study-sched    Table VII of the replication, and Fig. 8 of the RTSS paper in all its readings (half an hour; ARGS="--threads 2")'
 	@echo 'make bench-watch    trace watch beside cyclictest, here and in a guest, in turns'
 	@echo 'make fuzz           damaged traces by the ten million (half an hour; ARGS="--executions N --campaign N")'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
@@ -112,6 +113,14 @@ bench-graph:
 	@mkdir -p docs/results; log="docs/results/bench-graph-$$(date -u +%F).txt"; \
 	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore --bench graph -- --program "$(STATIC)" $(ARGS); } | tee "$$log"; \
 	grep -q ': mean: .*ptsematest, one CPU' "$$log"
+
+# Bounds of spin locks beside their integer programs, solved by HiGHS, which pip brings: nothing of it is in the workspace.
+test-solver:
+	@mkdir -p docs/results; log="docs/results/$@-$$(date -u +%F).txt"; venv="$$(mktemp -d)"; \
+	python3 -m venv "$$venv" && "$$venv/bin/pip" install --quiet highspy==1.15.1 || exit 1; \
+	$(CARGO) build --locked --quiet --release --package stillcore || exit 1; \
+	{ $(HEAD_LINES); "$$venv/bin/python" xtask/solver.py "$${CARGO_TARGET_DIR:-target}/release/stillcore" $(ARGS); } | tee "$$log"; \
+	rm -r "$$venv"; grep -q "terms compared, 0 differ" "$$log"
 
 test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid
 test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-cards test-lab-exposure test-lab-asid test-lab-periodic
@@ -228,13 +237,23 @@ test-calibration:
 	{ $(HEAD_LINES); $(CARGO) run --locked --quiet --release --package stillcore-analysis --example calibration -- $(ARGS); } | tee "$$log"; \
 	grep -q '^all inside' "$$log"
 
+study-sched: study-sched-table7 study-sched-fig8
+
+STUDY_SCHED = nice $(CARGO) run --locked --quiet --release --package stillcore -- sched study
+
 # Table VII with as many sets as were published, and with enough.
-study-sched:
-	@mkdir -p docs/results; log="docs/results/study-sched-$$(date -u +%F).txt"; out="$$(mktemp -d)"; \
+study-sched-table7:
+	@mkdir -p docs/results; log="docs/results/$@-$$(date -u +%F).txt"; out="$$(mktemp -d)"; \
 	{ $(HEAD_LINES); for sets in 500 100000; do \
-	    $(CARGO) run --locked --quiet --release --package stillcore -- sched study experiments/replication-table7.toml --sets $$sets \
-	      --out "$$out/$$sets" | grep -v '^written:'; echo; done; } | tee "$$log"; \
+	    $(STUDY_SCHED) experiments/replication-table7.toml --sets $$sets --out "$$out/$$sets" $(ARGS) | grep -v '^written:'; echo; done; } | tee "$$log"; \
 	rm -r "$$out"; grep -q '^500 sets cannot support' "$$log"
+
+# All panels of Fig. 8, in the readings that its text allows.
+study-sched-fig8:
+	@mkdir -p docs/results; log="docs/results/$@-$$(date -u +%F).txt"; out="$$(mktemp -d)"; \
+	{ $(HEAD_LINES); for file in experiments/rtss24-fig8*.toml; do \
+	    $(STUDY_SCHED) "$$file" --out "$$out/$${file##*/}" $(ARGS) | grep -v '^written:'; echo; done; } | tee "$$log"; \
+	rm -r "$$out"; test "$$(grep -c '^area under the curve' "$$log")" -eq "$$(ls experiments/rtss24-fig8*.toml | wc -l)"
 
 bench-watch:
 	@sh xtask/deps.sh test

@@ -27,6 +27,7 @@ mod hash;
 pub mod import;
 pub mod ipi;
 pub mod labels;
+pub mod latencies;
 mod layers;
 pub mod lengths;
 pub mod linear;

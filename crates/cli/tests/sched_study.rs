@@ -168,6 +168,93 @@ fn jitter_comes_from_a_run_with_its_conditions() {
 }
 
 #[test]
+fn how_probable_a_late_job_is() {
+    let place = Place::new();
+    let run = repository().join("fixtures/runs/small");
+    let (run, sets) = (run.to_str().unwrap(), place.path("sets.jsonl"));
+    let contents = r#"{"unit":"ms","tasks":[{"period":10,"cost":3},{"period":20,"cost":5}]}
+{"unit":"s","tasks":[]}
+{"unit":"ms","tasks":[{"period":100,"cost":10}]}
+"#;
+    fs::write(&sets, contents).unwrap();
+    let ask = |more: &[&str]| {
+        let always = ["analyze", sets.to_str().unwrap(), "--jitter-from", run, "--probabilistic"];
+        sched(&[&always[..], more].concat())
+    };
+    let refused = ask(&[]);
+    assert_eq!(refused.status.code(), Some(1));
+    let told = text(&refused.stderr);
+    assert!(told.contains("line 1, the set: --latest: 10.00 ms (by default the shortest period)"), "{told}");
+    assert!(told.contains("expected at least 21.97 ms, which was observed"), "{told}");
+    let answers = ask(&["--latest", "30ms", "--keep-going", "--json"]);
+    assert_eq!(answers.status.code(), Some(1));
+    assert!(text(&answers.stderr).contains("line 2, unit: \"s\"; expected"), "{}", text(&answers.stderr));
+    let answers: Vec<Value> =
+        text(&answers.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.iter().map(|answer| answer["line"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(3)]);
+    // 226 wake-ups: 3 in 226 that a release is later than all of them. One task alone with 90 ms to spare depends on its own.
+    let alone = &answers[1]["tasks"][0];
+    assert_eq!((&alone["budget_ns"], &alone["releases"]), (&90_000_000.into(), &1.into()));
+    let bound = alone["late_at_most"].as_f64().unwrap();
+    assert!((bound - 3.0 / 226.0).abs() < 1e-9, "{bound}");
+    assert_eq!((&answers[1]["holds"], &answers[1]["wakeups_needed"]), (&false.into(), &3000.into()));
+    let words = text(&ask(&["--latest", "30ms", "--keep-going"]).stdout);
+    assert!(
+        words.contains("226 wake-ups do not bear it") && words.contains("it takes 3,000 wake-ups"),
+        "{words}"
+    );
+    assert!(words.lines().all(|line| line.chars().count() <= 130), "{words}");
+    fs::write(&sets, contents.lines().last().unwrap()).unwrap();
+    assert_eq!(ask(&["--late-at-most", "0.03"]).status.code(), Some(0));
+    assert_eq!(ask(&["--late-at-most", "0.02"]).status.code(), Some(2));
+    for (more, expected) in [
+        (&["--test", "edf-qpa"][..], "--probabilistic: --test edf-qpa; expected fp-rta"),
+        (&["--late-at-most", "1"], "expected a number between 0 and 1"),
+        (&["--locks", "fifo-np"], "cannot be used with"),
+    ] {
+        let output = ask(more);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn parts_of_a_study_come_together() {
+    let place = Place::new();
+    let declared = place.path("study.toml");
+    fs::write(&declared, STUDY).unwrap();
+    let file = declared.to_str().unwrap();
+    let whole = study(file, &place.path("whole"), &[]);
+    let parts: Vec<PathBuf> = (1..=2).map(|part| place.path(&format!("part{part}"))).collect();
+    for (at, part) in parts.iter().enumerate() {
+        let told = study(file, part, &["--shard", &format!("{}/2", at + 1)]);
+        assert_eq!((&told["schema"], &told["of"]), (&"stillcore.sched-study-shard/1".into(), &3.into()));
+        assert_eq!(told["cells"], 1 + at, "three points in two parts");
+        assert!(!part.join("curves.json").exists());
+    }
+    let [one, two] = [0, 1].map(|at: usize| parts[at].to_str().unwrap());
+    let merged = place.path("merged");
+    assert_eq!(study(file, &merged, &["--merge", one, "--merge", two]), whole);
+    // Nothing was drawn again: the cells are those of the parts, to the byte.
+    for cell in fs::read_dir(merged.join("cells")).unwrap() {
+        let name = cell.unwrap().file_name();
+        let of_part = parts.iter().find_map(|part| fs::read(part.join("cells").join(&name)).ok());
+        assert_eq!(Some(fs::read(merged.join("cells").join(&name)).unwrap()), of_part);
+    }
+    let refused = |more: &[&str]| {
+        let output = sched(&[&["study", file, "--out", merged.to_str().unwrap()], more].concat());
+        assert_eq!(output.status.code(), Some(1));
+        text(&output.stderr)
+    };
+    let before = fs::read(merged.join("curves.json")).unwrap();
+    assert!(refused(&["--seed", "6"]).contains("results of seed 5; expected another --out, or --seed 5"));
+    assert!(refused(&["--sets", "59"]).contains("results of 60 sets; expected another --out, or no fewer"));
+    assert!(refused(&["--merge", place.path("nowhere").to_str().unwrap()]).contains("no cells; expected"));
+    assert!(refused(&["--shard", "3/2"]).contains("expected i/n"));
+    assert_eq!(fs::read(merged.join("curves.json")).unwrap(), before);
+}
+
+#[test]
 fn what_cannot_be_studied_is_refused_in_a_sentence() {
     let place = Place::new();
     let declared = place.path("study.toml");
@@ -189,6 +276,21 @@ fn what_cannot_be_studied_is_refused_in_a_sentence() {
         ("\"edf-qpa\"", "\"edf\"", "curve \"edf\", test: \"edf\"; expected one of fp-rta"),
         ("\"3ms\"", "\"3\"", "curve \"late\", jitter: \"3\"; expected a time such as 72us"),
         ("\"late\"", "\"early\"", "two called \"early\"; expected a name for each"),
+        (
+            "\"3ms\"",
+            "\"3ms\"\nown_locks = \"none\"",
+            "curve \"late\", own_locks: \"none\"; expected all or readers",
+        ),
+        (
+            "\"3ms\"",
+            "\"3ms\"\noverheads = { tick_ns = 5 }",
+            "curve \"late\", overheads.tick_period_ns: 0; expected 1 ns to",
+        ),
+        (
+            "[[curve]]\nname = \"edf\"",
+            "[[claim]]\nfirst = \"early\"\nsecond = \"lat\"\nsays = \"more\"\n[[curve]]\nname = \"edf\"",
+            "claim: no curve is called \"lat\"; expected names of two curves",
+        ),
         (
             "\"3ms\"",
             "\"3ms\"\npublished = [1]",

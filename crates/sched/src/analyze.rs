@@ -1,7 +1,8 @@
 //! One question, one test by name, one answer: what the command, the Python package and studies call.
 
-use crate::edf_qpa::edf_qpa;
-use crate::fp_rta::response_times;
+use crate::edf_qpa::edf_qpa_within;
+use crate::fp_published::{Published, response_times_as_published};
+use crate::fp_rta::response_times_within;
 use crate::fp_suspension::{SuspensionError, response_times_with_suspension};
 use crate::global::sched_deadline::{self, RealTimeShare};
 use crate::global::{GlobalTest, global};
@@ -10,7 +11,7 @@ use crate::question::Question;
 use crate::system::{System, SystemTask};
 use crate::task::{Task, TaskError, TaskSet};
 use crate::verdict::Verdict;
-use crate::window::Limits;
+use crate::window::{Limits, Work};
 use thiserror::Error;
 
 /// A schedulability test.
@@ -18,7 +19,9 @@ use thiserror::Error;
 pub enum Test {
     /// Fixed priorities, each core by itself: response times.
     FpRta,
-    /// The same with sections that cannot be preempted.
+    /// The same by a published equation that differs, to compare with.
+    FpPublished(Published),
+    /// Fixed priorities with sections that cannot be preempted.
     FpLimited,
     /// EDF, each core by itself: processor demand.
     EdfQpa,
@@ -32,8 +35,10 @@ pub enum Test {
 
 impl Test {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::FpRta,
+        Self::FpPublished(Published::Replication),
+        Self::FpPublished(Published::Access2020),
         Self::FpLimited,
         Self::EdfQpa,
         Self::Global(GlobalTest::EdfGfb),
@@ -55,6 +60,7 @@ impl Test {
     pub const fn name(self) -> &'static str {
         match self {
             Self::FpRta => "fp-rta",
+            Self::FpPublished(published) => published.name(),
             Self::FpLimited => "fp-limited",
             Self::EdfQpa => "edf-qpa",
             Self::Global(test) => test.name(),
@@ -143,14 +149,15 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     }
     whole.cores = system.tasks.iter().map(|task| task.core).collect();
     if let Test::SchedDeadline | Test::SchedDeadlinePartitioned = test {
-        whole.schedulable = is_admitted(system, &all, test)?;
+        whole.schedulable = is_admitted(system, &all, test, RealTimeShare::default())?;
     }
-    if !matches!(test, Test::FpRta | Test::FpLimited | Test::EdfQpa) {
+    if !matches!(test, Test::FpRta | Test::FpPublished(_) | Test::FpLimited | Test::EdfQpa) {
         return Ok(whole);
     }
     whole.schedulable = true;
+    let mut work = Work::of(limits);
     for indices in system.by_core() {
-        let verdict = on_one_core(system, &indices, test, limits)?;
+        let verdict = on_one_core(system, &indices, test, limits, &mut work)?;
         whole.schedulable &= verdict.schedulable;
         whole.rounds += verdict.rounds;
         whole.undecided.extend(verdict.undecided.iter().map(|&at| indices[at]));
@@ -167,7 +174,13 @@ pub(crate) fn beyond(test: Test, what: &'static str, instead: &'static str) -> R
     Refusal::Beyond { test: test.name(), what, instead }
 }
 
-fn on_one_core(system: &System, indices: &[usize], test: Test, limits: Limits) -> Result<Verdict, Refusal> {
+fn on_one_core(
+    system: &System,
+    indices: &[usize],
+    test: Test,
+    limits: Limits,
+    work: &mut Work,
+) -> Result<Verdict, Refusal> {
     let set = system.set_of(indices)?;
     Ok(match test {
         Test::FpRta if indices.iter().any(|&index| system.tasks[index].suspension_ns > 0) => {
@@ -175,13 +188,17 @@ fn on_one_core(system: &System, indices: &[usize], test: Test, limits: Limits) -
                 indices.iter().map(|&index| system.tasks[index].suspension_ns).collect();
             response_times_with_suspension(&set, &suspensions, limits)?
         }
-        Test::FpRta => response_times(&set, limits),
+        Test::FpRta => response_times_within(&set, work),
+        Test::FpPublished(_) if set.tasks().iter().any(|task| task.deadline_ns > task.period_ns) => {
+            return Err(beyond(test, "deadlines beyond periods", "fp-rta"));
+        }
+        Test::FpPublished(published) => response_times_as_published(&set, published, limits),
         Test::FpLimited => {
             let sections: Vec<u64> =
                 indices.iter().map(|&index| system.tasks[index].non_preemptive_ns).collect();
             crate::fp_limited::response_times_limited(&set, &sections, limits)?
         }
-        _ => edf_qpa(&set, limits),
+        _ => edf_qpa_within(&set, limits, work),
     })
 }
 
@@ -211,11 +228,27 @@ fn on_all_cores(
     Ok(global(tasks, system.cores, test, limits))
 }
 
-fn is_admitted(system: &System, tasks: &[Task], test: Test) -> Result<bool, Refusal> {
+/// Whether Linux admits the tasks where real-time tasks may take another share of each core than they may by default; `partitioned` says
+/// whether every core is a root domain of its own.
+pub fn admission(system: &System, partitioned: bool, share: RealTimeShare) -> Result<Verdict, Refusal> {
+    let all: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
+    let test = if partitioned { Test::SchedDeadlinePartitioned } else { Test::SchedDeadline };
+    if system.shares() {
+        return Err(beyond(test, "requests for resources", "--locks PROTOCOL"));
+    }
+    if system.suspends() {
+        return Err(beyond(test, "self-suspension", "fp-rta"));
+    }
+    let mut verdict = Verdict::unanswered(&all);
+    verdict.cores = system.tasks.iter().map(|task| task.core).collect();
+    verdict.schedulable = is_admitted(system, &all, test, share)?;
+    Ok(verdict)
+}
+
+fn is_admitted(system: &System, tasks: &[Task], test: Test, share: RealTimeShare) -> Result<bool, Refusal> {
     if tasks.iter().any(|task| task.jitter_ns > 0 || task.blocking_ns > 0) {
         return Err(beyond(test, "release jitter and blocking", "edf-qpa, which promises deadlines"));
     }
-    let share = RealTimeShare::default();
     Ok(match test {
         Test::SchedDeadline => sched_deadline::admits(tasks, system.cores, share),
         _ => system.by_core().iter().all(|indices| {

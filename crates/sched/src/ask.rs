@@ -1,8 +1,9 @@
 //! What is asked of every set: a test by name, with all that may be counted beside it. One way in for the command and for Python.
 
-use crate::analyze::{Refusal, Test, analyze, answer};
+use crate::analyze::{Refusal, Test, admission, analyze, answer};
+use crate::global::sched_deadline::RealTimeShare;
 use crate::locks::{Protocol, Semantics, analyze_with_locks, block_once};
-use crate::overheads::{Overheads, analyze_with_overheads};
+use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
 use crate::partition::{Heuristic, partition};
 use crate::question::Question;
 use crate::system::System;
@@ -42,6 +43,8 @@ pub struct Ask {
     pub edf_jitter: EdfJitter,
     /// What the kernel costs.
     pub overheads: Option<Overheads>,
+    /// What tasks of `SCHED_DEADLINE` may take of each core.
+    pub share: RealTimeShare,
 }
 
 /// Options that do not go together: which, with what, and what would.
@@ -67,6 +70,7 @@ impl Ask {
             extra_jitter_ns: 0,
             edf_jitter: EdfJitter::Deadlines,
             overheads: None,
+            share: RealTimeShare::LINUX,
         }
     }
 
@@ -80,9 +84,6 @@ impl Ask {
         if let (Some(_), Test::Global(test)) = (self.partition, self.test) {
             let found = format!("a partition with {}, a test that binds no task to a core", test.name());
             return wrong("partition", found, "fp-rta, edf-qpa or the like");
-        }
-        if self.locks.is_some() && self.overheads.is_some() {
-            return wrong("overheads", "together with locks".to_owned(), "one of them");
         }
         if self.blocking_only.is_some() && self.locks.is_none() {
             return wrong("blocking-only", "no protocol".to_owned(), "locks");
@@ -121,13 +122,16 @@ impl Ask {
             }
             test => test,
         };
-        if let Some(overheads) = &self.overheads {
-            return analyze_with_overheads(system, test, overheads, limits);
-        }
-        match (self.locks, self.blocking_only) {
-            (None, _) => answer(question, test, limits),
-            (Some(protocol), Some(semantics)) => block_once(system, protocol, semantics),
-            (Some(protocol), None) => analyze_with_locks(system, self.test, protocol, limits),
+        match (self.locks, &self.overheads, self.blocking_only) {
+            (None, None, _) if test == Test::SchedDeadline => admission(system, false, self.share),
+            (None, None, _) if test == Test::SchedDeadlinePartitioned => admission(system, true, self.share),
+            (None, None, _) => answer(question, test, limits),
+            (None, Some(overheads), _) => analyze_with_overheads(system, test, overheads, limits),
+            (Some(protocol), _, Some(semantics)) => block_once(system, protocol, semantics),
+            (Some(protocol), None, None) => analyze_with_locks(system, test, protocol, limits),
+            (Some(protocol), Some(overheads), None) => {
+                analyze_with_locks_and_overheads(system, test, protocol, overheads, limits)
+            }
         }
     }
 }

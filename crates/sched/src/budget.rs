@@ -1,10 +1,14 @@
 //! Budgets of systems: core by core what `jitter_margin` and `cost_margin` find for one core, and what follows for the whole.
 
-use crate::cost_margin::{CostMargin, UNCHANGED_PPM, cost_margin, cost_margin_edf, with_costs};
+use crate::analyze::{Refusal, Test};
+use crate::cost_margin::{
+    CostMargin, UNCHANGED_PPM, cost_margin, cost_margin_edf, cost_margin_where, with_costs,
+};
 use crate::jitter_margin::jitter_margin;
 use crate::jitter_margin_edf::jitter_margin_edf;
+use crate::overheads::{self, Overheads, meets_deadlines};
 use crate::system::System;
-use crate::task::TaskError;
+use crate::task::{TaskError, TaskSet};
 use crate::window::Limits;
 
 /// The test that has to hold.
@@ -46,15 +50,33 @@ impl JitterBudget {
     /// The least of all cores.
     pub fn of(system: &System, test: BudgetTest, limits: Limits) -> Result<Self, TaskError> {
         match test {
-            BudgetTest::FpRta => Self::fixed(system, limits),
-            BudgetTest::EdfQpa => Self::edf(system, limits),
+            BudgetTest::FpRta => Self::fixed(system, |set| Ok(jitter_margin(set, limits).per_task_ns)),
+            BudgetTest::EdfQpa => Self::edf(system, |set| Ok(jitter_margin_edf(set, limits))),
         }
     }
 
-    fn fixed(system: &System, limits: Limits) -> Result<Self, TaskError> {
+    /// The same with what the kernel costs.
+    pub fn with_overheads(
+        system: &System,
+        test: BudgetTest,
+        overheads: &Overheads,
+        limits: Limits,
+    ) -> Result<Self, Refusal> {
+        match test {
+            BudgetTest::FpRta => Self::fixed(system, |set| overheads::jitter_margins(set, overheads, limits)),
+            BudgetTest::EdfQpa => {
+                Self::edf(system, |set| overheads::jitter_margin_edf(set, overheads, limits))
+            }
+        }
+    }
+
+    fn fixed<E: From<TaskError>>(
+        system: &System,
+        margins: impl Fn(&TaskSet) -> Result<Vec<Option<u64>>, E>,
+    ) -> Result<Self, E> {
         let mut tasks = vec![None; system.tasks.len()];
         for indices in system.by_core() {
-            let margins = jitter_margin(&system.set_of(&indices)?, limits).per_task_ns;
+            let margins = margins(&system.set_of(&indices)?)?;
             for (index, margin) in indices.into_iter().zip(margins) {
                 tasks[index] = margin;
             }
@@ -64,10 +86,13 @@ impl JitterBudget {
         Ok(Self { set_ns: limiting.and_then(|index| tasks[index]), limiting, tasks_ns: Some(tasks) })
     }
 
-    fn edf(system: &System, limits: Limits) -> Result<Self, TaskError> {
+    fn edf<E: From<TaskError>>(
+        system: &System,
+        margin: impl Fn(&TaskSet) -> Result<Option<u64>, E>,
+    ) -> Result<Self, E> {
         let mut cores = Vec::new();
         for indices in system.by_core().iter().filter(|indices| !indices.is_empty()) {
-            cores.push(jitter_margin_edf(&system.set_of(indices)?, limits));
+            cores.push(margin(&system.set_of(indices)?)?);
         }
         Ok(Self { set_ns: cores.into_iter().min().flatten(), limiting: None, tasks_ns: None })
     }
@@ -100,16 +125,41 @@ pub struct CostBudget {
 impl CostBudget {
     /// Core by core.
     pub fn of(system: &System, test: BudgetTest, limits: Limits) -> Result<Self, TaskError> {
+        Self::by_core(system, |set| {
+            Ok(match test {
+                BudgetTest::FpRta => cost_margin(set, limits),
+                BudgetTest::EdfQpa => cost_margin_edf(set, limits),
+            })
+        })
+    }
+
+    /// The same with what the kernel costs.
+    pub fn with_overheads(
+        system: &System,
+        test: BudgetTest,
+        overheads: &Overheads,
+        limits: Limits,
+    ) -> Result<Self, Refusal> {
+        overheads.check()?;
+        let test = match test {
+            BudgetTest::FpRta => Test::FpRta,
+            BudgetTest::EdfQpa => Test::EdfQpa,
+        };
+        let holds = |set: &TaskSet| meets_deadlines(set, test, overheads, limits).is_ok_and(|all| all);
+        Self::by_core(system, |set| Ok(cost_margin_where(set, holds)))
+    }
+
+    fn by_core<E: From<TaskError>>(
+        system: &System,
+        margin: impl Fn(&TaskSet) -> Result<CostMargin, E>,
+    ) -> Result<Self, E> {
         let mut budget = Self::not_placed(system);
         for (core, indices) in system.by_core().into_iter().enumerate() {
             if indices.is_empty() {
                 continue;
             }
             let set = system.set_of(&indices)?;
-            let margin = match test {
-                BudgetTest::FpRta => cost_margin(&set, limits),
-                BudgetTest::EdfQpa => cost_margin_edf(&set, limits),
-            };
+            let margin = margin(&set)?;
             for (&index, factor) in indices.iter().zip(&margin.per_task_ppm) {
                 budget.tasks_ppm[index] = *factor;
             }

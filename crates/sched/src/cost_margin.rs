@@ -26,12 +26,12 @@ pub struct CostMargin {
 
 /// The margins of one core under fixed priorities. A question left open at the cap counts as late.
 pub fn cost_margin(set: &TaskSet, limits: Limits) -> CostMargin {
-    margin(set, |set| is_schedulable(set, limits))
+    cost_margin_where(set, |set| is_schedulable(set, limits))
 }
 
 /// The same under EDF.
 pub fn cost_margin_edf(set: &TaskSet, limits: Limits) -> CostMargin {
-    margin(set, |set| edf_qpa(set, limits).schedulable)
+    cost_margin_where(set, |set| edf_qpa(set, limits).schedulable)
 }
 
 /// The set with the cost of one task, or of all, times a factor in millionths, rounded up to the nanosecond; none beyond [`MAX_NS`].
@@ -46,7 +46,8 @@ pub fn with_costs(set: &TaskSet, only: Option<usize>, factor_ppm: u64) -> Option
     TaskSet::new(set.tasks().iter().enumerate().map(scaled).collect()).ok()
 }
 
-fn margin(set: &TaskSet, holds: impl Fn(&TaskSet) -> bool) -> CostMargin {
+/// The same for any test that accepts no more where a cost grows.
+pub fn cost_margin_where(set: &TaskSet, holds: impl Fn(&TaskSet) -> bool) -> CostMargin {
     let search = |only: Option<usize>| {
         let grown = |factor_ppm| with_costs(set, only, factor_ppm);
         let factor_ppm =

@@ -9,7 +9,7 @@
 use crate::fp_rta::jobs_until_repetition;
 use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
-use crate::window::{Demand, Limits, Window};
+use crate::window::{Demand, Limits, Window, Work};
 
 /// Relative slack for sums of utilizations in floating point, as in `window`.
 const MARGIN: f64 = 1e-9;
@@ -17,9 +17,18 @@ const MARGIN: f64 = 1e-9;
 /// Whether the set meets all deadlines under preemptive EDF. No response times; blocking counts against every interval, as under the
 /// stack resource policy for the whole set (Baker 1991): the largest blocking of the set.
 pub fn edf_qpa(set: &TaskSet, limits: Limits) -> Verdict {
+    edf_qpa_within(set, limits, &mut Work::of(limits))
+}
+
+/// The same as part of a larger question.
+pub(crate) fn edf_qpa_within(set: &TaskSet, limits: Limits, work: &mut Work) -> Verdict {
     let tasks = set.tasks();
     let mut verdict = Verdict::unanswered(tasks);
-    match decide(tasks, limits, &mut verdict.rounds) {
+    let rounds_left = work.rounds_left(tasks.len());
+    let cap = limits.rounds_per_task.saturating_mul(tasks.len() as u64).min(rounds_left);
+    let answer = decide(tasks, cap, &mut verdict.rounds);
+    work.spend(verdict.rounds, tasks.len());
+    match answer {
         Some(answer) => verdict.schedulable = answer,
         None => verdict.undecided = (0..tasks.len()).collect(),
     }
@@ -35,7 +44,7 @@ pub(crate) struct Shifted {
 }
 
 /// Yes, no, or none where the cap on rounds came first.
-fn decide(tasks: &[Task], limits: Limits, rounds: &mut u64) -> Option<bool> {
+fn decide(tasks: &[Task], cap: u64, rounds: &mut u64) -> Option<bool> {
     let mut shifted = Vec::with_capacity(tasks.len());
     for task in tasks {
         let deadline =
@@ -49,7 +58,6 @@ fn decide(tasks: &[Task], limits: Limits, rounds: &mut u64) -> Option<bool> {
     if utilization > 1.0 + MARGIN {
         return Some(false);
     }
-    let cap = limits.rounds_per_task.saturating_mul(tasks.len() as u64);
     let longest = longest_interval(tasks, &shifted, blocking, utilization, rounds, cap)?;
     let Some(mut t) = last_deadline_before(&shifted, longest.saturating_add(1)) else { return Some(true) };
     loop {

@@ -11,16 +11,26 @@
 
 use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
-use crate::window::{Demand, Limits, Load, Window};
+use crate::window::{Demand, Limits, Load, Window, Work};
 
 /// Response times of every task. Each is analysed on its own, also below one that failed.
 pub fn response_times(set: &TaskSet, limits: Limits) -> Verdict {
+    response_times_within(set, &mut Work::of(limits))
+}
+
+/// The same as part of a larger question. Tasks for which no work is left are undecided.
+pub(crate) fn response_times_within(set: &TaskSet, work: &mut Work) -> Verdict {
     let tasks = set.tasks();
     let mut load = Load::default();
     let mut verdict = Verdict::unanswered(tasks);
     for (index, task) in tasks.iter().enumerate() {
+        let Some(limits) = work.rounds_of(index + 1) else {
+            verdict.undecided.push(index);
+            continue;
+        };
         let response =
             Level { tasks, index, extra_jitter: 0, load: &load, limits, want_slack: false }.response();
+        work.spend(response.rounds, index + 1);
         verdict.rounds += response.rounds;
         match response.outcome {
             Outcome::Within { response_ns, .. } => verdict.response_times[index] = Some(response_ns),
@@ -264,6 +274,19 @@ mod tests {
         let verdict = response_times(&set, Limits { rounds_per_task: 3 });
         assert_eq!(verdict.undecided, [1]);
         assert!(!verdict.schedulable);
+    }
+
+    #[test]
+    fn so_many_tasks_that_no_work_is_left_end_undecided() {
+        // Five rounds a task are 15,000 looks for all; two rounds and the next task's turn for each of a hundred levels.
+        let crowd = TaskSet::new(vec![task(1_000_000, 1_000_000, 1, 0, 0); 300]).unwrap();
+        let verdict = response_times(&crowd, Limits { rounds_per_task: 5 });
+        assert!(!verdict.schedulable);
+        let first = verdict.undecided[0];
+        assert!((80..120).contains(&first), "{first}");
+        assert_eq!(verdict.undecided, (first..300).collect::<Vec<_>>());
+        assert_eq!(verdict.response_times[..first], (1..=first as u64).map(Some).collect::<Vec<_>>());
+        assert!(response_times(&crowd, Limits::default()).schedulable);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::fp_rta::{Level, Outcome};
 use crate::task::{Task, TaskSet};
 use crate::verdict::Verdict;
-use crate::window::{Limits, Load};
+use crate::window::{Limits, Load, Work};
 
 /// Why the question cannot be answered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -47,14 +47,20 @@ pub fn response_times_with_suspension(
     let tasks = set.tasks();
     check(tasks, suspensions_ns)?;
     let mut verdict = Verdict::unanswered(tasks);
+    let mut work = Work::of(limits);
     // The tasks above, with the release jitter by which each interferes.
     let mut higher: Vec<Task> = Vec::with_capacity(tasks.len());
     for (index, (task, &suspension_ns)) in tasks.iter().zip(suspensions_ns).enumerate() {
         higher.push(Task { blocking_ns: task.blocking_ns.saturating_add(suspension_ns), ..*task });
+        let Some(limits) = work.rounds_of(index + 1) else {
+            verdict.undecided.extend(index..tasks.len());
+            break;
+        };
         let load = Load::of(&higher[..index], 0);
         let response =
             Level { tasks: &higher, index, extra_jitter: 0, load: &load, limits, want_slack: false }
                 .response();
+        work.spend(response.rounds, index + 1);
         verdict.rounds += response.rounds;
         match response.outcome {
             Outcome::Within { response_ns, .. } => verdict.response_times[index] = Some(response_ns),

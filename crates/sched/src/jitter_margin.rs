@@ -50,7 +50,8 @@ pub fn jitter_margin(set: &TaskSet, limits: Limits) -> JitterMargin {
     }
 }
 
-fn task_margin(tasks: &[Task], index: usize, limits: Limits) -> Option<u64> {
+/// The same for one task.
+pub(crate) fn task_margin(tasks: &[Task], index: usize, limits: Limits) -> Option<u64> {
     let tolerates = |extra_jitter: u64| {
         let load = Load::of(&tasks[..index], extra_jitter);
         Level { tasks, index, extra_jitter, load: &load, limits, want_slack: false }.meets_deadline()

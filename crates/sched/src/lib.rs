@@ -9,6 +9,7 @@
 //! | `window` | least solution of the busy-window equation, with safe starting bounds |
 //! | `verdict` | the shape every test answers in |
 //! | `fp_rta` | uniprocessor fixed-priority response times, with release jitter and blocking |
+//! | `fp_published` | the same by two published equations that differ, to compare with |
 //! | `fp_quick` | the same yes or no, without the response times: bounds first |
 //! | `fp_lanes/` | the same for many sets at a time, in vector units |
 //! | `fp_suspension` | response times with self-suspension treated as release jitter |
@@ -30,6 +31,7 @@
 //! | `budget` | what cores together tolerate |
 //! | `cost_margin` | the largest factor by which costs may grow |
 //! | `jitter_margin` | the largest uniform release jitter a set tolerates |
+//! | `probabilistic/` | how probable a late job is, from measured latencies |
 //! | `jitter_margin_edf` | the same under EDF |
 //! | `jitter_steps` | where along the jitter axis a busy window jumps |
 //! | `paper_sets` | published task sets, as data |
@@ -55,6 +57,7 @@ pub mod curves;
 mod edf_qpa;
 mod fp_lanes;
 mod fp_limited;
+mod fp_published;
 mod fp_quick;
 mod fp_rta;
 mod fp_suspension;
@@ -70,6 +73,7 @@ mod order;
 pub mod overheads;
 pub mod paper_sets;
 mod partition;
+pub mod probabilistic;
 pub mod question;
 mod question_line;
 mod system;
@@ -77,13 +81,16 @@ mod task;
 mod verdict;
 mod window;
 
-pub use analyze::{Refusal, Test, analyze, answer};
+pub use analyze::{Refusal, Test, admission, analyze, answer};
 pub use ask::{Ask, AskError, EdfJitter, place};
 pub use budget::{BudgetTest, CoreBudget, CostBudget, JitterBudget};
-pub use cost_margin::{CostMargin, UNCHANGED_PPM, cost_margin, cost_margin_edf, with_costs};
+pub use cost_margin::{
+    CostMargin, UNCHANGED_PPM, cost_margin, cost_margin_edf, cost_margin_where, with_costs,
+};
 pub use edf_qpa::edf_qpa;
 pub use fp_lanes::{Path, are_generated_schedulable, are_schedulable};
 pub use fp_limited::response_times_limited;
+pub use fp_published::{Published, response_times_as_published};
 pub use fp_quick::is_schedulable;
 pub use fp_rta::response_times;
 pub use fp_suspension::{SuspensionError, response_times_with_suspension};

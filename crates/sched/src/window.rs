@@ -32,6 +32,39 @@ impl Default for Limits {
     }
 }
 
+/// Looks at single tasks that a whole set may cost for each of [`Limits::rounds_per_task`]: by default some seconds, however many tasks there are.
+const LOOKS_A_ROUND: u64 = 3_000;
+
+/// What is left of the work that a whole set may cost: with a million tasks even one round for each is too much.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Work {
+    limits: Limits,
+    looks_left: u64,
+}
+
+impl Work {
+    pub(crate) fn of(limits: Limits) -> Self {
+        Self { limits, looks_left: limits.rounds_per_task.saturating_mul(LOOKS_A_ROUND) }
+    }
+
+    /// Limits of a question each of whose rounds looks at so many tasks; none where nothing is left.
+    pub(crate) fn rounds_of(&self, tasks: usize) -> Option<Limits> {
+        let rounds = self.limits.rounds_per_task.min(self.rounds_left(tasks));
+        (rounds > 0).then_some(Limits { rounds_per_task: rounds })
+    }
+
+    /// Rounds that are left where each looks at so many tasks.
+    pub(crate) fn rounds_left(&self, tasks: usize) -> u64 {
+        self.looks_left / (tasks as u64).max(1)
+    }
+
+    /// Takes off what it has cost.
+    pub(crate) fn spend(&mut self, rounds: u64, tasks: usize) {
+        self.looks_left =
+            self.looks_left.saturating_sub(rounds.saturating_add(1).saturating_mul(tasks as u64));
+    }
+}
+
 /// The right-hand side of the equation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Demand<'a> {

@@ -5,6 +5,7 @@
 
 use proptest::prelude::*;
 use sched::locks::{Protocol, analyze_with_locks};
+use sched::overheads::{Overheads, analyze_with_locks_and_overheads};
 use sched::{Access, Limits, Request, System, SystemTask, Task, Test};
 
 struct Numbers(u64);
@@ -51,12 +52,25 @@ struct Simulation<'a> {
     jobs: Vec<Job>,
     /// Whether the last phase of a resource was a writer's.
     wrote: [bool; 2],
+    /// Interrupts: ticks and releases.
+    overheads: Overheads,
+    /// What each core still has to do for interrupts.
+    backlog: [u64; 3],
 }
 
 impl<'a> Simulation<'a> {
     fn new(system: &'a System, protocol: Protocol, edf: bool, seed: u64, horizon: u64) -> Self {
-        let mut simulation =
-            Self { system, protocol, edf, seed, numbers: Numbers(seed), jobs: Vec::new(), wrote: [false; 2] };
+        let mut simulation = Self {
+            system,
+            protocol,
+            edf,
+            seed,
+            numbers: Numbers(seed),
+            jobs: Vec::new(),
+            wrote: [false; 2],
+            overheads: Overheads::default(),
+            backlog: [0; 3],
+        };
         for (task, one) in system.tasks.iter().enumerate() {
             let dense = simulation.numbers.below(3) > 0;
             let mut arrival = if dense { 0 } else { simulation.numbers.below(one.task.period_ns) };
@@ -210,15 +224,36 @@ impl<'a> Simulation<'a> {
         matches!(self.protocol, Protocol::PhaseFair | Protocol::PhaseFairOblivious | Protocol::TaskFair)
     }
 
+    /// Which cores take interrupts in this unit of time. Who runs there stays where it is, holds what it holds, and gets nowhere.
+    fn interrupted(&mut self, now: u64) -> [bool; 3] {
+        for core in 0..3 {
+            let phase = self.seed >> (4 * core) & 15;
+            if self.overheads.tick_ns > 0 && (now + phase).is_multiple_of(self.overheads.tick_period_ns) {
+                self.backlog[core] += self.overheads.tick_ns;
+            }
+        }
+        for job in self.jobs.iter().filter(|job| job.ready == now) {
+            self.backlog[self.system.tasks[job.task].core as usize] += self.overheads.release_ns;
+        }
+        let interrupted = self.backlog.map(|left| left > 0);
+        self.backlog = self.backlog.map(|left| left.saturating_sub(1));
+        interrupted
+    }
+
     /// The longest response of each task, from the arrival.
     fn responses(&mut self, horizon: u64) -> Vec<u64> {
         let mut worst = vec![0; self.system.tasks.len()];
         for now in 0..horizon {
             self.numbers.below(2);
+            let interrupted = self.interrupted(now);
             let running = self.running(now);
+            let stands = |job: &Job| interrupted[self.system.tasks[job.task].core as usize];
             for at in 0..self.jobs.len() {
                 let asks = self.request(&self.jobs[at]).is_some();
                 let job = &mut self.jobs[at];
+                if stands(job) {
+                    continue;
+                }
                 match (job.state, running.contains(&at)) {
                     (State::Before, true) if job.before == 0 => {
                         job.state = if asks { State::Waiting(now) } else { State::After };
@@ -233,6 +268,9 @@ impl<'a> Simulation<'a> {
             for at in running {
                 let asks = self.request(&self.jobs[at]).is_some();
                 let job = &mut self.jobs[at];
+                if stands(job) {
+                    continue;
+                }
                 match job.state {
                     State::Before => {
                         job.before -= 1;
@@ -320,6 +358,25 @@ proptest! {
             for turn in 0..4 {
                 let seen = Simulation::new(&system, protocol, false, seed + turn, 400).responses(400);
                 for (task, (seen, bound)) in seen.iter().zip(&verdict.response_times).enumerate() {
+                    prop_assert!(Some(*seen) <= *bound, "{protocol:?}, task {task}: {seen} above {bound:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nor_where_cores_take_interrupts(
+        system in systems(), seed in 0u64..1 << 40, tick_ns in 0u64..3, tick_period_ns in 15u64..50, release_ns in 0u64..3,
+    ) {
+        let overheads = Overheads { tick_ns, tick_period_ns, release_ns, ..Overheads::default() };
+        for protocol in PROTOCOLS {
+            let told = analyze_with_locks_and_overheads(&system, Test::FpRta, protocol, &overheads, Limits::default());
+            // Refused where interrupts lengthen queues.
+            let Some(verdict) = told.ok().filter(|verdict| verdict.schedulable) else { continue };
+            for turn in 0..4 {
+                let mut simulation = Simulation::new(&system, protocol, false, seed + turn, 400);
+                simulation.overheads = overheads;
+                for (task, (seen, bound)) in simulation.responses(400).iter().zip(&verdict.response_times).enumerate() {
                     prop_assert!(Some(*seen) <= *bound, "{protocol:?}, task {task}: {seen} above {bound:?}");
                 }
             }

@@ -2,6 +2,7 @@
 
 use super::jitter::JitterArgs;
 use super::overheads::OverheadsArgs;
+use super::probabilistic::{self, ProbabilisticArgs};
 use crate::measure::table::table;
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
@@ -9,6 +10,7 @@ use clap::{Args, ValueEnum};
 use model::Error;
 use sched::certificate::{Certificate, certify};
 use sched::global::GlobalTest;
+use sched::global::sched_deadline::RealTimeShare;
 use sched::locks::{Protocol, Semantics};
 use sched::question::{self, Question};
 use sched::{Ask, Heuristic, Limits, Refusal, Test, Verdict};
@@ -36,20 +38,28 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "PROTOCOL", value_parser = PossibleValuesParser::new(Protocol::ALL.map(Protocol::name)))]
     pub(crate) locks: Option<String>,
     /// One pass of blocking from the response times given, no verdict.
-    #[arg(long, requires = "locks")]
+    #[arg(long, requires = "locks", conflicts_with = "overheads")]
     pub(crate) blocking_only: bool,
     /// Whose counting that pass follows; verdicts are always sound.
     #[arg(long, value_name = "WHOSE", default_value = "schedcat", requires = "blocking_only", value_parser = PossibleValuesParser::new(Semantics::ALL.map(Semantics::name)))]
     pub(crate) semantics: String,
     #[command(flatten)]
     pub(crate) jitter: JitterArgs,
+    #[command(flatten)]
+    pub(crate) probabilistic: ProbabilisticArgs,
     /// How release jitter counts under edf-qpa.
     #[arg(long, value_name = "HOW", value_enum, default_value = "d")]
     pub(crate) edf_jitter: EdfJitter,
     #[command(flatten)]
     pub(crate) overheads: OverheadsArgs,
+    /// What real-time tasks may take of each core, us in every --rt-period, -1 all (sched-deadline; kernel.sched_rt_runtime_us).
+    #[arg(long, value_name = "US", default_value_t = 950_000, allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(-1..=1 << 40))]
+    pub(crate) rt_runtime: i64,
+    /// See --rt-runtime (kernel.sched_rt_period_us).
+    #[arg(long, value_name = "US", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    pub(crate) rt_period: u64,
     /// Add to every answer numbers that prove it (fp-rta, edf-qpa), for check-certificate; with --json.
-    #[arg(long, requires = "json", conflicts_with = "locks")]
+    #[arg(long, requires = "json", conflicts_with_all = ["locks", "overheads"])]
     pub(crate) certificate: bool,
     /// Go on after a line that is no task set, and tell it.
     #[arg(long)]
@@ -70,6 +80,9 @@ pub(crate) enum EdfJitter {
 
 /// Answers every line. Exit code 2 where a set is not schedulable.
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
+    if args.probabilistic.probabilistic {
+        return probabilistic::run(args);
+    }
     let asked = Asked { ask: ask(args)?, certified: args.certificate };
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut wrong, mut late, mut told) = (0u64, false, false);
@@ -137,6 +150,11 @@ fn ask(args: &AnalyzeArgs) -> anyhow::Result<Ask> {
             EdfJitter::Td => sched::EdfJitter::PeriodsToo,
         },
         overheads: args.overheads.told()?,
+        share: RealTimeShare {
+            // As in the kernel: -1 is no limit at all.
+            runtime_us: u64::try_from(args.rt_runtime).unwrap_or(u64::MAX),
+            period_us: args.rt_period,
+        },
     };
     if args.edf_jitter == EdfJitter::Td && (ask.check().is_err() || args.certificate) {
         let expected = "--test edf-qpa by itself, without --locks, --overheads and --certificate";

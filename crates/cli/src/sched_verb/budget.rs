@@ -1,20 +1,24 @@
 //! `stillcore sched budget`: how much release jitter, say wake-up latency of a core, task sets tolerate on top of their own; or how much
 //! more cost (`budget_cost`).
 
+use super::overheads::OverheadsArgs;
 use super::{budget_cost, lines};
 use crate::measure::table::table;
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use model::Error;
+use sched::overheads::Overheads;
 use sched::question::{self, Question};
-use sched::{BudgetTest, CostBudget, Heuristic, JitterBudget, Limits, place};
+use sched::{BudgetTest, CostBudget, Heuristic, JitterBudget, Limits, Refusal, System, place};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 pub(super) const SCHEMA: &str = "stillcore.sched-budget/1";
+/// Most tasks of a core.
+const MOST_TASKS: usize = 1_000;
 
 /// Arguments of `sched budget`.
 #[derive(Debug, Args)]
@@ -31,6 +35,8 @@ pub(crate) struct BudgetArgs {
     /// Assign cores first, by bin packing: first, worst, best or next fit, with d by decreasing utilization.
     #[arg(long, value_name = "HOW", value_parser = PossibleValuesParser::new(Heuristic::ALL.map(|(name, _)| name)))]
     pub(crate) partition: Option<String>,
+    #[command(flatten)]
+    pub(crate) overheads: OverheadsArgs,
     /// Print a JSON object a line.
     #[arg(long)]
     pub(crate) json: bool,
@@ -51,20 +57,23 @@ pub(crate) enum Of {
 pub(crate) fn run(args: &BudgetArgs) -> anyhow::Result<u8> {
     let heuristic = args.partition.as_deref().and_then(Heuristic::by_name);
     let test = BudgetTest::by_name(&args.test).context("clap lets known tests through only")?;
+    let overheads = args.overheads.told()?;
     let mut out = BufWriter::new(io::stdout().lock());
     let mut late = false;
     lines::for_each(&args.file, |number, line| {
         let mut question = read(args, number, line)?;
         let placed = heuristic.is_none_or(|heuristic| place(&mut question.system, heuristic));
+        refuse_crowds(args, number, &question.system)?;
         if args.of != Of::Jitter {
-            let (text, too_late) = cost(args, test, number, &question, placed)?;
+            let (text, too_late) = cost(args, test, number, &question, placed, overheads.as_ref())?;
             late |= too_late;
             return out.write_all(text.as_bytes()).context("cannot write");
         }
-        let budget = if placed {
-            JitterBudget::of(&question.system, test, Limits::default())
-        } else {
-            Ok(JitterBudget::not_placed())
+        let (system, limits) = (&question.system, Limits::default());
+        let budget = match &overheads {
+            _ if !placed => Ok(JitterBudget::not_placed()),
+            None => JitterBudget::of(system, test, limits).map_err(Refusal::from),
+            Some(overheads) => JitterBudget::with_overheads(system, test, overheads, limits),
         };
         let budget = budget.with_context(|| format!("{}, line {number}", args.file.display()))?;
         late |= budget.set_ns.is_none() && !question.system.tasks.is_empty();
@@ -95,6 +104,18 @@ fn read(args: &BudgetArgs, number: usize, line: &str) -> anyhow::Result<Question
     Ok(question)
 }
 
+/// A budget asks about each task of a core many times: the answer for more would not come.
+fn refuse_crowds(args: &BudgetArgs, number: usize, system: &System) -> anyhow::Result<()> {
+    match system.by_core().iter().enumerate().find(|(_, tasks)| tasks.len() > MOST_TASKS) {
+        None => Ok(()),
+        Some((core, tasks)) => {
+            let place = format!("{}, line {number}, core {core}", args.file.display());
+            let expected = format!("at most {MOST_TASKS} for a budget");
+            Err(Error::invalid(place, format!("{} tasks", tasks.len()), expected).into())
+        }
+    }
+}
+
 /// Factors of costs as text, and whether the set is late as given.
 fn cost(
     args: &BudgetArgs,
@@ -102,13 +123,15 @@ fn cost(
     number: usize,
     question: &Question,
     placed: bool,
+    overheads: Option<&Overheads>,
 ) -> anyhow::Result<(String, bool)> {
-    let budget = if placed {
-        CostBudget::of(&question.system, test, Limits::default())
-            .with_context(|| format!("{}, line {number}", args.file.display()))?
-    } else {
-        CostBudget::not_placed(&question.system)
+    let (system, limits) = (&question.system, Limits::default());
+    let budget = match overheads {
+        _ if !placed => Ok(CostBudget::not_placed(system)),
+        None => CostBudget::of(system, test, limits).map_err(Refusal::from),
+        Some(overheads) => CostBudget::with_overheads(system, test, overheads, limits),
     };
+    let budget = budget.with_context(|| format!("{}, line {number}", args.file.display()))?;
     let text = match args.of {
         _ if args.json => budget_cost::json(&budget, &args.test, number, question) + "\n",
         Of::Utilization => budget_cost::text_of_utilization(&budget, number),

@@ -8,6 +8,7 @@ mod generate;
 mod jitter;
 mod lines;
 mod overheads;
+mod probabilistic;
 mod study;
 
 use clap::Subcommand;

@@ -1,4 +1,4 @@
-//! What the kernel costs, for `sched analyze --overheads`: from a file of numbers, or as a run of `measure overheads` observed it.
+//! What the kernel costs, for `--overheads`: from a file of numbers, or as a run of `measure overheads` observed it.
 //!
 //! An observed maximum is no bound: what is taken, and what the run does not say, is told on standard error.
 
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 pub(crate) struct OverheadsArgs {
     /// Count what the kernel costs (fp-rta, edf-qpa): a JSON object of overheads in ns, or a run of measure overheads.
-    #[arg(long, value_name = "FILE.json|RUN", conflicts_with_all = ["locks", "certificate"])]
+    #[arg(long, value_name = "FILE.json|RUN")]
     pub(crate) overheads: Option<PathBuf>,
     /// What of a run's distributions to take.
     #[arg(long, default_value = "max", value_name = "WHAT", requires = "overheads")]

@@ -56,6 +56,7 @@ impl Asked {
             extra_jitter_ns: self.extra_jitter_ns,
             edf_jitter: by_name("edf_jitter", &self.edf_jitter, jitters)?,
             overheads: overheads.transpose()?,
+            share: sched::global::sched_deadline::RealTimeShare::LINUX,
         };
         ask.check().map_err(|AskError { option, found, expected }| {
             Wrong::new(option.replace('-', "_"), found, expected)

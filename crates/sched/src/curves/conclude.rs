@@ -1,11 +1,12 @@
 //! From verdicts to what is said of them: shares with intervals, areas, and pairs of curves, set by set and beside what was published.
 
-use super::declared::{Declared, Published};
+use super::declared::{Claim, Declared, Published};
 use super::{
-    Area, Curve, Paired, Proportion, Unrelated, area, area_gain, paired, sets_to_tell_apart, unrelated,
-    wilson,
+    Area, Curve, Paired, Proportion, Ratio, Unrelated, area, area_gain, paired, ratio, sets_to_tell_apart,
+    unrelated, wilson,
 };
 use crate::fp_lanes::Path;
+use crate::overheads::Overheads;
 use serde::Serialize;
 
 /// The answer of `sched study`.
@@ -33,6 +34,8 @@ pub struct Concluded {
     pub pairs: Vec<Pair>,
     /// Where published figures are from.
     pub published: Option<Published>,
+    /// Published statements about two curves, beside what is found here.
+    pub claims: Vec<Claimed>,
     /// What the reader must know of measured jitters.
     pub conditions: Vec<String>,
 }
@@ -50,6 +53,12 @@ pub struct Told {
     pub locks: Option<String>,
     /// Whether critical sections are longer by the jitter.
     pub longer_sections: bool,
+    /// Who has each resource for itself.
+    pub own_locks: Option<String>,
+    /// What the kernel costs.
+    pub overheads: Option<Overheads>,
+    /// Curves of one group are set beside one another in text.
+    pub group: Option<String>,
     /// Release jitter of every task.
     pub jitter_ns: u64,
     /// One a point.
@@ -60,6 +69,20 @@ pub struct Told {
     pub area: Area,
 }
 
+/// A published statement, and the same two curves here.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Claimed {
+    /// The statement.
+    #[serde(flatten)]
+    pub claim: Claim,
+    /// Where on the axis it is looked at; none where nowhere both accept anything.
+    pub x: Option<f64>,
+    /// Second over first share there.
+    pub found: Option<Ratio>,
+    /// Second less first share there.
+    pub paired: Option<Paired>,
+}
+
 /// Two curves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pair {
@@ -67,6 +90,8 @@ pub struct Pair {
     pub first: String,
     /// The other.
     pub second: String,
+    /// Whether they belong to one group.
+    pub grouped: bool,
     /// Second less first.
     pub gain: Area,
     /// One a point.
@@ -102,6 +127,9 @@ pub fn conclude(
         partition: curve.partition.clone(),
         locks: curve.locks.clone(),
         longer_sections: curve.longer_sections,
+        own_locks: curve.own_locks.clone(),
+        overheads: curve.overheads,
+        group: curve.group.clone(),
         jitter_ns: asked.jitter_ns,
         points: points.iter().map(share).collect(),
         published: curve.published.clone(),
@@ -124,6 +152,7 @@ pub fn conclude(
         Pair {
             first: told[first].name.clone(),
             second: told[second].name.clone(),
+            grouped: told[first].group == told[second].group,
             gain: area_gain(axis, &verdicts[first], &verdicts[second]),
             points: (0..axis.len()).map(point).collect(),
         }
@@ -141,6 +170,34 @@ pub fn conclude(
         curves: told,
         pairs,
         published: declared.published.clone(),
+        claims: declared.claims.iter().map(|claim| beside(declared, claim, verdicts)).collect(),
         conditions,
+    }
+}
+
+/// A claim beside what is found: at its point, or where the ratio is largest.
+fn beside(declared: &Declared, claim: &Claim, verdicts: &[Vec<Vec<bool>>]) -> Claimed {
+    let axis = &declared.axis.values;
+    let curve = |name: &str| declared.curves.iter().position(|curve| curve.name == name);
+    let Some([first, second]) = curve(&claim.first)
+        .zip(curve(&claim.second))
+        .map(|(first, second)| [&verdicts[first], &verdicts[second]])
+    else {
+        return Claimed { claim: claim.clone(), x: None, found: None, paired: None };
+    };
+    let ratio_at = |at: &usize| ratio(&first[*at], &second[*at]);
+    let largest = || {
+        let known = (0..axis.len()).filter_map(|at| Some((at, ratio_at(&at)?.ratio)));
+        known.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(at, _)| at)
+    };
+    let at = match claim.at {
+        Some(_) => axis.iter().position(|value| Some(*value) == claim.at),
+        None => largest(),
+    };
+    Claimed {
+        claim: claim.clone(),
+        x: at.map(|at| axis[at]),
+        found: at.as_ref().and_then(ratio_at),
+        paired: at.map(|at| paired(&first[at], &second[at])),
     }
 }

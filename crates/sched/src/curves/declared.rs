@@ -1,9 +1,10 @@
 //! The declaration of a study of task sets, as written in TOML or JSON: the sets, the axis, the curves, what others have published.
 
-use super::Curve;
+use super::{Curve, OwnLocks};
 use crate::analyze::Test;
 use crate::generate::{GenerateError, Generator, Sharing, Spec, Utilizations, read_periods, read_time};
 use crate::locks::Protocol;
+use crate::overheads::Overheads;
 use crate::partition::Heuristic;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -37,6 +38,27 @@ pub struct Declared {
     /// Where published figures are from.
     #[serde(default)]
     pub published: Option<Published>,
+    /// What others say of two curves.
+    #[serde(rename = "claim", default)]
+    pub claims: Vec<Claim>,
+}
+
+/// What is published of two curves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// One curve.
+    pub first: String,
+    /// The other.
+    pub second: String,
+    /// Where on the axis; at the point with the largest ratio where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<f64>,
+    /// In the words of the source: what it says the second has over the first.
+    pub says: String,
+    /// The same as a ratio of shares, second over first, where it can be read as one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
 }
 
 /// What sets are like: the options of `sched generate`.
@@ -139,6 +161,15 @@ pub struct DeclaredCurve {
     /// Critical sections are longer by the jitter.
     #[serde(default)]
     pub longer_sections: bool,
+    /// Who has each resource for itself: `all` or `readers`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_locks: Option<String>,
+    /// What the kernel costs, as a file of `sched analyze --overheads`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overheads: Option<Overheads>,
+    /// Curves of one group are set beside one another in text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Percent schedulable, a value a point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Vec<f64>>,
@@ -263,10 +294,20 @@ impl Declared {
         }
         let mut names: Vec<&str> = self.curves.iter().map(|curve| curve.name.as_str()).collect();
         names.sort_unstable();
-        match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => wrong("curve", format!("two called {:?}", pair[0]), "a name for each"),
-            None => Ok(()),
+        if let Some([name, ..]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return wrong("curve", format!("two called {name:?}"), "a name for each");
         }
+        for claim in &self.claims {
+            for name in [&claim.first, &claim.second] {
+                if !names.contains(&name.as_str()) {
+                    return wrong("claim", format!("no curve is called {name:?}"), "names of two curves");
+                }
+            }
+            if claim.at.is_some_and(|at| !values.contains(&at)) {
+                return wrong("claim.at", format!("{:?}", claim.at), "a value of the axis");
+            }
+        }
+        Ok(())
     }
 
     /// What is drawn at one point of the axis.
@@ -340,12 +381,26 @@ impl DeclaredCurve {
         let jitter_ns = read_time(&self.jitter).map_err(|_| {
             ("jitter".to_owned(), format!("{:?}", self.jitter), "a time such as 72us".to_owned())
         })?;
+        let own_locks = match self.own_locks.as_deref() {
+            None => None,
+            Some("all") => Some(OwnLocks::All),
+            Some("readers") => Some(OwnLocks::Readers),
+            Some(other) => {
+                return Err(("own_locks".to_owned(), format!("{other:?}"), "all or readers".to_owned()));
+            }
+        };
+        if let Some(Err(error)) = self.overheads.as_ref().map(Overheads::check) {
+            let expected = format!("{} ns to 2^53 - 1", error.expected);
+            return Err((format!("overheads.{}", error.field), error.value.to_string(), expected));
+        }
         Ok(Curve {
             test,
             partition: partition.transpose()?,
             locks: locks.transpose()?,
             jitter_ns,
             longer_sections: self.longer_sections,
+            own_locks,
+            overheads: self.overheads,
         })
     }
 }

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `proportion` | one share: interval, difference of unrelated samples, sample size |
 //! | `paired` | two curves on the same sets |
+//! | `ratio` | the same as a ratio of shares |
 //! | `area` | a whole curve as one number |
 //! | `declared` | a study as its author writes it |
 //! | `conclude` | from the verdicts on every set to what is said of a study |
@@ -15,13 +16,15 @@ pub mod conclude;
 pub mod declared;
 mod paired;
 mod proportion;
+mod ratio;
 
 use crate::analyze::{Refusal, Test, analyze};
 use crate::fp_lanes::{Path, are_generated_schedulable};
-use crate::generate::{GenerateError, Generator};
+use crate::generate::{GenerateError, Generator, MAX_RESOURCES};
 use crate::locks::{Protocol, analyze_with_locks};
+use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
 use crate::partition::{Heuristic, partition};
-use crate::system::System;
+use crate::system::{Access, System, SystemTask};
 use crate::task::Task;
 use crate::window::Limits;
 use std::ops::Range;
@@ -30,6 +33,7 @@ use thiserror::Error;
 pub use area::{Area, area, area_gain};
 pub use paired::{Paired, paired};
 pub use proportion::{Proportion, Unrelated, sets_to_tell_apart, unrelated, wilson};
+pub use ratio::{Ratio, ratio};
 
 /// The normal quantile of 95 % intervals.
 pub const Z95: f64 = 1.959_963_984_540_054;
@@ -47,12 +51,33 @@ pub struct Curve {
     pub jitter_ns: u64,
     /// Whether what delays a release delays a critical section as much: each is longer by the jitter, and so is its task for each request.
     pub longer_sections: bool,
+    /// Whose resources are taken apart; none: all are shared as drawn.
+    pub own_locks: Option<OwnLocks>,
+    /// What the kernel costs; none: not counted.
+    pub overheads: Option<Overheads>,
+}
+
+/// Who has every resource it requests for itself: another reading of how requests were drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnLocks {
+    /// Every task.
+    All,
+    /// Every task that only reads; writers share.
+    Readers,
 }
 
 impl Curve {
     /// A test alone.
     pub const fn of(test: Test) -> Self {
-        Self { test, partition: None, locks: None, jitter_ns: 0, longer_sections: false }
+        Self {
+            test,
+            partition: None,
+            locks: None,
+            jitter_ns: 0,
+            longer_sections: false,
+            own_locks: None,
+            overheads: None,
+        }
     }
 }
 
@@ -81,7 +106,9 @@ pub fn verdicts(
     let limits = Limits::default();
     let one_core = generator.spec().cores == 1 && generator.spec().sharing.is_none();
     // What goes through the vector units together, and the rest.
-    let quick = |curve: &Curve| one_core && curve.test == Test::FpRta && curve.locks.is_none();
+    let quick = |curve: &Curve| {
+        one_core && curve.test == Test::FpRta && curve.locks.is_none() && curve.overheads.is_none()
+    };
     let jitters: Vec<u64> = curves.iter().filter(|curve| quick(curve)).map(|curve| curve.jitter_ns).collect();
     let mut quickly =
         are_generated_schedulable(generator, range.clone(), &jitters, limits, Path::Widest)?.into_iter();
@@ -102,6 +129,9 @@ pub fn verdicts(
 
 fn ask(system: &System, curve: &Curve, limits: Limits) -> Result<bool, Refusal> {
     let mut system = system.clone();
+    if let Some(whose) = curve.own_locks {
+        take_apart(&mut system.tasks, whose);
+    }
     for task in &mut system.tasks {
         task.task.jitter_ns = curve.jitter_ns;
         if curve.longer_sections {
@@ -119,11 +149,24 @@ fn ask(system: &System, curve: &Curve, limits: Limits) -> Result<bool, Refusal> 
             task.core = core;
         }
     }
-    let verdict = match curve.locks {
-        None => analyze(&system, curve.test, limits)?,
-        Some(protocol) => analyze_with_locks(&system, curve.test, protocol, limits)?,
+    let verdict = match (curve.locks, &curve.overheads) {
+        (None, None) => analyze(&system, curve.test, limits)?,
+        (None, Some(overheads)) => analyze_with_overheads(&system, curve.test, overheads, limits)?,
+        (Some(protocol), None) => analyze_with_locks(&system, curve.test, protocol, limits)?,
+        (Some(protocol), Some(overheads)) => {
+            analyze_with_locks_and_overheads(&system, curve.test, protocol, overheads, limits)?
+        }
     };
     Ok(verdict.schedulable)
+}
+
+/// Numbers the requests of these tasks anew, each a resource that nobody else has. A task requests a drawn resource once.
+fn take_apart(tasks: &mut [SystemTask], whose: OwnLocks) {
+    let requests = tasks.iter_mut().flat_map(|task| &mut task.requests);
+    let own = requests.filter(|request| whose == OwnLocks::All || request.access == Access::Read);
+    for (number, request) in own.enumerate() {
+        request.resource = MAX_RESOURCES + number as u32;
+    }
 }
 
 #[cfg(test)]
@@ -169,6 +212,27 @@ mod tests {
         // First fit fills cores, worst fit spreads; all on one core is an overload.
         assert!(count(0) > count(1), "{} {}", count(0), count(1));
         assert_eq!(count(2), 0);
+    }
+
+    #[test]
+    fn readers_alone_are_taken_apart() {
+        let sharing =
+            Sharing { resources: 2, probability: 1.0, requests: 1, length_ns: [1_000; 2], readers: 0.5 };
+        let spec = Spec { tasks: 30, sharing: Some(sharing), ..Spec::default() };
+        let mut system = Generator::new(spec, 1).unwrap().system(0).unwrap();
+        take_apart(&mut system.tasks, OwnLocks::Readers);
+        let of = |access| {
+            let requests = system.tasks.iter().flat_map(|task| &task.requests);
+            let mut resources: Vec<u32> =
+                requests.filter(|one| one.access == access).map(|one| one.resource).collect();
+            let all = resources.len();
+            resources.sort_unstable();
+            resources.dedup();
+            (all, resources.len())
+        };
+        let (reads, own) = of(Access::Read);
+        assert_eq!((reads, of(Access::Write)), (own, (60 - reads, 2)));
+        assert!((10..50).contains(&reads), "{reads}");
     }
 
     #[test]

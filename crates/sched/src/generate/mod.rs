@@ -30,7 +30,7 @@ use stream::{Purpose, Stream};
 use thiserror::Error;
 
 pub use periods::Periods;
-pub use sharing::Sharing;
+pub use sharing::{MAX_RESOURCES, Sharing};
 pub use text::{read_periods, read_time};
 
 /// Longest period: up to here products and quotients of times are exact in floating point.

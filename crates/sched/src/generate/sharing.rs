@@ -4,6 +4,9 @@
 use super::stream::Stream;
 use crate::system::{Access, Request};
 
+/// Most resources of a system; they are numbered from 0.
+pub const MAX_RESOURCES: u32 = 10_000;
+
 /// How requests are drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sharing {
@@ -32,7 +35,7 @@ impl Sharing {
             Some(("requests", self.requests.to_string(), "1 to 1000000"))
         } else if low == 0 || high < low || high > super::MAX_PERIOD_NS {
             Some(("length", format!("{low} to {high} ns"), "1 ns to 2^50 ns, the shortest first"))
-        } else if self.resources > 10_000 {
+        } else if self.resources > MAX_RESOURCES {
             Some(("resources", self.resources.to_string(), "at most 10000"))
         } else {
             None

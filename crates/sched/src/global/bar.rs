@@ -14,21 +14,29 @@ use crate::task::Task;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Rounds that the points of one task cost before the first of them is looked at.
+const LAYING_OUT: u32 = 4;
+
 /// Binary digits of the fixed-point utilization, rounded up.
 const DIGITS: u32 = 50;
 
 /// Whether every task passes; undecided where the utilization is all of the cores, as A is not bounded then.
 pub(super) fn schedulable(case: Case<'_>, effort: &mut Effort) -> Result<bool, Open> {
+    let bound = Bound::of(case);
     for task in case.tasks {
-        if !meets_deadline(case, task, effort)? {
+        // To lay out the points of one task is as much work as a few rounds.
+        for _ in 0..LAYING_OUT {
+            effort.spend()?;
+        }
+        if !meets_deadline(case, &bound, task, effort)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn meets_deadline(case: Case<'_>, task: &Task, effort: &mut Effort) -> Result<bool, Open> {
-    let Some(longest) = longest(case, task)? else { return Ok(true) };
+fn meets_deadline(case: Case<'_>, bound: &Bound, task: &Task, effort: &mut Effort) -> Result<bool, Open> {
+    let Some(longest) = bound.longest(task)? else { return Ok(true) };
     let start = u128::from(task.deadline_ns);
     let mut points: BinaryHeap<Reverse<Points>> = case
         .tasks
@@ -91,24 +99,37 @@ fn points(other: &Task, task: &Task) -> [Points; 3] {
     ]
 }
 
-/// No A above this can violate the condition; none of them can if there is no such A. Rounded up.
-fn longest(case: Case<'_>, task: &Task) -> Result<Option<u128>, Open> {
-    let one = 1u128 << DIGITS;
-    let cores = u128::from(case.cores);
-    let mut utilization = 0u128;
-    let mut early = 0u128;
-    for other in case.tasks {
-        let (cost, period) = (u128::from(other.cost_ns), u128::from(other.period_ns));
-        utilization += (cost * one).div_ceil(period);
-        early += (cost * u128::from(other.period_ns - other.deadline_ns)).div_ceil(period);
+/// What the bound of A takes of the whole set.
+struct Bound {
+    cores: u128,
+    /// m - U, in 2^-50, rounded down; none where nothing is left.
+    idle: Option<u128>,
+    /// Work carried in and work due early, rounded up.
+    ahead: u128,
+}
+
+impl Bound {
+    fn of(case: Case<'_>) -> Self {
+        let one = 1u128 << DIGITS;
+        let cores = u128::from(case.cores);
+        let (mut utilization, mut early) = (0u128, 0u128);
+        for other in case.tasks {
+            let (cost, period) = (u128::from(other.cost_ns), u128::from(other.period_ns));
+            utilization += (cost * one).div_ceil(period);
+            early += (cost * u128::from(other.period_ns - other.deadline_ns)).div_ceil(period);
+        }
+        let mut costs: Vec<u128> = case.tasks.iter().map(|other| u128::from(other.cost_ns)).collect();
+        let carried = sum_of_largest(&mut costs, case.cores as usize - 1);
+        let idle = (cores * one).checked_sub(utilization).filter(|idle| *idle > 0);
+        Self { cores, idle, ahead: carried + early }
     }
-    let idle = (cores * one).checked_sub(utilization).filter(|idle| *idle > 0).ok_or(Open)?;
-    let mut costs: Vec<u64> = case.tasks.iter().map(|other| other.cost_ns).collect();
-    costs.sort_unstable_by(|a, b| b.cmp(a));
-    let carried: u128 = costs.iter().take(case.cores as usize - 1).map(|cost| u128::from(*cost)).sum();
-    let work = carried + early + cores * u128::from(task.cost_ns);
-    let bound = work.checked_mul(one).ok_or(Open)?.div_ceil(idle);
-    Ok(bound.checked_sub(u128::from(task.deadline_ns)))
+
+    /// No A above this can violate the condition; none of them can if there is no such A. Rounded up.
+    fn longest(&self, task: &Task) -> Result<Option<u128>, Open> {
+        let work = self.ahead + self.cores * u128::from(task.cost_ns);
+        let bound = work.checked_mul(1 << DIGITS).ok_or(Open)?.div_ceil(self.idle.ok_or(Open)?);
+        Ok(bound.checked_sub(u128::from(task.deadline_ns)))
+    }
 }
 
 /// The condition for one A = `window` - D_k.
@@ -167,7 +188,7 @@ mod tests {
         let steps =
             |window: &u128| tasks.iter().any(|task| window.is_multiple_of(u128::from(task.period_ns)));
         for task in &tasks {
-            let last = longest(case, task).unwrap().unwrap_or(0) + u128::from(task.deadline_ns);
+            let last = Bound::of(case).longest(task).unwrap().unwrap_or(0) + u128::from(task.deadline_ns);
             assert!(
                 (u128::from(task.deadline_ns)..=last).filter(steps).all(|window| holds(case, task, window))
             );
@@ -198,7 +219,7 @@ mod tests {
             prop_assume!(tasks.iter().map(Task::utilization).sum::<f64>() < cores as f64 - 0.01);
             let every = tasks.iter().all(|task| {
                 let start = u128::from(task.deadline_ns);
-                longest(case, task).unwrap().is_none_or(|longest| (start..=start + longest).all(|window| holds(case, task, window)))
+                Bound::of(case).longest(task).unwrap().is_none_or(|longest| (start..=start + longest).all(|window| holds(case, task, window)))
             });
             prop_assert_eq!(answer(&tasks, cores), Ok(every));
         }

@@ -4,7 +4,7 @@
 //! R = C_k + floor(sum min(W_i(R), E_i(D_k), R - C_k + 1) / m), where W_i is what any work-conserving scheduler lets task i execute in a window
 //! of R, and E_i what EDF lets it execute before the deadline of the job analysed. Slacks found for some tasks tighten both for the others.
 
-use super::{Case, Effort, bcl_iterative};
+use super::{Case, Effort, bcl_iterative, stride};
 use crate::fractions::Open;
 use crate::task::Task;
 
@@ -41,21 +41,22 @@ pub(super) fn responses(case: Case<'_>, effort: &mut Effort) -> Result<Vec<Optio
 fn response(case: Case<'_>, index: usize, slacks: &[u64], effort: &mut Effort) -> Result<Option<u64>, Open> {
     let task = &case.tasks[index];
     let mut window = task.cost_ns;
+    let mut works = Vec::with_capacity(slacks.len());
     loop {
         effort.spend()?;
         let most = u128::from(window - task.cost_ns) + 1;
+        works.clear();
         let others = case.tasks.iter().zip(slacks).enumerate().filter(|(at, _)| *at != index);
-        let sum: u128 = others
-            .map(|(_, (other, &slack))| {
-                let by_deadline = bcl_iterative::workload(other, task.deadline_ns, slack);
-                workload(other, window, slack).min(by_deadline).min(most)
-            })
-            .sum();
+        works.extend(others.map(|(_, (other, &slack))| {
+            let by_deadline = bcl_iterative::workload(other, task.deadline_ns, slack);
+            workload(other, window, slack).min(by_deadline)
+        }));
+        let sum: u128 = works.iter().map(|work| (*work).min(most)).sum();
         let next = u128::from(task.cost_ns) + sum / u128::from(case.cores);
         if next == u128::from(window) {
             return Ok(Some(window));
         }
-        match u64::try_from(next) {
+        match u64::try_from(next + stride(works.iter().copied(), most, case.cores)) {
             Ok(next) if next <= task.deadline_ns => window = next,
             _ => return Ok(None),
         }

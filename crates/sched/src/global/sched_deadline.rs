@@ -25,9 +25,14 @@ pub struct RealTimeShare {
     pub period_us: u64,
 }
 
+impl RealTimeShare {
+    /// That of Linux unless changed.
+    pub const LINUX: Self = Self { runtime_us: 950_000, period_us: 1_000_000 };
+}
+
 impl Default for RealTimeShare {
     fn default() -> Self {
-        Self { runtime_us: 950_000, period_us: 1_000_000 }
+        Self::LINUX
     }
 }
 

@@ -13,6 +13,9 @@ use crate::task::{MAX_NS, Task, TaskSet};
 use crate::verdict::Verdict;
 use crate::window::Limits;
 
+/// A pass of blocking looks at each task beside each other one.
+const MOST_TASKS: usize = 20_000;
+
 /// One test by name for tasks that spin for locks. Arrays of the verdict are in the order of the system's tasks.
 pub fn analyze_with_locks(
     system: &System,
@@ -23,8 +26,7 @@ pub fn analyze_with_locks(
     match (test, protocol) {
         (Test::EdfQpa, Protocol::MsrpClassic) => edf::classic(system, limits),
         (Test::EdfQpa, Protocol::MsrpLp) => edf::exact(system, limits),
-        (Test::FpRta, Protocol::MsrpLp) => Err(beyond("fp-rta", "msrp-lp", "edf-qpa, or fifo-np here")),
-        (Test::FpRta, _) => response_times_with_locks(system, protocol, limits),
+        (Test::FpRta, _) => response_times_with_locks(system, protocol, &[], limits),
         (Test::EdfQpa, _) => Err(beyond("edf-qpa", protocol.name(), "msrp-classic or msrp-lp")),
         _ => Err(beyond(test.name(), protocol.name(), "fp-rta or edf-qpa")),
     }
@@ -34,12 +36,17 @@ fn beyond(test: &'static str, what: &'static str, instead: &'static str) -> Refu
     Refusal::Beyond { test, what, instead }
 }
 
-/// Response times, fixed priorities on each core. [`Verdict::rounds`] counts passes of blocking.
-fn response_times_with_locks(
+/// Response times, fixed priorities on each core. [`Verdict::rounds`] counts passes of blocking. `above` are tasks above all others of a
+/// core, core by core, that request nothing and that nothing blocks: interrupts, where they are counted.
+pub(crate) fn response_times_with_locks(
     system: &System,
     protocol: Protocol,
+    above: &[Vec<Task>],
     limits: Limits,
 ) -> Result<Verdict, Refusal> {
+    if protocol == Protocol::MsrpLp {
+        return Err(beyond("fp-rta", "msrp-lp", "edf-qpa, or fifo-np here"));
+    }
     check(system, protocol)?;
     let sharing = Sharing::of(system);
     let cores = system.by_core();
@@ -49,7 +56,7 @@ fn response_times_with_locks(
     loop {
         verdict.rounds += 1;
         let bound = blocking(&sharing, protocol, Semantics::Sound, &responses);
-        let next = pass(system, &cores, protocol.charge(), &bound, limits, &mut verdict)?;
+        let next = pass(system, &cores, above, protocol.charge(), &bound, limits, &mut verdict)?;
         show(system, &bound, &mut verdict);
         let Some(mut next) = next else { return Ok(verdict) };
         for (next, before) in next.iter_mut().zip(&responses) {
@@ -87,6 +94,13 @@ pub fn block_once(system: &System, protocol: Protocol, semantics: Semantics) -> 
 }
 
 pub(super) fn check(system: &System, protocol: Protocol) -> Result<(), Refusal> {
+    if system.tasks.len() > MOST_TASKS {
+        return Err(beyond(
+            protocol.name(),
+            "more than 20,000 tasks, whose pairs it looks at",
+            "a test without locks",
+        ));
+    }
     if system.suspends() {
         return Err(beyond(protocol.name(), "self-suspension", "a test without locks"));
     }
@@ -115,19 +129,23 @@ pub(super) fn show(system: &System, bound: &Blocking, verdict: &mut Verdict) {
 fn pass(
     system: &System,
     cores: &[Vec<usize>],
+    above: &[Vec<Task>],
     charge: Charge,
     bound: &Blocking,
     limits: Limits,
     verdict: &mut Verdict,
 ) -> Result<Option<Vec<u64>>, Refusal> {
     let mut responses = vec![0; system.tasks.len()];
-    for indices in cores {
+    for (core, indices) in cores.iter().enumerate() {
+        let above = above.get(core).map_or(&[][..], Vec::as_slice);
         let tasks = indices
             .iter()
             .map(|&at| charged(system.tasks[at].task, charge, bound.spin[at], bound.arrival[at]));
-        let answer = response_times(&TaskSet::new(tasks.collect())?, limits);
-        verdict.undecided.extend(answer.undecided.iter().map(|&at| indices[at]));
-        for (&at, response) in indices.iter().zip(&answer.response_times) {
+        let tasks = above.iter().copied().chain(tasks).collect();
+        let answer = response_times(&TaskSet::new(tasks)?, limits);
+        let undecided = answer.undecided.iter().filter_map(|at| at.checked_sub(above.len()));
+        verdict.undecided.extend(undecided.map(|at| indices[at]));
+        for (&at, response) in indices.iter().zip(&answer.response_times[above.len()..]) {
             let Some(response) = response else { return Ok(None) };
             responses[at] = *response;
         }

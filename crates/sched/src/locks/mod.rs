@@ -32,6 +32,7 @@ mod sharing;
 mod task_fair;
 mod unordered;
 
+pub(crate) use fixpoint::response_times_with_locks;
 pub use fixpoint::{analyze_with_locks, block_once};
 pub use sharing::Sharing;
 

@@ -11,14 +11,20 @@
 //! | release latency, delay of an IPI | the release jitter of every task: D - J under EDF, periods stay |
 //! | release interrupts, tick | tasks above all others (`fixed`); a slower core and one allowance an interval (`edf`) |
 //!
+//! Beside spin locks (`locks`), critical sections are longer by the interrupts of their core.
+//!
 //! Twice is enough although scheduling itself is not preempted: a job may find a switch to lower-priority work under way, but its own
 //! last switch comes after its end. The same holds for the last job of any interval that EDF looks at.
 
 mod edf;
 mod fixed;
+mod locks;
+mod margins;
 
 pub use edf::charge_edf;
 pub use fixed::{Charged, charge_fixed};
+pub use locks::analyze_with_locks_and_overheads;
+pub use margins::{jitter_margin_edf, jitter_margins, meets_deadlines};
 
 use crate::analyze::{Refusal, Test, beyond};
 use crate::edf_qpa::edf_qpa;
@@ -134,7 +140,7 @@ pub fn analyze_with_overheads(
         return Err(beyond(test, "overheads", "fp-rta or edf-qpa"));
     }
     if system.shares() {
-        return Err(beyond(test, "requests for resources beside overheads", "no overheads"));
+        return Err(beyond(test, "requests for resources", "--locks PROTOCOL"));
     }
     if system.suspends() {
         return Err(beyond(test, "self-suspension beside overheads", "no overheads"));

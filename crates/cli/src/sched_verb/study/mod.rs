@@ -21,7 +21,7 @@ use sched::generate::Generator;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use study::{Cell, Store, Study};
+use study::{Cell, Progress, Shard, Store, Study};
 
 /// Sets of a cell at most.
 const BLOCK: u64 = 100_000;
@@ -52,6 +52,12 @@ pub(crate) struct StudyArgs {
     /// What of the run to take: max, the observed maximum, or a quantile such as 0.999.
     #[arg(long, value_name = "max|P", default_value = "max", requires = "jitter_from", value_parser = read_at)]
     jitter_at: At,
+    /// Run the i-th of n parts of the cells and conclude nothing: for another machine, or another day.
+    #[arg(long, value_name = "I/N", default_value = "1/1")]
+    shard: Shard,
+    /// Take over the cells that parts of this study have left in these directories.
+    #[arg(long, value_name = "DIR")]
+    merge: Vec<PathBuf>,
     /// Print one JSON object instead of the tables.
     #[arg(long)]
     pub(crate) json: bool,
@@ -65,9 +71,15 @@ pub(crate) fn run(args: &StudyArgs) -> anyhow::Result<u8> {
     let conditions = add_measured(args, &mut declared)?;
     check(&declared, &args.file)?;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("study-{}", declared.name)));
-    refuse_foreign(&out, &declared.name)?;
+    refuse_foreign(&out, &declared)?;
     let curves = declared.curves()?;
-    let points = evaluate(args, &declared, &curves, &out)?;
+    let store = Store::new(&out);
+    take_over(&args.merge, &store)?;
+    let cells = matrix(&declared).cells()?;
+    if args.shard != Shard::WHOLE {
+        return part(args, &declared, &curves, &store, &cells);
+    }
+    let points = verdicts_of(&declared, &evaluate(args, &declared, &curves, &store, &cells)?)?;
     let concluded = conclude(&declared, &curves, &points, conditions);
     write(&out, &concluded)?;
     if args.json {
@@ -102,17 +114,77 @@ fn check(declared: &Declared, path: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Results go to a directory that is new, empty, or of a study of this name.
-fn refuse_foreign(out: &Path, name: &str) -> anyhow::Result<()> {
+/// Brings cells of parts together. A cell with two results is nobody's to choose.
+fn take_over(parts: &[PathBuf], store: &Store) -> anyhow::Result<()> {
+    for dir in parts {
+        let from = Store::new(dir);
+        if from.all()?.is_empty() {
+            return Err(Error::invalid(dir.display(), "no cells", "the --out of a --shard").into());
+        }
+        let report = study::merge(&[from], store)?;
+        if let Some((path, why)) = report.invalid.first() {
+            return Err(Error::invalid(path.display(), why, "a cell of a study").into());
+        }
+        if let Some(conflict) = report.conflicts.first() {
+            let found = format!("another result than {}", conflict.kept.display());
+            return Err(
+                Error::invalid(conflict.left_out.display(), found, "the same of the same cell").into()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Runs one part of the cells and says so.
+fn part(
+    args: &StudyArgs,
+    declared: &Declared,
+    curves: &[Curve],
+    store: &Store,
+    cells: &[Cell],
+) -> anyhow::Result<u8> {
+    let own = args.shard.of(cells);
+    let progress = evaluate(args, declared, curves, store, own)?;
+    let [done, all] = [progress.results.len(), cells.len()];
+    if args.json {
+        let told = json!({ "schema": "stillcore.sched-study-shard/1", "name": declared.name, "seed": declared.seed,
+            "sets": declared.sets, "shard": args.shard.to_string(), "cells": done, "ran": progress.ran, "of": all });
+        println!("{told}");
+    } else {
+        println!(
+            "part {}: {done} of {all} cells, {} of them run now; nothing is concluded",
+            args.shard, progress.ran
+        );
+        println!("with all parts: stillcore sched study {} --merge DIR …", args.file.display());
+    }
+    Ok(0)
+}
+
+/// Results go to a directory that is new, empty, or of a study of this name and seed, of no more sets.
+fn refuse_foreign(out: &Path, declared: &Declared) -> anyhow::Result<()> {
     let conclusions = out.join("curves.json");
     if conclusions.exists() {
         let told: Value = store::read_json(&conclusions)?;
+        let number = |key: &str| told.get(key).and_then(Value::as_u64);
+        let name = &declared.name;
+        let refused =
+            |found: String, expected: String| Err(Error::invalid(out.display(), found, expected).into());
         return match told.get("name").and_then(Value::as_str) {
-            Some(other) if other == name => Ok(()),
-            other => {
-                let found = format!("results of {}", other.unwrap_or("something else"));
-                Err(Error::invalid(out.display(), found, format!("another --out, or those of {name}")).into())
+            Some(other) if other != name => {
+                refused(format!("results of {other}"), format!("another --out, or those of {name}"))
             }
+            None => {
+                refused("results of something else".to_owned(), format!("another --out, or those of {name}"))
+            }
+            _ if number("seed") != Some(declared.seed) => {
+                let seed = number("seed").unwrap_or_default();
+                refused(format!("results of seed {seed}"), format!("another --out, or --seed {seed}"))
+            }
+            _ if number("sets") > Some(declared.sets) => {
+                let sets = number("sets").unwrap_or_default();
+                refused(format!("results of {sets} sets"), "another --out, or no fewer --sets".to_owned())
+            }
+            _ => Ok(()),
         };
     }
     let entries = match std::fs::read_dir(out) {
@@ -149,7 +221,7 @@ fn matrix(declared: &Declared) -> Study {
     let told = declared.curves.iter();
     let told = told.map(|one| {
         json!({ "test": one.test, "partition": one.partition, "locks": one.locks, "jitter": one.jitter,
-            "longer_sections": one.longer_sections })
+            "longer_sections": one.longer_sections, "own_locks": one.own_locks, "overheads": one.overheads })
     });
     let sets = json!({ "generate": declared.generate, "axis": declared.axis.of, "seed": declared.seed });
     let blocks = declared.sets.div_ceil(BLOCK);
@@ -182,29 +254,32 @@ fn end_of(declared: &Declared, block: u64) -> u64 {
 #[error("{}", failure::sentence(.0))]
 struct Ended(anyhow::Error);
 
-/// The verdicts, `[curve][point][set]`.
+/// The cells, run or found: the verdicts of a cell are `[curve]`, as hex digits.
 fn evaluate(
     args: &StudyArgs,
     declared: &Declared,
     curves: &[Curve],
-    out: &Path,
-) -> anyhow::Result<Vec<Vec<Vec<bool>>>> {
-    let cells = matrix(declared).cells()?;
+    store: &Store,
+    cells: &[Cell],
+) -> anyhow::Result<Progress> {
     let threads = args.threads.map_or(0, usize::from);
     let pool =
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("no threads can be started")?;
-    let store = Store::new(out);
-    let progress = study::run(&cells, &store, |cell| {
+    let progress = study::run(cells, store, |cell| {
         let found = pool.install(|| cell_verdicts(declared, curves, cell)).map_err(Ended)?;
         Ok::<_, Ended>(found.iter().map(|bits| hex(bits)).collect::<Value>())
     });
-    let progress = match progress {
-        Ok(progress) => progress,
-        Err(study::RunError::Cell { source: Ended(error), .. }) => return Err(error),
-        Err(error) => return Err(error.into()),
-    };
+    match progress {
+        Ok(progress) => Ok(progress),
+        Err(study::RunError::Cell { source: Ended(error), .. }) => Err(error),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The verdicts, `[curve][point][set]`.
+fn verdicts_of(declared: &Declared, progress: &Progress) -> anyhow::Result<Vec<Vec<Vec<bool>>>> {
     let mut points =
-        vec![vec![vec![false; declared.sets as usize]; declared.axis.values.len()]; curves.len()];
+        vec![vec![vec![false; declared.sets as usize]; declared.axis.values.len()]; declared.curves.len()];
     for (cell, result) in &progress.results {
         let (point, sets) = place(declared, cell)?;
         for (at, curve) in declared.curves.iter().enumerate() {

@@ -2,7 +2,8 @@
 
 use crate::measure::table::table;
 use report::format;
-use sched::curves::conclude::{Concluded, Pair, PairPoint, Told};
+use sched::curves::conclude::{Claimed, Concluded, Pair, PairPoint, Told};
+use sched::curves::{Paired, Ratio};
 use std::fmt::Write;
 
 /// Pairs shown in text; JSON has all.
@@ -24,10 +25,12 @@ pub(super) fn text(concluded: &Concluded) -> String {
         let partition = curve.partition.as_ref().map(|how| format!(", cores by {how}")).unwrap_or_default();
         let jitter = format::ns(curve.jitter_ns as i64);
         let locks = curve.locks.as_ref().map(|how| format!(", locks {how}")).unwrap_or_default();
-        let sections = if curve.longer_sections { ", critical sections longer by it" } else { "" };
+        let sections = if curve.longer_sections { ", sections longer by it" } else { "" };
+        let own = curve.own_locks.as_ref().map(|who| format!(" (own: {who})")).unwrap_or_default();
+        let overheads = if curve.overheads.is_some() { ", with overheads" } else { "" };
         let _ = writeln!(
             text,
-            "  {}: {}{partition}{locks}, release jitter {jitter}{sections}",
+            "  {}: {}{partition}{locks}{own}, release jitter {jitter}{sections}{overheads}",
             curve.name, curve.test
         );
     }
@@ -37,6 +40,7 @@ pub(super) fn text(concluded: &Concluded) -> String {
     text.push_str(&areas(concluded));
     text.push_str(&pairs(concluded));
     text.push_str(&unsupported(concluded));
+    text.push_str(&claims(concluded));
     for condition in &concluded.conditions {
         let _ = writeln!(text, "note: {condition}");
     }
@@ -121,7 +125,8 @@ fn areas(concluded: &Concluded) -> String {
 
 fn pairs(concluded: &Concluded) -> String {
     let mut rows = Vec::new();
-    for pair in concluded.pairs.iter().take(PAIRS) {
+    let grouped = || concluded.pairs.iter().filter(|pair| pair.grouped);
+    for pair in grouped().take(PAIRS) {
         let [low, high] = pair.gain.area_interval;
         let gain = format!("{:+.4} [{low:+.4}, {high:+.4}]", pair.gain.area);
         rows.push(vec![name(pair), "area".to_owned(), gain, String::new(), String::new()]);
@@ -141,7 +146,7 @@ fn pairs(concluded: &Concluded) -> String {
         return String::new();
     }
     let head = ["pair", "at", "gain, points", "lost : won", "McNemar p"];
-    let more = concluded.pairs.len().saturating_sub(PAIRS);
+    let more = concluded.pairs.len() - grouped().count().min(PAIRS);
     let more = if more > 0 { format!("{more} more pairs in the JSON\n") } else { String::new() };
     format!("\nthe same sets under two curves: what the second gains\n{}{more}", table(&head, rows))
 }
@@ -200,6 +205,34 @@ fn unsupported(concluded: &Concluded) -> String {
         rows.len()
     );
     text
+}
+
+/// Published statements about two curves, beside the ratio and the difference found here.
+fn claims(concluded: &Concluded) -> String {
+    let row = |claimed: &Claimed| {
+        let of = |found: &Ratio| {
+            let [low, high] = found.interval;
+            format!("{:.2} [{low:.2}, {high:.2}]", found.ratio)
+        };
+        let points = |one: &Paired| {
+            let [low, high] = one.interval;
+            format!("{} [{}, {}]", signed(one.difference), signed(low), signed(high))
+        };
+        let claim = &claimed.claim;
+        vec![
+            format!("{} -> {}", claim.first, claim.second),
+            claim.says.clone(),
+            claimed.x.map_or_else(|| "-".to_owned(), format::short),
+            claimed.found.as_ref().map_or_else(|| "none accepted".to_owned(), of),
+            claimed.paired.as_ref().map_or_else(|| "-".to_owned(), points),
+        ]
+    };
+    if concluded.claims.is_empty() {
+        return String::new();
+    }
+    let rows = concluded.claims.iter().map(row).collect();
+    let head = ["pair", "published", "at", "ratio here", "points here"];
+    format!("\npublished statements, and the same two curves on the same sets here\n{}", table(&head, rows))
 }
 
 /// One row a curve and point.

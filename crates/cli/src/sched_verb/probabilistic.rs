@@ -1,0 +1,284 @@
+//! `stillcore sched analyze --jitter-from RUN --probabilistic`: how probable a late job is, from all wake-ups that a run measured.
+//!
+//! What the number of wake-ups cannot bear is refused in words: with none of n later, 3/n is the least probability that can be told of one
+//! release, and a job depends on several.
+
+use super::analyze::AnalyzeArgs;
+use super::lines;
+use crate::measure::table::table;
+use analysis::latencies::{WindowLatencies, exceedance, latencies};
+use anyhow::Context;
+use clap::Args;
+use model::Error;
+use report::format;
+use sched::probabilistic::{Exceedance, Likelihood, Shares, likelihoods, response_at};
+use sched::question::{self, Question};
+use sched::{Heuristic, Limits, System, TaskSet};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::Duration;
+
+const SCHEMA: &str = "stillcore.sched-probabilistic/1";
+/// Probabilities of one job for which response times are told.
+const TOLD: [f64; 3] = [1e-2, 1e-3, 1e-4];
+
+/// How probable a late job may be.
+#[derive(Debug, Args)]
+pub(crate) struct ProbabilisticArgs {
+    /// How probable a late job is, from all wake-ups of --jitter-from instead of the latest (fp-rta).
+    #[arg(long, requires = "jitter_from", conflicts_with_all = ["jitter_at", "edf_jitter", "locks", "overheads", "certificate"])]
+    pub(crate) probabilistic: bool,
+    /// Probability at which a job may be late.
+    #[arg(long, value_name = "P", default_value_t = 0.001, requires = "probabilistic", value_parser = probability)]
+    pub(crate) late_at_most: f64,
+    /// No release ever is later than this, measured or not [default: the shortest period of its core].
+    #[arg(long, value_name = "TIME", requires = "probabilistic", value_parser = crate::args::duration)]
+    pub(crate) latest: Option<Duration>,
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let known = text.parse().ok().filter(|p: &f64| *p > 0.0 && *p < 1.0);
+    known.ok_or_else(|| format!("{text:?} is no probability; expected a number between 0 and 1"))
+}
+
+/// What a run says of releases.
+struct Measured {
+    exceedance: Exceedance,
+    shares: Shares,
+    /// Wake-ups of the window with the fewest.
+    n: u64,
+    longest_ns: u64,
+    conditions: String,
+}
+
+impl Measured {
+    fn read(dir: &Path) -> anyhow::Result<Self> {
+        let windows = latencies(dir).with_context(|| format!("{} cannot be analysed", dir.display()))?;
+        let Some(n) = windows.iter().map(WindowLatencies::n).min().filter(|n| *n > 0) else {
+            let expected = "a run of assess or of measure wakeup";
+            return Err(Error::invalid(dir.display(), "no wake-up was measured", expected).into());
+        };
+        let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+        for (latency_ns, count) in windows.iter().flat_map(|window| &window.counts) {
+            *counts.entry(*latency_ns).or_default() += count;
+        }
+        let counts: Vec<(u64, u64)> = counts.into_iter().collect();
+        let longest_ns = counts.last().map_or(0, |one| one.0);
+        let all: u64 = windows.iter().map(WindowLatencies::n).sum();
+        let policies: Vec<&str> = windows.iter().map(|window| window.policy.as_str()).collect();
+        let conditions = format!(
+            "release latencies of {}: {} in {}, the fewest {} ({}), observed maximum {}; probabilities are upper bounds at 95 % \
+             confidence of the worst window, its wake-ups taken for independent draws of what will be",
+            dir.display(),
+            format::plural(all, "wake-up"),
+            format::plural(windows.len() as u64, "window"),
+            format::count(n),
+            policies.first().copied().unwrap_or_default(),
+            format::ns(longest_ns as i64),
+        );
+        Ok(Self {
+            exceedance: Exceedance::new(exceedance(&windows))?,
+            shares: Shares::new(&counts),
+            n,
+            longest_ns,
+            conditions,
+        })
+    }
+}
+
+/// Answers every line. Exit code 2 where a job may be late more often than allowed, or that is not known.
+pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
+    let asked = &args.probabilistic;
+    if args.test != "fp-rta" {
+        let found = format!("--test {}", args.test);
+        return Err(Error::invalid("--probabilistic", found, "fp-rta").into());
+    }
+    let dir = args.jitter.jitter_from.as_deref().context("clap asks for the run")?;
+    let measured = Measured::read(dir)?;
+    let latest_ns = asked.latest.map(|latest| u64::try_from(latest.as_nanos()).unwrap_or(u64::MAX));
+    eprintln!("stillcore: note: {}", measured.conditions);
+    let mut out = BufWriter::new(io::stdout().lock());
+    let (mut late, mut wrong) = (false, false);
+    lines::for_each(&args.file, |number, line| match answer(args, &measured, latest_ns, number, line) {
+        Ok((text, holds)) => {
+            late |= !holds;
+            out.write_all(text.as_bytes()).context("cannot write")
+        }
+        Err(error) if args.keep_going => {
+            wrong = true;
+            out.flush()?;
+            eprintln!("stillcore: {}", crate::failure::sentence(&error));
+            Ok(())
+        }
+        Err(error) => Err(error),
+    })?;
+    out.flush()?;
+    Ok(if wrong { 1 } else { u8::from(late) * 2 })
+}
+
+/// The answer to a line, and whether no job is late more often than allowed.
+fn answer(
+    args: &AnalyzeArgs,
+    measured: &Measured,
+    latest_ns: Option<u64>,
+    number: usize,
+    line: &str,
+) -> anyhow::Result<(String, bool)> {
+    let place = |field: &str| format!("{}, line {number}, {field}", args.file.display());
+    let mut question = question::read(line)
+        .map_err(|error| Error::invalid(place(&error.field), error.found, error.expected))?;
+    if question.system.suspends() || question.system.shares() {
+        let found = "self-suspension or requests for resources";
+        let expected = "a set without, of whose probabilities something is known";
+        return Err(Error::invalid(place("the set"), found, expected).into());
+    }
+    let heuristic = args.partition.as_deref().and_then(Heuristic::by_name);
+    let placed = heuristic.is_none_or(|heuristic| sched::place(&mut question.system, heuristic));
+    let told = if placed { tell(&question.system, measured, latest_ns) } else { Ok(Vec::new()) };
+    let told = told.with_context(|| place("the set"))?;
+    let allowed = args.probabilistic.late_at_most;
+    let answer = Answer { number, question: &question, told: &told, measured, allowed };
+    let text = if args.json { answer.json().to_string() + "\n" } else { answer.text() };
+    Ok((text, answer.holds()))
+}
+
+/// One task: its likelihood, and the response times for [`TOLD`].
+struct Told {
+    likelihood: Likelihood,
+    responses: [Option<u64>; TOLD.len()],
+    latest_ns: u64,
+}
+
+/// All tasks in priority order; none where they have no place.
+fn tell(system: &System, measured: &Measured, latest_ns: Option<u64>) -> anyhow::Result<Vec<Told>> {
+    let mut told: Vec<Option<Told>> = system.tasks.iter().map(|_| None).collect();
+    for indices in system.by_core() {
+        let set: TaskSet = system.set_of(&indices)?;
+        let shortest = set.tasks().iter().map(|task| task.period_ns).min().unwrap_or(0);
+        let latest_ns = latest_ns.unwrap_or(shortest);
+        if latest_ns < measured.longest_ns && !indices.is_empty() {
+            let found = format!("{} (by default the shortest period)", format::ns(latest_ns as i64));
+            let expected = format!("at least {}, which was observed", format::ns(measured.longest_ns as i64));
+            return Err(Error::invalid("--latest", found, expected).into());
+        }
+        let limits = Limits::default();
+        let all = likelihoods(&set, &measured.exceedance, &measured.shares, latest_ns, limits);
+        for (at, likelihood) in all.into_iter().enumerate() {
+            let response =
+                |probability| response_at(&set, at, &likelihood, &measured.exceedance, probability, limits);
+            let responses = TOLD.map(response);
+            told[indices[at]] = Some(Told { likelihood, responses, latest_ns });
+        }
+    }
+    Ok(told.into_iter().flatten().collect())
+}
+
+struct Answer<'a> {
+    number: usize,
+    question: &'a Question,
+    told: &'a [Told],
+    measured: &'a Measured,
+    allowed: f64,
+}
+
+impl Answer<'_> {
+    fn holds(&self) -> bool {
+        self.told.len() == self.question.system.tasks.len()
+            && self.told.iter().all(|one| one.likelihood.late_at_most <= self.allowed)
+    }
+
+    /// Wake-ups that it would take, none of them later than the budget, to tell what is allowed of the task that depends on most releases.
+    fn needed(&self) -> Option<u64> {
+        let floor = self.measured.exceedance.least();
+        let borne = |one: &&Told| {
+            let releases = one.likelihood.releases.unwrap_or(0) as f64;
+            one.likelihood.budget_ns.is_some() && releases * floor > self.allowed
+        };
+        let most = self.told.iter().filter(borne).filter_map(|one| one.likelihood.releases).max()?;
+        Some((3.0 * most as f64 / self.allowed).ceil() as u64)
+    }
+
+    /// In the order of the question.
+    fn in_order(&self) -> Vec<&Told> {
+        let mut ordered: Vec<_> = self.question.places.iter().zip(self.told).collect();
+        ordered.sort_by_key(|(place, _)| **place);
+        ordered.into_iter().map(|(_, told)| told).collect()
+    }
+
+    fn json(&self) -> Value {
+        let unit_ns = self.question.unit.ns();
+        let task = |one: &&Told| {
+            let mut object = json!(one.likelihood);
+            object["latest_ns"] = json!(one.latest_ns);
+            let response = |(p, ns): (&f64, &Option<u64>)| json!({ "exceeded_at_most": p, "response_time": ns.map(|ns| ns.div_ceil(unit_ns)) });
+            object["responses"] = TOLD.iter().zip(&one.responses).map(response).collect();
+            object
+        };
+        json!({
+            "schema": SCHEMA,
+            "line": self.number,
+            "test": "fp-rta",
+            "unit": self.question.unit.name(),
+            "allowed": self.allowed,
+            "holds": self.holds(),
+            "wakeups": self.measured.n,
+            "wakeups_needed": self.needed(),
+            "tasks": self.in_order().iter().map(task).collect::<Vec<_>>(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let number = self.number;
+        if self.told.len() < self.question.system.tasks.len() {
+            return format!("line {number}: not placed on its cores\n");
+        }
+        let word = if self.holds() {
+            "no job is late with a probability above"
+        } else {
+            "not shown: late jobs at most at"
+        };
+        let mut text = format!("line {number}: {word} {}\n", chance(self.allowed));
+        if let Some(needed) = self.needed() {
+            let _ = writeln!(
+                text,
+                "{} do not bear it: one job depends on so many releases that it takes {}, none later than the budget",
+                format::plural(self.measured.n, "wake-up"),
+                format::plural(needed, "wake-up"),
+            );
+        }
+        let unit_ns = self.question.unit.ns();
+        let row = |(place, one): (usize, &&Told)| {
+            let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+            let likelihood = &one.likelihood;
+            let mut row = vec![
+                place.to_string(),
+                known(likelihood.budget_ns.map(|ns| format::ns(ns as i64))),
+                known(likelihood.releases.map(format::count)),
+                chance(likelihood.late_at_most),
+                known(likelihood.late_at_most_if_stopped.map(chance)),
+                known(likelihood.late_estimate.map(chance)),
+            ];
+            row.extend(one.responses.iter().map(|ns| known(ns.map(|ns| ns.div_ceil(unit_ns).to_string()))));
+            row
+        };
+        let heads = TOLD.map(|p| format!("R {}", chance(p)));
+        let mut head = vec!["task", "budget", "releases", "late <=", "if stopped", "estimate"];
+        head.extend(heads.iter().map(String::as_str));
+        text.push_str(&table(&head, self.in_order().iter().enumerate().map(row).collect()));
+        let _ = writeln!(
+            text,
+            "late <=: of one job, whatever releases have to do with one another. If stopped: where late jobs are stopped at their\n\
+             deadlines. Estimate: no bound, latencies independent. R P: response time, {}, that a job exceeds with at most P",
+            self.question.unit.name()
+        );
+        text
+    }
+}
+
+/// A probability with two digits.
+fn chance(p: f64) -> String {
+    if p >= 0.01 || p <= 0.0 { format!("{}", (p * 1e4).ceil() / 1e4) } else { format!("{p:.1e}") }
+}
