@@ -85,6 +85,9 @@ impl Ask {
             let found = format!("a partition with {}, a test that binds no task to a core", test.name());
             return wrong("partition", found, "fp-rta, edf-qpa or the like");
         }
+        if self.blocking_only.is_some() && self.overheads.is_some() {
+            return wrong("overheads", "beside one pass of blocking".to_owned(), "one of them");
+        }
         if self.blocking_only.is_some() && self.locks.is_none() {
             return wrong("blocking-only", "no protocol".to_owned(), "locks");
         }
@@ -192,7 +195,12 @@ mod tests {
         let wrong = [
             Ask { edf_jitter: EdfJitter::PeriodsToo, ..ask },
             Ask { partition: Heuristic::by_name("ffd"), ..Ask::of(Test::Global(GlobalTest::EdfGfb)) },
-            Ask { locks: Protocol::by_name("fifo-np"), overheads: Some(Overheads::default()), ..ask },
+            Ask {
+                locks: Protocol::by_name("fifo-np"),
+                blocking_only: Some(Semantics::Sound),
+                overheads: Some(Overheads::default()),
+                ..ask
+            },
             Ask { blocking_only: Semantics::by_name("schedcat"), ..ask },
         ];
         let told: Vec<_> = wrong.iter().map(|ask| ask.check().unwrap_err().option).collect();

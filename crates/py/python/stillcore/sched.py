@@ -300,7 +300,7 @@ def analyze(
         partition: assign cores first by bin packing, one of :data:`PARTITIONS`.
         jitter: release jitter on top of every task's own, ns or a text such as ``"72us"``.
         edf_jitter: how it counts under EDF: ``d`` (D - J, exact) or ``td`` (T - J as well, as SchedCAT does).
-        overheads: what the kernel costs, ns: ``{"context_switch_ns": 2000}``; for ``fp-rta`` and ``edf-qpa`` without locks.
+        overheads: what the kernel costs, ns: ``{"context_switch_ns": 2000}``; for ``fp-rta``, with locks too, and ``edf-qpa``.
         blocking_only: one pass of blocking from the response times given in the sets, and no verdict.
         semantics: whose counting that pass follows.
         certificate: add to every verdict numbers that prove it (``fp-rta``, ``edf-qpa``).
