@@ -16,8 +16,9 @@ pub(crate) struct Spike {
 
 /// The most spikes of one search.
 const MOST: usize = 1024;
-/// How many of the largest are looked at by themselves.
-const LADDER: [usize; 4] = [16, 64, 256, MOST];
+/// How many of the largest are looked at by themselves: close enough that few strays are added to the spikes of a period from one to
+/// the next.
+const LADDER: [usize; 12] = [16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 640, MOST];
 /// The widest gaps between heights, above which the large ones are looked at by themselves.
 const GAPS: usize = 3;
 /// Fewer are not looked at.

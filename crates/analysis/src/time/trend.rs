@@ -9,6 +9,7 @@
 use super::ranks::mid_ranks;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
+use std::cmp::Ordering;
 
 /// ns in an hour.
 const HOUR_NS: f64 = 3.6e12;
@@ -93,7 +94,10 @@ pub(super) fn kendall_variance(points: &[(i64, f64)]) -> f64 {
     let mut values: Vec<f64> = points.iter().map(|point| point.1).collect();
     values.sort_unstable_by(f64::total_cmp);
     let term = |t: f64| t * (t - 1.0) * (2.0 * t + 5.0);
-    let ties: f64 = values.chunk_by(|a, b| a.total_cmp(b).is_eq()).map(|same| term(same.len() as f64)).sum();
+    let ties: f64 = values
+        .chunk_by(|a, b| a.partial_cmp(b).is_some_and(Ordering::is_eq))
+        .map(|same| term(same.len() as f64))
+        .sum();
     (term(points.len() as f64) - ties) / 18.0
 }
 
