@@ -98,13 +98,12 @@ fn releases_that_a_hog_swallows_are_missed_and_charged() {
     let missed = thread["record"]["missed"].as_u64().unwrap();
     // The hogs take 1.4 s of a window of 6 s that was open before them: seven at least lie whole inside it, however late they came.
     assert!(missed >= 7 * 38, "{missed} missed releases of {HOGS} hogs");
-    let at = |list: &str, p: f64| {
-        let quantiles = thread["figures"][list].as_array().unwrap();
-        let found = quantiles.iter().find(|one| one["p"].as_f64() == Some(p)).unwrap();
-        found["value_ns"].as_i64()
-    };
-    let charged = at("corrected_quantiles", 0.99).unwrap();
-    assert!(charged > 20_000_000, "one of 15 releases was up to 40 ms late, but p99 is {charged} ns");
+    // Hogs make late releases come together: a high quantile is worth too few of them to be told, and the share says it.
+    let figures = &thread["figures"];
+    let late = figures["exceedances"].as_array().unwrap();
+    let late = late.iter().find(|one| one["threshold_ns"] == 10_000_000).unwrap()["share"].as_f64().unwrap();
+    assert!(late > 0.01, "one of 15 releases was up to 40 ms late, but {late} of them 10 ms and more");
+    assert!(figures["corrected_max_ns"].as_i64().unwrap() > 20_000_000, "{figures}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub struct Sheet {
     pub rows: Vec<Vec<String>>,
 }
 
-/// A sheet for each value.
+/// A sheet for each value; one with a column a value where no factor goes across.
 pub fn sheets(experiment: &Experiment, concluded: &Concluded) -> Vec<Sheet> {
     let mut factors: Vec<&str> =
         experiment.factors.iter().map(|factor| factor.name.get_ref().as_str()).collect();
@@ -37,7 +37,29 @@ pub fn sheets(experiment: &Experiment, concluded: &Concluded) -> Vec<Sheet> {
             )
             .collect(),
     };
+    if columns.is_empty() {
+        return vec![together(experiment, concluded, &rows)];
+    }
     experiment.values.iter().map(|value| sheet(value, concluded, &rows, &columns)).collect()
+}
+
+fn together(experiment: &Experiment, concluded: &Concluded, rows: &[&str]) -> Sheet {
+    let heads = experiment.values.iter().map(|value| match value.unit.as_str() {
+        "" => value.name.get_ref().clone(),
+        unit => format!("{} {unit}", value.name.get_ref()),
+    });
+    let row = |group: &Group| {
+        let levels = rows.iter().map(|name| group.levels.get(*name).cloned().unwrap_or_default());
+        let values = experiment.values.iter().map(|value| told(group, value.name.get_ref(), concluded));
+        levels.chain(values).collect()
+    };
+    let titles: Vec<String> =
+        experiment.values.iter().map(|value| format!("{}: {}", value.name.get_ref(), value.title)).collect();
+    Sheet {
+        title: titles.join("; "),
+        head: rows.iter().map(|name| (*name).to_owned()).chain(heads).collect(),
+        rows: concluded.groups.iter().map(row).collect(),
+    }
 }
 
 fn sheet(value: &ValueOf, concluded: &Concluded, rows: &[&str], columns: &[&str]) -> Sheet {

@@ -265,4 +265,9 @@ fn the_table_has_measured_and_published_side_by_side() {
     assert_eq!(sheet.head, ["period", "isolation", "idle", "busy"]);
     assert_eq!(sheet.rows[0], ["50us", "none", "90.5 [90, 91]", "90.5 [90, 91] (104)"]);
     assert_eq!(sheet.rows.len(), 4);
+    let flat = read(&TEXT.replace("columns = [\"load\"]", ""));
+    let sheets = sheets(&flat, &conclude(&flat, &numbers(), &results));
+    assert_eq!(sheets.len(), 1);
+    assert_eq!(sheets[0].head.last().unwrap(), "max us");
+    assert_eq!((sheets[0].rows.len(), sheets[0].title.as_str()), (8, "max: observed maximum"));
 }

@@ -65,19 +65,21 @@ pub(super) fn run(lab: &Lab<'_>, todo: &[&Planned], jobs: NonZeroUsize) -> anyho
 
 fn boot_for(lab: &Lab<'_>, boot: &Boot, cells: &[&Planned]) -> anyhow::Result<()> {
     let kernel = boot.kernel.as_deref().context("a cell without a kernel")?;
+    let booted = format!("{kernel} {}", boot.append);
+    let booted = booted.trim_end();
     let mut why = String::new();
     for tries in 1..=TRIES {
         let left = left(lab, cells)?;
         if left.is_empty() || lab.stop.is_asked() {
             return Ok(());
         }
-        Teller::say(&format!("{kernel} {}: {} cells, try {tries} of {TRIES}", boot.append, left.len()));
+        Teller::say(&format!("{booted}: {} cells, try {tries} of {TRIES}", left.len()));
         match once(lab, kernel, boot, &left) {
             Ok(()) => "the guest ended without a result for it".clone_into(&mut why),
             Err(error) if lab.stop.is_asked() => return Err(error),
             Err(error) => {
                 why = crate::failure::sentence(&error);
-                Teller::say(&format!("{kernel} {}: {why}", boot.append));
+                Teller::say(&format!("{booted}: {why}"));
             }
         }
     }
