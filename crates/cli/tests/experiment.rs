@@ -191,3 +191,54 @@ fn a_plan_starts_nothing() {
     assert!(told.contains("12 cells, 0 boots"), "{told}");
     assert!(!place.path("out").exists());
 }
+
+/// A cell that measures for long, and leaves a file where it gives back what it was to change.
+fn long(place: &Place) {
+    let after = place.path("after.tar");
+    let text = experiment(&place.path("curves.toml"))
+        .replace("repetitions = 2", "repetitions = 1")
+        .replace("[\"isolate\", \"apply\", \"--cpus\", \"4095\", \"--json\"]]", "[\"study\", \"list\"]]")
+        .replace(
+            "before = [",
+            &format!("after = [[\"snapshot\", \"--out\", \"{}\"]], before = [", after.display()),
+        )
+        .replace("levels = [\"plain\", {", "levels = [{")
+        .replace("{ name = \"isolated\", isolated = true }, ", "")
+        .replace("[\"0\", \"1\"]", "[\"0\"]");
+    let step = text.split("run = ").nth(1).unwrap().lines().next().unwrap();
+    let measure = format!(
+        "[\"measure\", \"wakeup\", \"--duration\", \"60s\", \"--quiet\", \"--out\", \"{{out}}\", \"--state\", \"{}\"]",
+        place.state().display()
+    );
+    fs::write(place.path("shares.toml"), text.replace(step, &measure)).unwrap();
+}
+
+#[test]
+fn what_a_cell_changed_is_given_back_after_ctrl_c_and_by_the_next_call_after_a_kill() {
+    for end in ["INT", "KILL"] {
+        let place = Place::new();
+        declared(&place);
+        long(&place);
+        let (after, out) = (place.path("after.tar"), place.path("out"));
+        let mut child =
+            study(&place, "out", &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let measuring =
+            || fs::read_dir(out.join("runs")).ok()?.flatten().find(|cell| cell.path().join("run").exists());
+        eventually("a window", measuring);
+        assert!(!after.exists());
+        support::signal(child.id(), end);
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(after.exists(), end == "INT", "{end}");
+        if end == "KILL" {
+            let mut next = study(&place, "out", &["--resume"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            eventually("what was given back", || after.exists().then_some(()));
+            support::signal(next.id(), "INT");
+            next.wait().unwrap();
+        }
+        eventually("nothing left", || place.leftovers().is_empty().then_some(()));
+    }
+}

@@ -17,6 +17,8 @@ pub mod declared;
 mod paired;
 mod proportion;
 mod ratio;
+#[cfg(test)]
+mod testing;
 
 use crate::analyze::{Refusal, Test, analyze};
 use crate::fp_lanes::{Path, are_generated_schedulable};

@@ -108,11 +108,7 @@ mod tests {
     /// Coverage of the interval with a fixed seed: 2000 samples of 500 pairs, 10 % and 5 % disagreements.
     #[test]
     fn the_interval_covers() {
-        let mut state = 1u64;
-        let mut uniform = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
+        let mut uniform = crate::curves::testing::uniform();
         let mut covered = 0;
         for _ in 0..2000 {
             let pair = |u: f64| match u {

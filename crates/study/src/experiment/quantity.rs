@@ -1,5 +1,6 @@
 //! Durations and counts that a scale makes smaller, never below a floor: a small run of an experiment is the same experiment.
 
+use model::quantity::{duration, spelled};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -42,26 +43,15 @@ impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(count) => write!(f, "{count}"),
-            Self::Time(ns) => write!(f, "{ns}ns"),
+            Self::Time(ns) => f.write_str(&spelled(*ns)),
         }
     }
 }
 
 /// ns of a duration such as `50us`, `1.5s`, `2m`.
 pub(super) fn time_ns(text: &str) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = text.split_at(digits);
-    let unit_ns = match unit {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        _ => return None,
-    };
-    let ns = number.parse::<f64>().ok()? * unit_ns;
-    (ns.is_finite() && ns < 1e18).then_some(ns.round() as u64)
+    let time = duration(text).ok()?;
+    u64::try_from(time.as_nanos()).ok()
 }
 
 impl<'de> Deserialize<'de> for Amount {

@@ -8,6 +8,7 @@ use crate::run::interrupted::Interrupted;
 use anyhow::Context;
 use linux::sys::process::Owner;
 use linux::sys::signals::EndSignals;
+use model::{Error, store};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,6 +17,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use study::Cell;
 use study::experiment::{CellResult, CellState, Experiment, Place, commands, taken};
+
+/// In a cell's directory while it runs: the calls that give back what it changes.
+const AFTER: &str = "after.json";
 
 /// Between two looks at a call.
 const LOOK: Duration = Duration::from_millis(20);
@@ -62,14 +66,19 @@ impl Room {
         let calls = commands(experiment, cell, self.scale, &place);
         let begun = Instant::now();
         let mut done = Vec::new();
+        foresee(&dir, &calls.after)?;
         let mut result = self.steps(experiment, &calls.before, &calls.steps, &dir, &mut done, signals);
         for words in &calls.after {
             done.push(words.clone());
-            let after = call(words, &dir, signals)?;
-            if let (Called::Failed(why), Ok(result)) = (after, &mut result) {
-                *result = self.without(CellState::Failed, format!("{}: {why}", words.join(" ")));
+            // Also after Ctrl-C: what a call before has changed is given back.
+            if let Called::Failed(why) = call(words, &dir, None)?
+                && let Ok(told) = &mut result
+                && told.state == CellState::Ok
+            {
+                *told = self.without(CellState::Failed, format!("{}: {why}", words.join(" ")));
             }
         }
+        forget(&dir)?;
         let mut result = result?;
         result.commands = done.into_iter().map(|words| without_directory(words, &place.out)).collect();
         result.wall_s = begun.elapsed().as_secs_f64();
@@ -100,14 +109,14 @@ impl Room {
     ) -> anyhow::Result<CellResult> {
         for words in before {
             done.push(words.clone());
-            if let Called::Failed(why) = call(words, dir, signals)? {
+            if let Called::Failed(why) = call(words, dir, Some(signals))? {
                 return Ok(self.without(CellState::NotApplicable, why));
             }
         }
         let mut answers: BTreeMap<&str, Value> = BTreeMap::new();
         for (name, words) in steps {
             done.push(words.clone());
-            match call(words, dir, signals)? {
+            match call(words, dir, Some(signals))? {
                 Called::Answered(answer) => _ = answers.insert(name, answer),
                 Called::Failed(why) => return Ok(self.without(CellState::Failed, why)),
             }
@@ -122,6 +131,42 @@ impl Room {
         let values = experiment.values.iter().map(|value| (value.name.get_ref().clone(), figure(value)));
         Ok(CellResult { reason: None, values: values.collect(), ..self.without(CellState::Ok, "") })
     }
+}
+
+/// Writes down, before anything is changed, the calls that give it back.
+fn foresee(dir: &Path, after: &[Vec<String>]) -> anyhow::Result<()> {
+    if after.is_empty() { Ok(()) } else { Ok(store::write_json(&dir.join(AFTER), &after)?) }
+}
+
+fn forget(dir: &Path) -> anyhow::Result<()> {
+    let path = dir.join(AFTER);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", &path, error).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes the calls that cells of a killed study have not come to; tells which.
+pub(super) fn give_back(runs: &Path) -> anyhow::Result<Vec<String>> {
+    let mut made = Vec::new();
+    let Ok(entries) = fs::read_dir(runs) else { return Ok(made) };
+    for entry in entries {
+        let dir = entry.map_err(|source| Error::io("read", runs, source))?.path();
+        if !dir.join(AFTER).exists() {
+            continue;
+        }
+        let calls: Vec<Vec<String>> = store::read_json(&dir.join(AFTER))?;
+        for words in calls {
+            if let Called::Failed(why) = call(&words, &dir, None)? {
+                anyhow::bail!("a killed study left what {} was to give back: {why}", words.join(" "));
+            }
+            made.push(words.join(" "));
+        }
+        forget(&dir)?;
+    }
+    Ok(made)
 }
 
 /// Makes a directory, empty.
@@ -148,8 +193,8 @@ enum Called {
     Failed(String),
 }
 
-/// Calls this program and waits. The call dies with this process, and is told to end when this one is.
-fn call(words: &[String], dir: &Path, signals: &EndSignals) -> anyhow::Result<Called> {
+/// Calls this program and waits. The call dies with this process, and is told to end when this one is, if `signals` are given.
+fn call(words: &[String], dir: &Path, signals: Option<&EndSignals>) -> anyhow::Result<Called> {
     let (out, said) = (dir.join("stdout"), dir.join("stderr"));
     let file = |path: &Path| File::create(path).with_context(|| path.display().to_string());
     let launcher = lab_verb::launcher()?;
@@ -168,7 +213,7 @@ fn call(words: &[String], dir: &Path, signals: &EndSignals) -> anyhow::Result<Ca
             break status;
         }
         if told.is_none()
-            && let Some(name) = signals.arrived()
+            && let Some(name) = signals.and_then(EndSignals::arrived)
         {
             told = Some(name);
             if let Some(owner) = Owner::of(child.id() as i32) {
@@ -177,7 +222,7 @@ fn call(words: &[String], dir: &Path, signals: &EndSignals) -> anyhow::Result<Ca
         }
         std::thread::sleep(LOOK);
     };
-    if let Some(name) = told.or_else(|| signals.arrived()) {
+    if let Some(name) = told.or_else(|| signals.and_then(EndSignals::arrived)) {
         return Err(Interrupted(name).into());
     }
     if !matches!(status.code(), Some(0 | 2)) {

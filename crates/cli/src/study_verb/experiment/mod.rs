@@ -127,6 +127,11 @@ fn here(
     out: &Path,
     signals: &EndSignals,
 ) -> anyhow::Result<bool> {
+    let runs = out.join("runs");
+    let given_back = cell::give_back(&runs)?;
+    if !given_back.is_empty() {
+        Teller::say(&format!("note: a killed study left changes; called {}", given_back.join(", ")));
+    }
     if todo.is_empty() {
         return Ok(false);
     }
@@ -140,7 +145,7 @@ fn here(
         cpus: place.measured.to_string(),
         housekeeping: place.housekeeping.to_string(),
         isolated: !place.machine.topology.isolated.is_empty(),
-        dir: out.join("runs"),
+        dir: runs,
         keep: args.keep,
         name: format!("this machine, {}", place.machine.kernel.release),
         emulated: false,
