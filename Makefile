@@ -122,7 +122,6 @@ test-solver:
 	{ $(HEAD_LINES); "$$venv/bin/python" xtask/solver.py "$${CARGO_TARGET_DIR:-target}/release/stillcore" $(ARGS); } | tee "$$log"; \
 	rm -r "$$venv"; grep -q "terms compared, 0 differ" "$$log"
 
-test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid
 test-lab: test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-cards test-lab-exposure test-lab-asid test-lab-periodic
 
 test-lab-isolation:
