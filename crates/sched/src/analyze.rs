@@ -142,6 +142,12 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     if test != Test::FpRta && system.suspends() {
         return Err(beyond(test, "self-suspension", "fp-rta"));
     }
+    // Admission looks at bandwidths only.
+    let counts_sections =
+        matches!(test, Test::FpLimited | Test::SchedDeadline | Test::SchedDeadlinePartitioned);
+    if !counts_sections && system.limits_preemption() {
+        return Err(beyond(test, "sections that cannot be preempted", "fp-limited, core by core"));
+    }
     let all: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
     let mut whole = Verdict::unanswered(&all);
     if let Test::Global(test) = test {
@@ -213,9 +219,6 @@ fn on_all_cores(
     if tasks.iter().any(|task| task.deadline_ns > task.period_ns) {
         return refuse("deadlines beyond periods", "fp-rta or edf-qpa on single cores");
     }
-    if system.tasks.iter().any(|task| task.non_preemptive_ns > 0) {
-        return refuse("sections that cannot be preempted", "fp-limited on single cores");
-    }
     if test != GlobalTest::FpBertogna && tasks.iter().any(|task| task.blocking_ns > 0) {
         return refuse("blocking", "gfp-bertogna");
     }
@@ -283,6 +286,21 @@ mod tests {
         let suspends = r#"{"tasks":[{"period":10,"cost":3,"suspension":2}]}"#;
         assert!(answer(suspends, Test::EdfQpa).unwrap_err().to_string().contains("self-suspension"));
         assert_eq!(answer(suspends, Test::FpRta).unwrap().response_times, [Some(5)]);
+    }
+
+    #[test]
+    fn sections_that_cannot_be_preempted_are_counted_or_refused() {
+        let line = r#"{"tasks":[{"period":10,"cost":2},{"period":40,"cost":9,"non_preemptive":8}]}"#;
+        assert_eq!(answer(line, Test::FpLimited).unwrap().response_times, [Some(10), Some(13)]);
+        for test in Test::ALL {
+            match test {
+                Test::FpLimited | Test::SchedDeadline | Test::SchedDeadlinePartitioned => {}
+                _ => {
+                    let refusal = answer(line, test).unwrap_err().to_string();
+                    assert!(refusal.contains("sections that cannot be preempted"), "{refusal}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -103,6 +103,21 @@ impl System {
         self.tasks.iter().any(|task| task.suspension_ns > 0)
     }
 
+    /// Whether any task has a section that cannot be preempted.
+    pub fn limits_preemption(&self) -> bool {
+        self.tasks.iter().any(|task| task.non_preemptive_ns > 0)
+    }
+
+    /// What makes the system more than independent tasks that can be preempted anywhere, in words; none where nothing does.
+    pub fn beyond_independent(&self) -> Option<&'static str> {
+        match (self.suspends(), self.limits_preemption(), self.shares()) {
+            (true, ..) => Some("self-suspension"),
+            (_, true, _) => Some("sections that cannot be preempted"),
+            (.., true) => Some("requests for resources"),
+            _ => None,
+        }
+    }
+
     /// Whether any task requests a resource.
     pub fn shares(&self) -> bool {
         self.tasks.iter().any(|task| !task.requests.is_empty())

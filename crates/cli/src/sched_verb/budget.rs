@@ -92,8 +92,7 @@ fn read(args: &BudgetArgs, number: usize, line: &str) -> anyhow::Result<Question
     let place = |field: &str| format!("{}, line {number}, {field}", args.file.display());
     let question = question::read(line)
         .map_err(|error| Error::invalid(place(&error.field), error.found, error.expected))?;
-    if question.system.suspends() || question.system.shares() {
-        let found = "self-suspension or requests for resources";
+    if let Some(found) = question.system.beyond_independent() {
         return Err(Error::invalid(
             place("the set"),
             found,

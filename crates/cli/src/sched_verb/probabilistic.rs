@@ -130,8 +130,7 @@ fn answer(
     let place = |field: &str| format!("{}, line {number}, {field}", args.file.display());
     let mut question = question::read(line)
         .map_err(|error| Error::invalid(place(&error.field), error.found, error.expected))?;
-    if question.system.suspends() || question.system.shares() {
-        let found = "self-suspension or requests for resources";
+    if let Some(found) = question.system.beyond_independent() {
         let expected = "a set without, of whose probabilities something is known";
         return Err(Error::invalid(place("the set"), found, expected).into());
     }

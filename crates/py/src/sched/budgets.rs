@@ -27,8 +27,7 @@ impl Asked {
     /// The system with its cores; none where a task found none.
     fn placed(&self, question: &Question, at: usize) -> Result<Option<System>, Wrong> {
         let mut system = question.system.clone();
-        if system.suspends() || system.shares() {
-            let found = "self-suspension or requests for resources";
+        if let Some(found) = system.beyond_independent() {
             return Err(Wrong::new(
                 format!("sets[{at}]"),
                 found,

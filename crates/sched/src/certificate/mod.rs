@@ -134,8 +134,9 @@ pub fn certify(system: &System, test: Test, limits: Limits) -> Result<Option<Cer
         Test::EdfQpa => edf::prove,
         _ => return Err(beyond(test, "certificates", "fp-rta or edf-qpa")),
     };
-    if system.suspends() || system.shares() {
-        return Err(beyond(test, "certificates of suspending tasks or shared resources", "verdicts without"));
+    if system.beyond_independent().is_some() {
+        let what = "certificates of suspending tasks, sections that cannot be preempted or shared resources";
+        return Err(beyond(test, what, "verdicts without"));
     }
     let mut cores = Vec::new();
     for (core, indices) in system.by_core().iter().enumerate().filter(|(_, indices)| !indices.is_empty()) {

@@ -104,6 +104,9 @@ pub(super) fn check(system: &System, protocol: Protocol) -> Result<(), Refusal> 
     if system.suspends() {
         return Err(beyond(protocol.name(), "self-suspension", "a test without locks"));
     }
+    if system.limits_preemption() {
+        return Err(beyond(protocol.name(), "sections that cannot be preempted", "them as blocking"));
+    }
     if system.tasks.iter().any(|one| one.task.deadline_ns > one.task.period_ns) {
         return Err(beyond(protocol.name(), "deadlines beyond periods", "a test without locks"));
     }

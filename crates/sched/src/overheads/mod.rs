@@ -129,7 +129,7 @@ impl Overheads {
 
 /// Answers for a system, core by core, with the overheads counted. Costs of the system are those without.
 ///
-/// Knows `fp-rta` and `edf-qpa`. Self-suspension and requests are refused: how often a job is switched then, the system does not say.
+/// Knows `fp-rta` and `edf-qpa`. Self-suspension, sections that cannot be preempted and requests are refused: how often a job is switched then, the system does not say.
 pub fn analyze_with_overheads(
     system: &System,
     test: Test,
@@ -144,6 +144,9 @@ pub fn analyze_with_overheads(
     }
     if system.suspends() {
         return Err(beyond(test, "self-suspension beside overheads", "no overheads"));
+    }
+    if system.limits_preemption() {
+        return Err(beyond(test, "sections that cannot be preempted beside overheads", "them as blocking"));
     }
     overheads.check()?;
     let all: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
