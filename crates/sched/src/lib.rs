@@ -9,6 +9,7 @@
 //! | `window` | least solution of the busy-window equation, with safe starting bounds |
 //! | `verdict` | the shape every test answers in |
 //! | `fp_rta` | uniprocessor fixed-priority response times, with release jitter and blocking |
+//! | `fp_columns` | the busy-window equation in vector units |
 //! | `fp_published` | the same by two published equations that differ, to compare with |
 //! | `fp_quick` | the same yes or no, without the response times: bounds first |
 //! | `fp_lanes/` | the same for many sets at a time, in vector units |
@@ -20,6 +21,7 @@
 //! | `certificate` | verdicts with numbers that prove them, and their checker |
 //! | `overheads/` | tests of one core that count what the kernel costs |
 //! | `question` | a system as a line of JSON |
+//! | `question_raw` | such a line as it is written, not judged yet |
 //! | `question_line` | the way back |
 //! | `locks` | locks between cores: blocking, and response times with it |
 //! | `analyze` | one question, one test by name, one answer |
@@ -55,6 +57,7 @@ pub mod certificate;
 mod cost_margin;
 pub mod curves;
 mod edf_qpa;
+mod fp_columns;
 mod fp_lanes;
 mod fp_limited;
 mod fp_published;
@@ -76,6 +79,7 @@ mod partition;
 pub mod probabilistic;
 pub mod question;
 mod question_line;
+mod question_raw;
 mod system;
 mod task;
 mod verdict;

@@ -4,9 +4,10 @@
 //! period, the core 0, and the order of the list is the order of priority. Numbers are integers in the unit. An error names the field, as
 //! in `tasks[3].cost`.
 
+use crate::question_raw::{Kind, Object, Scalar, Shape};
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};
 use crate::task::{MAX_NS, MAX_TASKS, Task};
-use serde_json::{Map, Value};
+use serde::de::IgnoredAny;
 use thiserror::Error;
 
 /// The unit of the times of a question and of its answer.
@@ -73,9 +74,11 @@ pub struct Question {
 impl Question {
     /// Values by priority, in the order of the question.
     pub fn in_order<T: Clone>(&self, values: &[T]) -> Vec<T> {
-        let mut ordered: Vec<_> = self.places.iter().zip(values).collect();
-        ordered.sort_by_key(|(place, _)| **place);
-        ordered.into_iter().map(|(_, value)| value.clone()).collect()
+        let mut priorities = vec![0; self.places.len()];
+        for (priority, &place) in self.places.iter().enumerate() {
+            priorities[place] = priority;
+        }
+        priorities.iter().filter_map(|&priority| values.get(priority).cloned()).collect()
     }
 
     /// A time in the unit of the question. Times of a question are whole units, and so are sums of them.
@@ -85,59 +88,90 @@ impl Question {
 }
 
 const UNITS: [Unit; 3] = [Unit::Ns, Unit::Us, Unit::Ms];
-const KEYS: [&str; 3] = ["unit", "cores", "tasks"];
-const TASK_KEYS: [&str; 12] = [
-    "period",
-    "deadline",
-    "cost",
-    "jitter",
-    "blocking",
-    "suspension",
-    "non_preemptive",
-    "core",
-    "priority",
-    "lock_priority",
-    "response_time",
-    "requests",
-];
-const REQUEST_KEYS: [&str; 4] = ["resource", "count", "length", "access"];
+
+/// A line.
+struct Whole;
+impl Kind for Whole {
+    const KEYS: &'static [&'static str] = &["unit", "cores", "tasks"];
+    type Item = Shape<Object<OneTask, 11>>;
+}
+
+/// A task of it.
+struct OneTask;
+impl Kind for OneTask {
+    const KEYS: &'static [&'static str] = &[
+        "period",
+        "deadline",
+        "cost",
+        "jitter",
+        "blocking",
+        "suspension",
+        "non_preemptive",
+        "core",
+        "priority",
+        "lock_priority",
+        "response_time",
+        "requests",
+    ];
+    type Item = Shape<Object<OneRequest, 4>>;
+}
+
+/// A request of a task.
+struct OneRequest;
+impl Kind for OneRequest {
+    const KEYS: &'static [&'static str] = &["resource", "count", "length", "access"];
+    type Item = IgnoredAny;
+}
 
 /// Reads a line.
-pub fn read(line: &str) -> Result<Question, QuestionError> {
-    let value: Value = serde_json::from_str(line)
-        .map_err(|error| wrong("the line", error.to_string(), "one JSON object a line"))?;
-    let object = Fields::of(&value, "the line", &KEYS)?;
-    let unit = match object.get("unit") {
-        None => Unit::Ns,
-        Some(value) => {
-            let known = value.as_str().and_then(|name| UNITS.into_iter().find(|unit| unit.name() == name));
-            known.ok_or_else(|| wrong("unit", value.to_string(), "\"ns\", \"us\" or \"ms\""))?
-        }
+pub fn read(line: impl AsRef<[u8]>) -> Result<Question, QuestionError> {
+    let told: Shape<Object<Whole, 2>> = serde_json::from_slice(line.as_ref().trim_ascii_end())
+        .map_err(|error| wrong("the line", broken(&error), "one JSON object a line"))?;
+    let object = Fields::of(told, || "the line".to_owned())?;
+    let known = match object.value("unit") {
+        Scalar::Absent => Some(Unit::Ns),
+        Scalar::Integer(_) => None,
+        Scalar::Other(value) => UNITS.into_iter().find(|unit| value.as_str() == Some(unit.name())),
     };
+    let unit = known.ok_or_else(|| wrong("unit", object.shown("unit"), "\"ns\", \"us\" or \"ms\""))?;
     let cores = object.integer("cores", 1, u64::from(MAX_CORES))?.unwrap_or(1) as u32;
     let given = object.list("tasks")?.ok_or_else(|| wrong("tasks", "nothing", "a list of tasks"))?;
     if given.len() > MAX_TASKS {
         return Err(wrong("tasks", format!("{} tasks", given.len()), format!("at most {MAX_TASKS}")));
     }
     let mut ranked = Vec::with_capacity(given.len());
-    for (place, value) in given.iter().enumerate() {
-        let fields = Fields::of(value, &format!("tasks[{place}]"), &TASK_KEYS)?;
+    let (mut first_without, mut placed) = (None, false);
+    for (place, value) in given.into_iter().enumerate() {
+        let fields = Fields::of(value, || format!("tasks[{place}]"))?;
         let priority = fields.integer("priority", 0, u64::from(u32::MAX))?;
-        ranked.push((priority, place, task(&fields, unit, cores)?));
+        placed |= *fields.value("core") != Scalar::Absent;
+        first_without = first_without.or(priority.is_none().then_some(place));
+        ranked.push((priority, place, task(fields, unit, cores)?));
     }
-    let (some, none) = (ranked.iter().any(|one| one.0.is_some()), ranked.iter().find(|one| one.0.is_none()));
-    if let (true, Some((_, place, _))) = (some, none) {
+    if let (true, Some(place)) = (ranked.iter().any(|one| one.0.is_some()), first_without) {
         let expected = "a priority for every task, 0 the highest, or for none";
         return Err(wrong(format!("tasks[{place}].priority"), "nothing", expected));
     }
     ranked.sort_by_key(|(priority, place, _)| (*priority, *place));
     let places = ranked.iter().map(|(_, place, _)| *place).collect();
     let tasks = ranked.into_iter().map(|(_, _, task)| task).collect();
-    let placed = given.iter().any(|task| task.get("core").is_some_and(|core| !core.is_null()));
     Ok(Question { unit, system: System { cores, tasks }, places, placed })
 }
 
-fn task(fields: &Fields<'_>, unit: Unit, cores: u32) -> Result<SystemTask, QuestionError> {
+/// What is wrong with a line, and where in it.
+fn broken(error: &serde_json::Error) -> String {
+    let told = error.to_string();
+    match told.split_once(" at line ") {
+        Some((what, _)) if error.line() == 1 => format!("{what} at byte {}", error.column()),
+        _ => told,
+    }
+}
+
+fn task<P: Fn() -> String>(
+    fields: Fields<OneTask, 11, P>,
+    unit: Unit,
+    cores: u32,
+) -> Result<SystemTask, QuestionError> {
     let time = |key: &'static str, least: u64| {
         let most = MAX_NS / unit.ns();
         Ok::<_, QuestionError>(fields.integer(key, least, most)?.map(|value| value * unit.ns()))
@@ -146,35 +180,42 @@ fn task(fields: &Fields<'_>, unit: Unit, cores: u32) -> Result<SystemTask, Quest
         |key: &'static str| time(key, 1)?.ok_or_else(|| wrong(fields.path(key), "nothing", "a time"));
     let period_ns = needed("period")?;
     let cost_ns = needed("cost")?;
-    let requests = fields.list("requests")?.map_or(&[][..], Vec::as_slice);
-    let request =
-        |(place, value): (usize, &Value)| request(value, &fields.path(&format!("requests[{place}]")), unit);
-    Ok(SystemTask {
-        task: Task {
-            period_ns,
-            deadline_ns: time("deadline", 1)?.unwrap_or(period_ns),
-            cost_ns,
-            jitter_ns: time("jitter", 0)?.unwrap_or(0),
-            blocking_ns: time("blocking", 0)?.unwrap_or(0),
-        },
+    let task = Task {
+        period_ns,
+        deadline_ns: time("deadline", 1)?.unwrap_or(period_ns),
+        cost_ns,
+        jitter_ns: time("jitter", 0)?.unwrap_or(0),
+        blocking_ns: time("blocking", 0)?.unwrap_or(0),
+    };
+    let mut told = SystemTask {
+        task,
         suspension_ns: time("suspension", 0)?.unwrap_or(0),
         non_preemptive_ns: time("non_preemptive", 0)?.unwrap_or(0),
         core: fields.integer("core", 0, u64::from(cores) - 1)?.unwrap_or(0) as u32,
         lock_priority: fields.integer("lock_priority", 0, u64::from(u32::MAX))?.map(|rank| rank as u32),
         response_time_ns: time("response_time", 0)?,
-        requests: requests.iter().enumerate().map(request).collect::<Result<_, _>>()?,
-    })
+        requests: Vec::new(),
+    };
+    let at = fields.at;
+    let requests = list(fields.object.list, || format!("{}.requests", at()))?.unwrap_or_default();
+    let request =
+        |(place, value)| request(Fields::of(value, || format!("{}.requests[{place}]", at()))?, unit);
+    told.requests = requests.into_iter().enumerate().map(request).collect::<Result<_, _>>()?;
+    Ok(told)
 }
 
-fn request(value: &Value, path: &str, unit: Unit) -> Result<Request, QuestionError> {
-    let fields = Fields::of(value, path, &REQUEST_KEYS)?;
+fn request<P: Fn() -> String>(
+    fields: Fields<OneRequest, 4, P>,
+    unit: Unit,
+) -> Result<Request, QuestionError> {
     let needed = |key: &'static str, least, most| {
         fields.integer(key, least, most)?.ok_or_else(|| wrong(fields.path(key), "nothing", "a number"))
     };
-    let access = match fields.get("access").map(Value::as_str) {
-        None | Some(Some("write")) => Access::Write,
-        Some(Some("read")) => Access::Read,
-        Some(_) => return Err(wrong(fields.path("access"), fields.shown("access"), "\"read\" or \"write\"")),
+    let access = match fields.value("access") {
+        Scalar::Absent => Access::Write,
+        Scalar::Other(value) if value.as_str() == Some("write") => Access::Write,
+        Scalar::Other(value) if value.as_str() == Some("read") => Access::Read,
+        _ => return Err(wrong(fields.path("access"), fields.shown("access"), "\"read\" or \"write\"")),
     };
     Ok(Request {
         resource: needed("resource", 0, u64::from(u32::MAX))? as u32,
@@ -185,58 +226,71 @@ fn request(value: &Value, path: &str, unit: Unit) -> Result<Request, QuestionErr
 }
 
 /// The fields of one object, with where it is.
-struct Fields<'a> {
-    map: &'a Map<String, Value>,
-    at: String,
+struct Fields<K: Kind, const N: usize, P> {
+    object: Object<K, N>,
+    at: P,
 }
 
-impl<'a> Fields<'a> {
-    fn of(value: &'a Value, at: &str, keys: &[&str]) -> Result<Self, QuestionError> {
-        let map = value.as_object().ok_or_else(|| wrong(at, kind(value), "an object"))?;
-        match map.keys().find(|key| !keys.contains(&key.as_str())) {
-            Some(key) => {
-                Err(wrong(at, format!("unknown key {key:?}"), format!("some of {}", keys.join(", "))))
-            }
-            None => Ok(Self { map, at: if at == "the line" { String::new() } else { format!("{at}.") } }),
+impl<K: Kind, const N: usize, P: Fn() -> String> Fields<K, N, P> {
+    fn of(told: Shape<Object<K, N>>, at: P) -> Result<Self, QuestionError> {
+        let object = match told {
+            Shape::Is(object) => object,
+            Shape::Not(name) => return Err(wrong(at(), name, "an object")),
+        };
+        if let Some(key) = &object.unknown {
+            let keys = K::KEYS.join(", ");
+            return Err(wrong(at(), format!("unknown key {key:?}"), format!("some of {keys}")));
         }
+        if let Some(key) = object.repeated {
+            return Err(wrong(at(), format!("key {key:?} twice"), "every key once at most"));
+        }
+        Ok(Self { object, at })
     }
 
     fn path(&self, key: &str) -> String {
-        format!("{}{key}", self.at)
+        match (self.at)() {
+            whole if whole == "the line" => key.to_owned(),
+            at => format!("{at}.{key}"),
+        }
     }
 
-    fn get(&self, key: &str) -> Option<&'a Value> {
-        self.map.get(key).filter(|value| !value.is_null())
+    fn value(&self, key: &str) -> &Scalar {
+        let at = K::KEYS.iter().position(|one| *one == key);
+        at.and_then(|at| self.object.values.get(at)).unwrap_or(&Scalar::Absent)
     }
 
     fn shown(&self, key: &str) -> String {
-        self.get(key).map_or_else(|| "nothing".to_owned(), Value::to_string)
+        match self.value(key) {
+            Scalar::Absent => "nothing".to_owned(),
+            Scalar::Integer(value) => value.to_string(),
+            Scalar::Other(value) if value.is_array() => "a list".to_owned(),
+            Scalar::Other(value) if value.is_object() => "an object".to_owned(),
+            Scalar::Other(value) => value.to_string(),
+        }
     }
 
     fn integer(&self, key: &str, least: u64, most: u64) -> Result<Option<u64>, QuestionError> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        match value.as_u64().filter(|value| (least..=most).contains(value)) {
-            Some(value) => Ok(Some(value)),
-            None => {
-                Err(wrong(self.path(key), value.to_string(), format!("an integer from {least} to {most}")))
+        match self.value(key) {
+            Scalar::Absent => Ok(None),
+            Scalar::Integer(value) if (least..=most).contains(value) => Ok(Some(*value)),
+            _ => {
+                let expected = format!("an integer from {least} to {most}");
+                Err(wrong(self.path(key), self.shown(key), expected))
             }
         }
     }
 
-    fn list(&self, key: &str) -> Result<Option<&'a Vec<Value>>, QuestionError> {
-        let Some(value) = self.get(key) else { return Ok(None) };
-        value.as_array().map(Some).ok_or_else(|| wrong(self.path(key), kind(value), "a list"))
+    fn list(self, key: &str) -> Result<Option<Vec<K::Item>>, QuestionError> {
+        let path = self.path(key);
+        list(self.object.list, || path.clone())
     }
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+fn list<T>(told: Option<Shape<Vec<T>>>, at: impl Fn() -> String) -> Result<Option<Vec<T>>, QuestionError> {
+    match told {
+        None => Ok(None),
+        Some(Shape::Is(list)) => Ok(Some(list)),
+        Some(Shape::Not(name)) => Err(wrong(at(), name, "a list")),
     }
 }
 
@@ -269,8 +323,11 @@ mod tests {
             )
         };
         for (line, told) in [
-            (task("\"cost\":-3"), "tasks[1].cost: -3, expected an integer from 1 to 9007199254740991"),
-            (task("\"period\":0"), "tasks[1].period: 0, expected an integer from 1 to"),
+            (
+                task("\"deadline\":-3"),
+                "tasks[1].deadline: -3, expected an integer from 1 to 9007199254740991",
+            ),
+            (task("\"deadline\":0"), "tasks[1].deadline: 0, expected an integer from 1 to"),
             (task("\"jitter\":1.5"), "tasks[1].jitter: 1.5, expected"),
             (task("\"core\":2"), "tasks[1].core: 2, expected an integer from 0 to 1"),
             (task("\"priority\":2"), "tasks[0].priority: nothing, expected a priority for every task"),
@@ -280,12 +337,29 @@ mod tests {
                 "tasks[1].requests[0].access: \"lock\"",
             ),
             (task("\"requests\":[{\"resource\":0}]"), "tasks[1].requests[0].length: nothing"),
-            (task("\"deadline\":NaN"), "the line: expected value at line 1 column"),
-            ("{\"tasks\":[".to_owned(), "the line: EOF while parsing"),
+            (task("\"deadline\":NaN"), "the line: expected value at byte 7"),
+            ("{\"tasks\":[".to_owned(), "the line: EOF while parsing a list at byte 10"),
             ("[]".to_owned(), "the line: a list, expected an object"),
             ("{\"unit\":\"min\",\"tasks\":[]}".to_owned(), "unit: \"min\", expected \"ns\""),
             ("{\"cores\":0,\"tasks\":[]}".to_owned(), "cores: 0, expected an integer from 1 to 4096"),
             ("{}".to_owned(), "tasks: nothing, expected a list of tasks"),
+            ("{\"tasks\":{\"period\":3}}".to_owned(), "tasks: an object, expected a list"),
+            (
+                "{\"tasks\":[],\"tasks\":[]}".to_owned(),
+                "the line: key \"tasks\" twice, expected every key once",
+            ),
+            ("{\"unit\":7,\"tasks\":[]}".to_owned(), "unit: 7, expected \"ns\""),
+            (task("\"cost\":2"), "tasks[1]: key \"cost\" twice"),
+            (
+                task("\"jitter\":18446744073709551616"),
+                "tasks[1].jitter: 1.8446744073709552e+19, expected an integer",
+            ),
+            (task("\"jitter\":[[1],{}]"), "tasks[1].jitter: a list, expected an integer"),
+            (task("\"requests\":3"), "tasks[1].requests: a number, expected a list"),
+            (task("\"requests\":[7]"), "tasks[1].requests[0]: a number, expected an object"),
+            ("{\"tasks\":[[]]}".to_owned(), "tasks[0]: a list, expected an object"),
+            ("{\"tasks\":[null]}".to_owned(), "tasks[0]: null, expected an object"),
+            ("{\"tasks\":[]} []".to_owned(), "the line: trailing characters at byte 14"),
         ] {
             let error = read(&line).unwrap_err().to_string();
             assert!(error.starts_with(told), "{line}: {error}");

@@ -92,7 +92,7 @@ mod tests {
         #[test]
         fn reading_a_line_gives_the_system(tasks in prop::collection::vec(task(), 0..6)) {
             let system = System { cores: 4, tasks };
-            prop_assert_eq!(&read(&line(&system, Unit::Ns).unwrap()).unwrap().system, &system);
+            prop_assert_eq!(&read(line(&system, Unit::Ns).unwrap()).unwrap().system, &system);
         }
     }
 

@@ -1,6 +1,7 @@
 //! `stillcore sched analyze`: a question a line, an answer a line.
 
 use super::jitter::JitterArgs;
+use super::lines::{Line, Lines};
 use super::overheads::OverheadsArgs;
 use super::probabilistic::{self, ProbabilisticArgs};
 use crate::measure::table::table;
@@ -8,16 +9,17 @@ use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use model::Error;
+use rayon::prelude::*;
 use sched::certificate::{Certificate, certify};
 use sched::global::GlobalTest;
 use sched::global::sched_deadline::RealTimeShare;
 use sched::locks::{Protocol, Semantics};
 use sched::question::{self, Question};
 use sched::{Ask, Heuristic, Limits, Refusal, Test, Verdict};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "stillcore.sched-analyze/1";
@@ -61,6 +63,9 @@ pub(crate) struct AnalyzeArgs {
     /// Add to every answer numbers that prove it (fp-rta, edf-qpa), for check-certificate; with --json.
     #[arg(long, requires = "json", conflicts_with_all = ["locks", "overheads"])]
     pub(crate) certificate: bool,
+    /// Threads [default: as many as there are CPUs].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     /// Go on after a line that is no task set, and tell it.
     #[arg(long)]
     pub(crate) keep_going: bool,
@@ -78,60 +83,90 @@ pub(crate) enum EdfJitter {
     Td,
 }
 
+/// Lines answered side by side.
+const SIDE_BY_SIDE: usize = 1024;
+
 /// Answers every line. Exit code 2 where a set is not schedulable.
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     if args.probabilistic.probabilistic {
         return probabilistic::run(args);
     }
-    let asked = Asked { ask: ask(args)?, certified: args.certificate };
+    let asked = Asked { ask: ask(args)?, certified: args.certificate, as_json: args.json };
+    let mut threads = Threads { wanted: args.threads, pool: None };
     let mut out = BufWriter::new(io::stdout().lock());
-    let (mut wrong, mut late, mut told) = (0u64, false, false);
-    let mut number = 0;
-    let mut input = open(&args.file)?;
-    let mut line = String::new();
+    let (mut wrong, mut late, mut told) = (false, false, false);
+    let mut lines = Lines::open(&args.file)?;
     loop {
-        line.clear();
-        number += 1;
-        match input.read_line(&mut line) {
-            Ok(0) => break,
-            Ok(_) if line.trim().is_empty() => continue,
-            Ok(_) => told = true,
-            Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("cannot read {}, line {number}", args.file.display()));
+        let (batch, unread) = take(&mut lines);
+        told |= !batch.is_empty();
+        for answer in threads.each(&batch, |line| asked.tell(&args.file, line))? {
+            match answer {
+                Ok((text, is_late)) => {
+                    late |= is_late;
+                    out.write_all(&text)?;
+                }
+                Err(error) => {
+                    out.flush()?;
+                    if !args.keep_going {
+                        return Err(error.into());
+                    }
+                    wrong = true;
+                    crate::failure::show(&error.into(), args.json);
+                }
             }
         }
-        match asked.answer(&line) {
-            Ok((question, verdict, certificate)) => {
-                late |= !verdict.schedulable && asked.ask.blocking_only.is_none();
-                let told = Told { number, asked, question: &question, verdict: &verdict };
-                let mut json = told.json();
-                if let Some(overheads) = asked.ask.overheads {
-                    json["overheads"] = serde_json::to_value(overheads)?;
-                }
-                if args.certificate {
-                    json["certificate"] = serde_json::to_value(&certificate)?;
-                }
-                let text = if args.json { json.to_string() + "\n" } else { told.text() };
-                out.write_all(text.as_bytes())?;
-            }
-            Err(error) => {
-                let error = located(&args.file, number, &error);
-                if !args.keep_going {
-                    out.flush()?;
-                    return Err(error.into());
-                }
-                wrong += 1;
-                out.flush()?;
-                eprintln!("stillcore: {error}");
-            }
+        out.flush()?;
+        if let Some(error) = unread {
+            return Err(error);
+        }
+        if batch.is_empty() {
+            break;
         }
     }
-    out.flush()?;
     if !told {
         return Err(super::lines::nothing(&args.file));
     }
-    Ok(if wrong > 0 { 1 } else { u8::from(late) * 2 })
+    Ok(if wrong { 1 } else { u8::from(late) * 2 })
+}
+
+/// The next line and all that have come with it, so that nobody who asks line by line waits; and why there is no more, if that is an error.
+fn take(lines: &mut Lines) -> (Vec<Line>, Option<anyhow::Error>) {
+    let mut batch = Vec::new();
+    while batch.is_empty() || (batch.len() < SIDE_BY_SIDE && lines.is_at_hand()) {
+        match lines.next() {
+            Ok(Some(line)) => batch.push(line),
+            Ok(None) => break,
+            Err(error) => return (batch, Some(error)),
+        }
+    }
+    (batch, None)
+}
+
+/// Threads, started where there is something to do side by side.
+struct Threads {
+    wanted: Option<u16>,
+    pool: Option<rayon::ThreadPool>,
+}
+
+impl Threads {
+    fn each<T: Sync, A: Send>(
+        &mut self,
+        all: &[T],
+        answer: impl Fn(&T) -> A + Sync + Send,
+    ) -> anyhow::Result<Vec<A>> {
+        if all.len() < 2 || self.wanted == Some(1) {
+            return Ok(all.iter().map(answer).collect());
+        }
+        let pool = match &mut self.pool {
+            Some(pool) => pool,
+            none => {
+                let pool =
+                    rayon::ThreadPoolBuilder::new().num_threads(self.wanted.map_or(0, usize::from)).build();
+                none.insert(pool.context("no threads can be started")?)
+            }
+        };
+        Ok(pool.install(|| all.par_iter().with_min_len(4).map(answer).collect()))
+    }
 }
 
 /// The question that is put to every line.
@@ -168,14 +203,6 @@ fn ask(args: &AnalyzeArgs) -> anyhow::Result<Ask> {
     Ok(ask)
 }
 
-fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
-    if path == Path::new("-") {
-        return Ok(Box::new(io::stdin().lock()));
-    }
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    Ok(Box::new(BufReader::new(file)))
-}
-
 /// What is wrong with a line: the field, what is there, what should be.
 struct Wrong {
     field: String,
@@ -183,9 +210,21 @@ struct Wrong {
     expected: String,
 }
 
-fn located(path: &Path, number: usize, wrong: &Wrong) -> Error {
-    let place = format!("{}, line {number}, {}", path.display(), wrong.field);
-    Error::invalid(place, wrong.found.clone(), wrong.expected.clone())
+impl Wrong {
+    fn refused(error: &Refusal) -> Self {
+        let (found, expected) = match error {
+            Refusal::Beyond { test, what, instead } => {
+                (format!("{test} knows nothing of {what}"), format!("a system without, or {instead}"))
+            }
+            other => (other.to_string(), "what this test is for".to_owned()),
+        };
+        Self { field: "the set".to_owned(), found, expected }
+    }
+
+    fn at(self, path: &Path, number: usize) -> Error {
+        let place = format!("{}, line {number}, {}", path.display(), self.field);
+        Error::invalid(place, self.found, self.expected)
+    }
 }
 
 /// What is asked of every line.
@@ -194,11 +233,22 @@ struct Asked {
     ask: Ask,
     /// With numbers that prove the answer.
     certified: bool,
+    /// As JSON.
+    as_json: bool,
 }
 
 impl Asked {
+    /// What is printed of a line, and whether its set is late.
+    fn tell(&self, path: &Path, line: &Line) -> Result<(Vec<u8>, bool), Error> {
+        let (question, verdict, certificate) =
+            self.answer(line.text(path)?).map_err(|wrong| wrong.at(path, line.number))?;
+        let told = Told { number: line.number, asked: self, question: &question, verdict: &verdict };
+        let text = if self.as_json { told.json(certificate.as_ref()) } else { told.text().into_bytes() };
+        Ok((text, !verdict.schedulable && self.ask.blocking_only.is_none()))
+    }
+
     /// The verdict on a line, and its certificate where it is asked for and was found.
-    fn answer(self, line: &str) -> Result<(Question, Verdict, Option<Certificate>), Wrong> {
+    fn answer(&self, line: &[u8]) -> Result<(Question, Verdict, Option<Certificate>), Wrong> {
         let mut question = question::read(line).map_err(|error| Wrong {
             field: error.field,
             found: error.found,
@@ -208,23 +258,43 @@ impl Asked {
             let verdict = Verdict::not_placed(&question.system);
             return Ok((question, verdict, None));
         }
-        let refused = |error: Refusal| Wrong {
-            field: "the set".to_owned(),
-            found: error.to_string(),
-            expected: "what this test is for".to_owned(),
-        };
-        let verdict = self.ask.verdict(&question, Limits::default()).map_err(refused)?;
+        let limits = Limits::default();
+        let verdict = self.ask.verdict(&question, limits).map_err(|error| Wrong::refused(&error))?;
         let mut certificate = None;
         if self.certified {
-            certificate = certify(&question.system, self.ask.test, Limits::default()).map_err(refused)?;
+            certificate =
+                certify(&question.system, self.ask.test, limits).map_err(|error| Wrong::refused(&error))?;
         }
         Ok((question, verdict, certificate))
     }
 }
 
+/// An answer as JSON, keys in order.
+#[derive(Serialize)]
+struct Answer<'a> {
+    arrival: Vec<u64>,
+    blocking: Vec<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<Value>,
+    cores: Vec<u32>,
+    line: usize,
+    locks: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overheads: Option<Value>,
+    response_times: Vec<Option<u64>>,
+    rounds: u64,
+    schedulable: Option<bool>,
+    schema: &'a str,
+    semantics: &'a str,
+    spin: Vec<u64>,
+    test: &'a str,
+    undecided: Vec<usize>,
+    unit: &'a str,
+}
+
 struct Told<'a> {
     number: usize,
-    asked: Asked,
+    asked: &'a Asked,
     question: &'a Question,
     verdict: &'a Verdict,
 }
@@ -249,24 +319,30 @@ impl Told<'_> {
         places
     }
 
-    fn json(&self) -> Value {
-        let verdict = self.verdict;
-        json!({
-            "schema": SCHEMA,
-            "line": self.number,
-            "test": self.asked.ask.test.name(),
-            "locks": self.asked.ask.locks.map(Protocol::name),
-            "semantics": self.asked.ask.blocking_only.map_or("sound", Semantics::name),
-            "unit": self.question.unit.name(),
-            "schedulable": self.asked.ask.blocking_only.is_none().then_some(verdict.schedulable),
-            "response_times": self.responses(),
-            "blocking": self.times(&verdict.blocking),
-            "spin": self.times(&verdict.spin),
-            "arrival": self.times(&verdict.arrival),
-            "cores": self.question.in_order(&verdict.cores),
-            "rounds": verdict.rounds,
-            "undecided": self.undecided(),
-        })
+    fn json(&self, certificate: Option<&Certificate>) -> Vec<u8> {
+        let (verdict, ask) = (self.verdict, &self.asked.ask);
+        let plain = |value: serde_json::Result<Value>| value.unwrap_or(Value::Null);
+        let answer = Answer {
+            arrival: self.times(&verdict.arrival),
+            blocking: self.times(&verdict.blocking),
+            certificate: self.asked.certified.then(|| plain(serde_json::to_value(certificate))),
+            cores: self.question.in_order(&verdict.cores),
+            line: self.number,
+            locks: ask.locks.map(Protocol::name),
+            overheads: ask.overheads.map(|overheads| plain(serde_json::to_value(overheads))),
+            response_times: self.responses(),
+            rounds: verdict.rounds,
+            schedulable: ask.blocking_only.is_none().then_some(verdict.schedulable),
+            schema: SCHEMA,
+            semantics: ask.blocking_only.map_or("sound", Semantics::name),
+            spin: self.times(&verdict.spin),
+            test: ask.test.name(),
+            undecided: self.undecided(),
+            unit: self.question.unit.name(),
+        };
+        let mut text = serde_json::to_vec(&answer).unwrap_or_default();
+        text.push(b'\n');
+        text
     }
 
     fn text(&self) -> String {

@@ -37,6 +37,9 @@ pub(crate) struct BudgetArgs {
     pub(crate) partition: Option<String>,
     #[command(flatten)]
     pub(crate) overheads: OverheadsArgs,
+    /// Go on after a line that is no task set, and tell it.
+    #[arg(long)]
+    pub(crate) keep_going: bool,
     /// Print a JSON object a line.
     #[arg(long)]
     pub(crate) json: bool,
@@ -55,40 +58,68 @@ pub(crate) enum Of {
 
 /// Answers every line. Exit code 2 where a set is late even without additional jitter.
 pub(crate) fn run(args: &BudgetArgs) -> anyhow::Result<u8> {
-    let heuristic = args.partition.as_deref().and_then(Heuristic::by_name);
-    let test = BudgetTest::by_name(&args.test).context("clap lets known tests through only")?;
-    let overheads = args.overheads.told()?;
+    let asked = Asked {
+        args,
+        heuristic: args.partition.as_deref().and_then(Heuristic::by_name),
+        test: BudgetTest::by_name(&args.test).context("clap lets known tests through only")?,
+        overheads: args.overheads.told()?,
+    };
     let mut out = BufWriter::new(io::stdout().lock());
-    let mut late = false;
+    let (mut late, mut wrong) = (false, false);
     lines::for_each(&args.file, |number, line| {
+        match line.map_err(anyhow::Error::from).and_then(|line| asked.answer(number, line)) {
+            Ok((text, too_late)) => {
+                late |= too_late;
+                out.write_all(text.as_bytes()).context("cannot write")
+            }
+            Err(error) if args.keep_going => {
+                wrong = true;
+                out.flush()?;
+                crate::failure::show(&error, args.json);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    })?;
+    out.flush()?;
+    Ok(if wrong { 1 } else { u8::from(late) * 2 })
+}
+
+/// What is asked of every line.
+struct Asked<'a> {
+    args: &'a BudgetArgs,
+    heuristic: Option<Heuristic>,
+    test: BudgetTest,
+    overheads: Option<Overheads>,
+}
+
+impl Asked<'_> {
+    /// What is printed of a line, and whether its set is late as given.
+    fn answer(&self, number: usize, line: &[u8]) -> anyhow::Result<(String, bool)> {
+        let (args, test) = (self.args, self.test);
         let mut question = read(args, number, line)?;
-        let placed = heuristic.is_none_or(|heuristic| place(&mut question.system, heuristic));
+        let placed = self.heuristic.is_none_or(|heuristic| place(&mut question.system, heuristic));
         refuse_crowds(args, number, &question.system)?;
         if args.of != Of::Jitter {
-            let (text, too_late) = cost(args, test, number, &question, placed, overheads.as_ref())?;
-            late |= too_late;
-            return out.write_all(text.as_bytes()).context("cannot write");
+            return cost(args, test, number, &question, placed, self.overheads.as_ref());
         }
         let (system, limits) = (&question.system, Limits::default());
-        let budget = match &overheads {
+        let budget = match &self.overheads {
             _ if !placed => Ok(JitterBudget::not_placed()),
             None => JitterBudget::of(system, test, limits).map_err(Refusal::from),
             Some(overheads) => JitterBudget::with_overheads(system, test, overheads, limits),
         };
         let budget = budget.with_context(|| format!("{}, line {number}", args.file.display()))?;
-        late |= budget.set_ns.is_none() && !question.system.tasks.is_empty();
         let text = if args.json {
             json(&budget, args, number, &question) + "\n"
         } else {
             text(&budget, number, &question)
         };
-        out.write_all(text.as_bytes()).context("cannot write")
-    })?;
-    out.flush()?;
-    Ok(u8::from(late) * 2)
+        Ok((text, budget.set_ns.is_none() && !question.system.tasks.is_empty()))
+    }
 }
 
-fn read(args: &BudgetArgs, number: usize, line: &str) -> anyhow::Result<Question> {
+fn read(args: &BudgetArgs, number: usize, line: &[u8]) -> anyhow::Result<Question> {
     let place = |field: &str| format!("{}, line {number}, {field}", args.file.display());
     let question = question::read(line)
         .map_err(|error| Error::invalid(place(&error.field), error.found, error.expected))?;

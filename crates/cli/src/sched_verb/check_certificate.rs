@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut all_hold, mut seen) = (true, HashSet::new());
     lines::for_each(&args.file, |number, line| {
-        let stated = Stated::read(&args.file, number, line)?;
+        let stated = Stated::read(&args.file, number, line?)?;
         seen.insert(stated.line);
         let why = stated.broken(questions.as_ref());
         all_hold &= why.is_none();
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
 fn questions(path: &Path) -> anyhow::Result<HashMap<usize, Vec<Task>>> {
     let mut all = HashMap::new();
     lines::for_each(path, |number, line| {
-        let question = question::read(line).map_err(|error| {
+        let question = question::read(line?).map_err(|error| {
             let place = format!("{}, line {number}, {}", path.display(), error.field);
             Error::invalid(place, error.found, error.expected)
         })?;
@@ -73,12 +73,12 @@ struct Stated {
 }
 
 impl Stated {
-    fn read(path: &Path, number: usize, text: &str) -> anyhow::Result<Self> {
+    fn read(path: &Path, number: usize, text: &[u8]) -> anyhow::Result<Self> {
         let wrong = |found: String| {
             let expected = "an answer of sched analyze --certificate --json, or a certificate";
             Error::invalid(format!("{}, line {number}", path.display()), found, expected)
         };
-        let value: Value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let value: Value = serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
         let inner = value.get("certificate");
         let certificate: Option<Certificate> = serde_json::from_value(inner.unwrap_or(&value).clone())
             .map_err(|error| wrong(error.to_string()))?;

@@ -14,7 +14,7 @@ use std::io::{self, BufWriter, Write};
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
     /// How many sets.
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// Number of the first set: set I of a seed is always the same.
     #[arg(long, default_value_t = 0, value_name = "I")]
@@ -25,7 +25,7 @@ pub(crate) struct GenerateArgs {
     #[command(flatten)]
     set: SetArgs,
     /// Release jitter of every task.
-    #[arg(long, default_value = "0us", value_name = "TIME", value_parser = time)]
+    #[arg(long, default_value = "0us", value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     jitter: u64,
     #[command(flatten)]
     from: JitterArgs,
@@ -38,7 +38,7 @@ struct SetArgs {
     #[arg(long = "n", default_value_t = 40, value_name = "N")]
     tasks: usize,
     /// Sum of the tasks' utilizations.
-    #[arg(long, default_value_t = 0.8, value_name = "U")]
+    #[arg(long, default_value_t = 0.8, value_name = "U", allow_negative_numbers = true)]
     utilization: f64,
     /// How it is divided [default: uunifast, above 1 randfixedsum].
     #[arg(long, value_name = "HOW")]
@@ -47,7 +47,7 @@ struct SetArgs {
     #[arg(long, default_value = "uniform:10ms:100ms", value_name = "LAW", value_parser = periods)]
     periods: Periods,
     /// Deadlines as shares of the period, uniformly between the two.
-    #[arg(long, default_value = "1:1", value_name = "LOW:HIGH", value_parser = shares)]
+    #[arg(long, default_value = "1:1", value_name = "LOW:HIGH", value_parser = shares, allow_hyphen_values = true)]
     deadlines: [f64; 2],
     /// Cores of the system.
     #[arg(long, default_value_t = 1, value_name = "M")]

@@ -1,33 +1,107 @@
 //! Files of lines: each read, answered and told by itself.
+//!
+//! A line is held whole while it is answered, and no longer: memory is bounded by [`LONGEST`] however large the file.
 
 use anyhow::Context;
 use model::Error;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 
-/// Calls `each` with the number, from 1, and the text of every line that is not blank; a file without any is an error.
+/// Longest line, bytes: a set of the largest number of tasks, written at length.
+const LONGEST: usize = 1 << 28;
+/// Read at once: some hundred sets of forty tasks.
+const AT_ONCE: usize = 1 << 20;
+
+/// A file of lines, or standard input for `-`.
+pub(super) struct Lines {
+    path: PathBuf,
+    input: BufReader<Box<dyn Read>>,
+    number: usize,
+    /// Whether the rest of a line that was too long is still to be passed over.
+    cut: bool,
+}
+
+/// A line that is not blank.
+pub(super) struct Line {
+    /// From 1.
+    pub(super) number: usize,
+    /// Its bytes; none where it is longer than [`LONGEST`].
+    pub(super) bytes: Option<Vec<u8>>,
+}
+
+impl Line {
+    /// Its text, or what is wrong with it.
+    pub(super) fn text(&self, path: &Path) -> Result<&[u8], Error> {
+        self.bytes.as_deref().ok_or_else(|| {
+            let place = format!("{}, line {}", path.display(), self.number);
+            Error::invalid(place, format!("more than {LONGEST} bytes"), "one JSON object a line")
+        })
+    }
+}
+
+impl Lines {
+    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
+        let input: Box<dyn Read> = if path == Path::new("-") {
+            Box::new(io::stdin())
+        } else {
+            Box::new(File::open(path).with_context(|| format!("cannot open {}", path.display()))?)
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            input: BufReader::with_capacity(AT_ONCE, input),
+            number: 0,
+            cut: false,
+        })
+    }
+
+    /// The next line that is not blank; none at the end.
+    pub(super) fn next(&mut self) -> anyhow::Result<Option<Line>> {
+        loop {
+            self.number += 1;
+            if self.cut {
+                self.cut = false;
+                self.failing(|input| input.skip_until(b'\n'))?;
+            }
+            let mut bytes = Vec::new();
+            let read = self.failing(|input| input.take(LONGEST as u64 + 1).read_until(b'\n', &mut bytes))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            if read > LONGEST {
+                self.cut = !bytes.ends_with(b"\n");
+                return Ok(Some(Line { number: self.number, bytes: None }));
+            }
+            if !bytes.trim_ascii().is_empty() {
+                return Ok(Some(Line { number: self.number, bytes: Some(bytes) }));
+            }
+        }
+    }
+
+    /// Whether another line has already been read: to ask for it makes nobody wait.
+    pub(super) fn is_at_hand(&self) -> bool {
+        !self.cut && self.input.buffer().contains(&b'\n')
+    }
+
+    fn failing<T>(
+        &mut self,
+        read: impl FnOnce(&mut BufReader<Box<dyn Read>>) -> io::Result<T>,
+    ) -> anyhow::Result<T> {
+        read(&mut self.input)
+            .with_context(|| format!("cannot read {}, line {}", self.path.display(), self.number))
+    }
+}
+
+/// Calls `each` with the number, from 1, and the text of every line that is not blank, or what is wrong with it; a file without any is an error.
 pub(super) fn for_each(
     path: &Path,
-    mut each: impl FnMut(usize, &str) -> anyhow::Result<()>,
+    mut each: impl FnMut(usize, Result<&[u8], Error>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let mut input: Box<dyn BufRead> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else {
-        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-        Box::new(BufReader::new(file))
-    };
-    let (mut line, mut told) = (String::new(), false);
-    for number in 1.. {
-        line.clear();
-        let read = input.read_line(&mut line);
-        if read.with_context(|| format!("cannot read {}, line {number}", path.display()))? == 0 {
-            break;
-        }
-        if !line.trim().is_empty() {
-            told = true;
-            each(number, &line)?;
-        }
+    let mut lines = Lines::open(path)?;
+    let mut told = false;
+    while let Some(line) = lines.next()? {
+        told = true;
+        each(line.number, line.text(path))?;
     }
     if told { Ok(()) } else { Err(nothing(path)) }
 }

@@ -102,7 +102,8 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     eprintln!("stillcore: note: {}", measured.conditions);
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut late, mut wrong) = (false, false);
-    lines::for_each(&args.file, |number, line| match answer(args, &measured, latest_ns, number, line) {
+    let answer = |number, line: Result<&[u8], Error>| answer(args, &measured, latest_ns, number, line?);
+    lines::for_each(&args.file, |number, line| match answer(number, line) {
         Ok((text, holds)) => {
             late |= !holds;
             out.write_all(text.as_bytes()).context("cannot write")
@@ -110,7 +111,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         Err(error) if args.keep_going => {
             wrong = true;
             out.flush()?;
-            eprintln!("stillcore: {}", crate::failure::sentence(&error));
+            crate::failure::show(&error, args.json);
             Ok(())
         }
         Err(error) => Err(error),
@@ -125,7 +126,7 @@ fn answer(
     measured: &Measured,
     latest_ns: Option<u64>,
     number: usize,
-    line: &str,
+    line: &[u8],
 ) -> anyhow::Result<(String, bool)> {
     let place = |field: &str| format!("{}, line {number}, {field}", args.file.display());
     let mut question = question::read(line)

@@ -28,13 +28,13 @@ impl Sharing {
         let [low, high] = self.length_ns;
         let share = |value: f64| (0.0..=1.0).contains(&value);
         if !share(self.probability) {
-            Some(("probability", self.probability.to_string(), "0 to 1"))
+            Some(("access", self.probability.to_string(), "0 to 1"))
         } else if !share(self.readers) {
             Some(("readers", self.readers.to_string(), "0 to 1"))
         } else if self.requests == 0 || self.requests > 1_000_000 {
             Some(("requests", self.requests.to_string(), "1 to 1000000"))
         } else if low == 0 || high < low || high > super::MAX_PERIOD_NS {
-            Some(("length", format!("{low} to {high} ns"), "1 ns to 2^50 ns, the shortest first"))
+            Some(("section", format!("{low} to {high} ns"), "1 ns to 2^50 ns, the shortest first"))
         } else if self.resources > MAX_RESOURCES {
             Some(("resources", self.resources.to_string(), "at most 10000"))
         } else {

@@ -31,19 +31,27 @@ pub fn read_periods(text: &str) -> Result<Periods, GenerateError> {
         let expected = "uniform:LOW:HIGH[:GRANULARITY], log-uniform:LOW:HIGH[:GRANULARITY], harmonic:LOW:HIGH[:FACTOR] or list:T,T,…";
         wrong("periods", format!("{text:?}"), expected)
     };
+    let period = |text: &str| {
+        read_time(text).map_err(|error| match error {
+            GenerateError::Spec { found, expected, .. } => {
+                GenerateError::Spec { field: "periods", found, expected }
+            }
+            other => other,
+        })
+    };
     let (law, rest) = text.split_once(':').ok_or_else(bad)?;
     if law == "list" {
-        let mut values = rest.split(',').map(read_time).collect::<Result<Vec<u64>, _>>()?;
+        let mut values = rest.split(',').map(period).collect::<Result<Vec<u64>, _>>()?;
         values.sort_unstable();
         return Ok(Periods::List(values));
     }
     let parts: Vec<&str> = rest.split(':').collect();
     let (low_ns, high_ns, more) = match parts[..] {
-        [low, high] => (read_time(low)?, read_time(high)?, None),
-        [low, high, more] => (read_time(low)?, read_time(high)?, Some(more)),
+        [low, high] => (period(low)?, period(high)?, None),
+        [low, high, more] => (period(low)?, period(high)?, Some(more)),
         _ => return Err(bad()),
     };
-    let granularity_ns = || more.map_or(Ok(1), read_time);
+    let granularity_ns = || more.map_or(Ok(1), period);
     match law {
         "uniform" => Ok(Periods::Uniform { low_ns, high_ns, granularity_ns: granularity_ns()? }),
         "log-uniform" => Ok(Periods::LogUniform { low_ns, high_ns, granularity_ns: granularity_ns()? }),

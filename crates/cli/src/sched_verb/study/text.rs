@@ -222,6 +222,7 @@ fn claims(concluded: &Concluded) -> String {
         vec![
             format!("{} -> {}", claim.first, claim.second),
             claim.says.clone(),
+            claim.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
             claimed.x.map_or_else(|| "-".to_owned(), format::short),
             claimed.found.as_ref().map_or_else(|| "none accepted".to_owned(), of),
             claimed.paired.as_ref().map_or_else(|| "-".to_owned(), points),
@@ -231,8 +232,25 @@ fn claims(concluded: &Concluded) -> String {
         return String::new();
     }
     let rows = concluded.claims.iter().map(row).collect();
-    let head = ["pair", "published", "at", "ratio here", "points here"];
-    format!("\npublished statements, and the same two curves on the same sets here\n{}", table(&head, rows))
+    let head = ["pair", "published", "ratio", "at", "ratio here", "points here"];
+    let mut text = format!(
+        "\npublished statements, and the same two curves on the same sets here\n{}",
+        table(&head, rows)
+    );
+    let ratios: Vec<(f64, [f64; 2])> = concluded
+        .claims
+        .iter()
+        .filter_map(|claimed| Some((claimed.claim.ratio?, claimed.found.as_ref()?.interval)))
+        .collect();
+    if !ratios.is_empty() {
+        let outside = ratios.iter().filter(|(ratio, [low, high])| !(*low..=*high).contains(ratio)).count();
+        let _ = writeln!(
+            text,
+            "{outside} of {} published ratios lie outside the interval found here.",
+            ratios.len()
+        );
+    }
+    text
 }
 
 /// One row a curve and point.
