@@ -44,10 +44,11 @@ fn trials() -> Vec<Trial> {
         .iter()
         .filter(|spec| !spec.dangerous)
         .map(|spec| Trial::test(format!("disturbs::{}", spec.name), || disturbs(spec)));
-    let others: [Test; 14] = [
+    let others: [Test; 15] = [
         ("all_at_once_in_control_groups", all_at_once_in_control_groups),
         ("what_is_asked_is_what_is_done", what_is_asked_is_what_is_done),
         ("a_held_stressor_begins_at_the_word_and_lingers", a_held_stressor_begins_at_the_word_and_lingers),
+        ("what_comes_before_the_word_witnesses_nothing", what_comes_before_the_word_witnesses_nothing),
         ("stopping_while_starting_leaves_nothing", stopping_while_starting_leaves_nothing),
         ("stopping_at_any_moment_leaves_nothing", stopping_at_any_moment_leaves_nothing),
         ("dropping_leaves_nothing", dropping_leaves_nothing),
@@ -112,6 +113,12 @@ fn disturbs(spec: &StressorSpec) -> Outcome {
     let pids = trees(&disturbance);
     let records = disturbance.stop(Duration::from_secs(5));
     let [record] = &records[..] else { return Err(format!("one record, not {records:?}").into()) };
+    // Its process on the measured CPU is an ordinary one, and a crowded machine may hardly let it run: then the witness rightly says no.
+    if spec.colocated && record.ops_ok > 0 && record.witness.seen < record.witness.expected {
+        println!("skipped: {name}: {:?}", record.reason);
+        ensure(record.state == StressorState::Void, &format!("{record:?}"))?;
+        return all_gone(&pids);
+    }
     is_sound(record, name, &cpus)?;
     ensure(values() == before, "what it wrote is as before")?;
     all_gone(&pids)
@@ -152,7 +159,7 @@ fn all_at_once_in_control_groups() -> Outcome {
 
 /// Whoever measures is ready before the first operation, and sees what the last one has set off.
 fn a_held_stressor_begins_at_the_word_and_lingers() -> Outcome {
-    let (duration, linger) = (Duration::from_millis(200), Duration::from_millis(300));
+    let (duration, linger) = (Duration::from_secs(1), Duration::from_millis(300));
     let options = Options { duration, linger, held: true, ..Options::default() };
     for (name, word) in [("fault", true), ("u_fork", true), ("timer", true), ("fault", false)] {
         let disturbance = start(&[name], &some_cpus(), &options);
@@ -177,6 +184,43 @@ fn a_held_stressor_begins_at_the_word_and_lingers() -> Outcome {
         } else {
             ensure(record.ops_ok == 0 && record.state == StressorState::Void, &format!("{record:?}"))?;
         }
+    }
+    Ok(())
+}
+
+/// Counters of the whole machine, and those that waiting itself moves: what was counted while a stressor was held is not its work.
+fn what_comes_before_the_word_witnesses_nothing() -> Outcome {
+    const THREADS: u64 = 2000;
+    let options = Options { held: true, ..Options::default() };
+    let names = [
+        "u_fork",
+        "u_thread",
+        "fork_exec",
+        "thr_exit",
+        "futex",
+        "proc_read",
+        "rcu_expedited",
+        "stat_refresh",
+    ];
+    let disturbance = start(&names, &some_cpus(), &options);
+    ensure(disturbance.wait_ready(Duration::from_secs(30)), "they are prepared")?;
+    for _ in 0..THREADS {
+        let _ = std::thread::spawn(|| ()).join();
+    }
+    // A held stressor sleeps again and again: fifty times in a second.
+    std::thread::sleep(Duration::from_secs(1));
+    for record in disturbance.stop(Duration::from_secs(5)) {
+        if record.state == StressorState::Absent {
+            continue;
+        }
+        let most = match record.name.as_str() {
+            "u_fork" | "u_thread" | "fork_exec" | "thr_exit" => THREADS - 1,
+            // What it reads to be read itself.
+            "proc_read" => 1024,
+            _ => 10,
+        };
+        let nothing = record.ops_ok == 0 && record.witness.seen <= most;
+        ensure(nothing && record.state == StressorState::Void, &format!("{record:?}"))?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use super::child::{Account, Line, floor};
 use super::rates::Meter;
 use super::settle::arm_alarm;
 use super::tally::Tally;
+use super::witness::{Counter, Growth};
 use crate::sys::clock::{SECOND_NS, now_ns, sleep_until};
 use crate::sys::signals::EndSignals;
 use model::Cpus;
@@ -70,14 +71,34 @@ impl Job<'_> {
     /// Tells the supervisor that everything is prepared, and returns when operations begin: now, or at its word. The duration counts
     /// from then: making a network namespace alone can take longer than a short run.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
+        self.await_word()?;
+        self.set_end();
+        Ok(())
+    }
+
+    fn await_word(&mut self) -> Result<(), Error> {
         Line::Ready { confined_by: self.confined_by.clone() }.write(self.out)?;
         if self.held && !hold(&self.end)? {
             self.duration_ns = 0;
         }
+        Ok(())
+    }
+
+    fn set_end(&mut self) {
         self.end_ns = now_ns().saturating_add(self.duration_ns);
         let over_ns = if self.held { OVER_NS } else { 0 };
         arm_alarm(self.duration_ns.saturating_add(self.linger_ns).saturating_add(over_ns));
-        Ok(())
+    }
+
+    /// As [`begin`](Self::begin), with a witness that counts from the word on. Reading it takes nothing of the duration.
+    pub(super) fn begin_counting<F: Fn() -> Result<u64, Error>>(
+        &mut self,
+        witness: Counter<F>,
+    ) -> Result<Growth<F>, Error> {
+        self.await_word()?;
+        let growth = witness.start()?;
+        self.set_end();
+        Ok(growth)
     }
 
     /// Repeats an operation at the job's pace until the end. The job must have [begun](Self::begin).

@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn sleeping_is_counted() {
-        let before = sleeps().unwrap();
+        let before = sleeps().unwrap().start().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(1));
         assert!(before.grown(1).unwrap().seen >= 1);
     }

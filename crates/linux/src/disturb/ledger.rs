@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn what_this_process_reads_is_on_its_account() {
-        let before = own_io("rchar").unwrap();
+        let before = own_io("rchar").unwrap().start().unwrap();
         let read = fs::read("/proc/self/status").unwrap().len() as u64;
         let witness = before.grown(read).unwrap();
         assert!(witness.seen >= witness.expected, "{witness:?}");

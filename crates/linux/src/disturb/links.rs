@@ -49,7 +49,8 @@ pub(super) fn repeat(job: &mut Job<'_>, kind: Kind) -> Result<Account, Error> {
         other => other.map_err(Error::refused("make a link"))?,
     };
     let numbers = || links.next_number(kind).map_err(Error::refused("read the number of a link"));
-    let before = Counter::read(format!("numbers of {} links", kind.name), numbers)?;
+    // Reading it makes a link; the namespace is its own, where nobody else does.
+    let before = Counter::read(format!("numbers of {} links", kind.name), numbers)?.start()?;
     job.begin()?;
     let done = job.repeat(|| links.make(kind).and_then(|()| links.remove()));
     let witness = before.grown(done.tally.ok * if kind.paired { 2 } else { 1 })?;

@@ -30,6 +30,7 @@ mod settle;
 mod shared;
 mod sockopt;
 mod spinners;
+mod stamps;
 mod stressors;
 pub mod suite;
 mod supervise;

@@ -7,7 +7,7 @@ use super::job::{Done, Job};
 use super::ledger;
 use super::namespaces::own_or_host_network;
 use super::nic_pair::{Interrupts, NicPair};
-use super::witness::{Counter, Read};
+use super::witness::{Growth, Read};
 use rustix::net::sockopt::set_socket_linger;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -27,9 +27,11 @@ pub(super) enum Wire {
 }
 
 impl Wire {
-    /// Cards if there are any, else loopback; the record says which. The process must have one thread and no socket.
+    /// Cards if there are any, else loopback; the record says which. Absent where the traffic cannot be witnessed. The process must have one thread and no socket.
     pub(super) fn lay(job: &mut Job<'_>) -> Result<Self, Error> {
+        ledger::bytes_in()?;
         if let Some(pair) = NicPair::take()? {
+            pair.interrupts(&job.measured)?;
             job.confined_by.push("network namespace".to_owned());
             job.confined_by.push(format!("traffic over {}", pair.names()));
             return Ok(Self::Cards(pair));
@@ -58,13 +60,13 @@ impl Wire {
         Ok(stream)
     }
 
-    /// What the kernel counts of the traffic from here on.
+    /// What the kernel counts of the traffic from here on: connecting is over, and operations begin.
     pub(super) fn witness(&self, job: &Job<'_>) -> Result<Traffic, Error> {
         let interrupts = match self {
             Self::Cards(pair) => Some(pair.interrupts(&job.measured)?),
             _ => None,
         };
-        Ok(Traffic { bytes: ledger::bytes_in()?, interrupts })
+        Ok(Traffic { bytes: ledger::bytes_in()?.start()?, interrupts })
     }
 }
 
@@ -73,7 +75,7 @@ const NO_CARDS: &str = "not over network cards: loopback, which raises no device
 
 /// What the kernel counted before the first operation.
 pub(super) struct Traffic {
-    bytes: Counter<Read>,
+    bytes: Growth<Read>,
     interrupts: Option<Interrupts>,
 }
 

@@ -13,23 +13,38 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A counter of the kernel, as it stood before the first operation.
+/// A counter of the kernel that can be read here. It counts from [`Job::begin_counting`](super::job::Job::begin_counting) on: what making the
+/// stressor has added, and what others have while it was held, witnesses nothing.
 pub(super) struct Counter<F> {
     name: String,
     read: F,
-    before: u64,
 }
 
 impl<F: Fn() -> Result<u64, Error>> Counter<F> {
-    /// Reads it for the first time.
+    /// Makes sure that it can be read, while there is still time to be absent.
     pub(super) fn read(name: impl Into<String>, read: F) -> Result<Self, Error> {
-        Ok(Self { name: name.into(), before: read()?, read })
+        read()?;
+        Ok(Self { name: name.into(), read })
     }
 
+    /// Counts from now on. Before the beginning this is right only for what nobody else counts up, and what cannot be read without an
+    /// operation of the stressor's own.
+    pub(super) fn start(self) -> Result<Growth<F>, Error> {
+        Ok(Growth { before: (self.read)()?, counter: self })
+    }
+}
+
+/// A counter, and how it stood when it began to count.
+pub(super) struct Growth<F> {
+    counter: Counter<F>,
+    before: u64,
+}
+
+impl<F: Fn() -> Result<u64, Error>> Growth<F> {
     /// Reads it again: it must have grown by `expected` at least.
     pub(super) fn grown(&self, expected: u64) -> Result<Witness, Error> {
-        let seen = (self.read)()?.saturating_sub(self.before);
-        Ok(Witness { name: self.name.clone(), expected, seen })
+        let seen = (self.counter.read)()?.saturating_sub(self.before);
+        Ok(Witness { name: self.counter.name.clone(), expected, seen })
     }
 }
 

@@ -34,8 +34,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     }
     // Already on the last one, so that the first operation moves it too.
     sched::pin(&Cpus::one(cpus[cpus.len() - 1])).map_err(Error::refused("run on one CPU"))?;
-    let before = switches()?;
-    job.begin()?;
+    let before = job.begin_counting(switches()?)?;
     let mut next = cpus.iter().cycle();
     let done = job.repeat(|| {
         let cpu = next.next().copied().unwrap_or_default();

@@ -43,10 +43,9 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let socket = socket_to_itself()
         .map_err(|error| Error::absent(format!("no packet goes over the loopback interface: {error}")))?;
-    let before = Counter::read("packets dropped by the socket", || {
+    let before = job.begin_counting(Counter::read("packets dropped by the socket", || {
         dropped(&socket).map_err(Error::refused("read what a socket has dropped"))
-    })?;
-    job.begin()?;
+    })?)?;
     let done = job.repeat(|| attach_meet_detach(&socket));
     let witness = before.grown(done.tally.ok / 2)?;
     Ok(done.account(job, witness))

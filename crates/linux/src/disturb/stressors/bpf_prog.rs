@@ -41,9 +41,11 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let newest = || load().and_then(|program| id(&program)).map(u64::from);
     newest().map_err(lacking)?;
+    // Reading it loads a program.
     let before = Counter::read("number of the newest program", || {
         newest().map_err(Error::refused("number a program"))
-    })?;
+    })?
+    .start()?;
     job.begin()?;
     let done = job.repeat(|| load().map(drop));
     let witness = before.grown(done.tally.ok)?;

@@ -34,8 +34,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let file = scratch()?;
     let mut machin = Machin::default();
     let mut at = 0;
-    let before = own_io("wchar")?;
-    job.begin()?;
+    let before = job.begin_counting(own_io("wchar")?)?;
     let done = job.repeat(|| {
         let limbs = machin.compute();
         if !is_pi(limbs) {

@@ -40,8 +40,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let Some(other) = all.split_whitespace().find(|name| *name != first) else {
         return Err(Error::absent("there is only one clock source"));
     };
-    let before = Counter::read("switches of the stopper threads", stopper_runs)?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::read("switches of the stopper threads", stopper_runs)?)?;
     let done = job.repeat(|| change(other).and_then(|()| change(&first)));
     let _ = change(&first);
     let witness = before.grown(2 * done.tally.ok)?;

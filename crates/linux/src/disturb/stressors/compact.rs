@@ -35,8 +35,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     knob::writable(PATH, "compaction on demand")?;
-    let before = vmstat("compact_migrate_scanned")?;
-    job.begin()?;
+    let before = job.begin_counting(vmstat("compact_migrate_scanned")?)?;
     let done = job.repeat(|| knob::write(PATH, "1"));
     let witness = before.grown(done.tally.ok)?;
     Ok(done.account(job, witness))

@@ -50,8 +50,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let Some(file) = job.leaves.last().cloned() else {
         return Err(Error::absent("none of its CPUs can be taken away with another left"));
     };
-    let before = Counter::read("switches of the stopper threads", stopper_runs)?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::read("switches of the stopper threads", stopper_runs)?)?;
     let done = job.repeat(|| {
         let off = set(&file, "0");
         // Whatever happened: an offline CPU is not to be left.

@@ -40,8 +40,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let cpus: Vec<u32> = job.cpus.iter().collect();
     let workers = job.workers.unwrap_or(cpus.len() as u32).max(1);
     let counts = Counters::new(METHODS.len())?;
-    let before = Counter::read("CPU time of the workers, us", witness::children_cpu_us)?;
-    job.begin()?;
+    let before =
+        job.begin_counting(Counter::read("CPU time of the workers, us", witness::children_cpu_us)?)?;
     let done = repeat_in(job, workers, |number| {
         let cpu = cpus.get(number as usize % cpus.len().max(1)).copied().unwrap_or_default();
         sched::pin(&Cpus::one(cpu)).map_err(Error::refused("run on one CPU"))?;

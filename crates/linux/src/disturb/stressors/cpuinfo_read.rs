@@ -32,8 +32,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     for file in FILES {
         fs::read(file).map_err(|error| Error::io("read", file.as_ref(), error))?;
     }
-    let before = own_io("rchar")?;
-    job.begin()?;
+    let before = job.begin_counting(own_io("rchar")?)?;
     let mut bytes = 0;
     let done = job.repeat(|| {
         for file in FILES {

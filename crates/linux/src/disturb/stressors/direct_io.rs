@@ -51,8 +51,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let disk = Disk::of(job)?;
     let bytes = job.bytes.unwrap_or(DEFAULT_BYTES).min(disk.room);
     let mut bench = Bench::new(&disk, bytes)?;
-    let before = ledger::own_io("write_bytes")?;
-    job.begin()?;
+    let before = job.begin_counting(ledger::own_io("write_bytes")?)?;
     let mut tally = Tally::default();
     let (mut pace, t0_ns) = (job.pace(1), now_ns());
     while pace.proceed(1) {

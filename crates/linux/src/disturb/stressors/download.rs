@@ -46,8 +46,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let workers = job.workers.unwrap_or(cpus.len() as u32).clamp(1, SPEC.processes as u32 / 2 - 1);
     let file = job.bytes.unwrap_or(FILE_BYTES).div_ceil(MIB as u64);
     let wire = Wire::lay(job)?;
-    let before = wire.witness(job)?;
     job.begin()?;
+    let before = wire.witness(job)?;
     let done = repeat_in(job, workers, |number| {
         let cpu = cpus.get(number as usize % cpus.len().max(1)).copied().unwrap_or_default();
         sched::pin(&Cpus::one(cpu)).map_err(Error::refused("run on one CPU"))?;

@@ -30,8 +30,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     knob::writable(PATH, "way to drop caches")?;
-    let before = vmstat("drop_pagecache")?;
-    job.begin()?;
+    let before = job.begin_counting(vmstat("drop_pagecache")?)?;
     let done = job.repeat(|| knob::write(PATH, "3"));
     let witness = before.grown(done.tally.ok)?;
     Ok(done.account(job, witness))

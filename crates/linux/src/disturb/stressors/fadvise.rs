@@ -45,7 +45,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     file.write_all_at(&content(), 0)
         .and_then(|()| file.sync_all())
         .map_err(Error::refused("write a file to drop"))?;
-    let before = vmstat("pgpgin")?;
+    let before = vmstat("pgpgin")?.start()?;
     let read = drop_and_read(&file);
     // A file system that keeps its files in memory alone obeys, and drops nothing.
     if read.is_err() || before.grown(0)?.seen < BYTES as u64 / 1024 {
@@ -53,8 +53,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
             "files under /var/tmp and /tmp are kept in memory and cannot be dropped from it",
         ));
     }
-    let before = vmstat("pgpgin")?;
-    job.begin()?;
+    let before = job.begin_counting(vmstat("pgpgin")?)?;
     let done = job.repeat(|| drop_and_read(&file));
     let witness = before.grown(done.tally.ok * BYTES as u64 / 1024)?;
     Ok(done.account(job, witness))

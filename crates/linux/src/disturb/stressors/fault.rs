@@ -38,8 +38,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 };
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
-    job.begin()?;
-    let before = Counter::read("getrusage minor faults", minor_faults)?;
+    let before = job.begin_counting(Counter::read("getrusage minor faults", minor_faults)?)?;
     let done = job.repeat(|| Ok(map_touch_unmap()?));
     let pages = (BYTES / page_size()) as u64;
     let expected = done.tally.ok * pages;

@@ -1,15 +1,15 @@
 //! `first_use`: what the first user of a kernel feature costs everybody. Each is used once, and held until the end.
 //!
 //! Many features are behind a static key that their first user switches on: TCP signatures (`tcp_md5_needed`), encapsulation in UDP
-//! (`udp_encap_needed_key`), packet time stamps (`netstamp_needed_key`), task counters (`perf_sched_events`). Some never go off again, so
-//! that the first run after boot shows more than those that follow: nothing seen in a later one says nothing.
+//! (`udp_encap_needed_key`), task counters (`perf_sched_events`). Some never go off again, so that the first run after boot shows more than
+//! those that follow: nothing seen in a later one says nothing. Time stamps of packets are `so_timestamp`'s, which would find them on.
 
 use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;
 use crate::disturb::child::{Account, proc_dir};
 use crate::disturb::counters::of_this_task;
 use crate::disturb::job::{Done, Job, Pace};
-use crate::disturb::sockopt::{set, switch};
+use crate::disturb::sockopt::set;
 use crate::disturb::tally::Tally;
 use crate::disturb::witness::{self, Counter};
 use crate::sys::clock::now_ns;
@@ -28,17 +28,11 @@ const LOOKS: f64 = 50.0;
 
 pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     name: "first_use",
-    title: "features used for the first time: TCP and its signatures, UDP encapsulation, time stamps, task counters",
+    title: "features used for the first time: TCP and its signatures, UDP encapsulation, task counters",
     class: "poke",
     operation: "one feature used, and held until the end",
     needs: "loopback; a machine that has just booted, to see the keys that never go off again",
-    kernel_paths: &[
-        "static_key_enable",
-        "tcp_md5_needed",
-        "udp_encap_enable",
-        "net_enable_timestamp",
-        "perf_sched_events",
-    ],
+    kernel_paths: &["static_key_enable", "tcp_md5_needed", "udp_encap_enable", "perf_sched_events"],
     witness: "PassiveOpens in /proc/net/snmp: the one connection",
     cleanup: "none: keys that stay on do so by the kernel's own choice",
     danger: "packets take a little longer once the keys are on",
@@ -50,10 +44,10 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 type Held = Box<dyn std::any::Any>;
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
-    const FEATURES: [fn() -> io::Result<Held>; 5] =
-        [connection, signature, encapsulation, time_stamps, counter];
-    let before = Counter::read("/proc/net/snmp Tcp PassiveOpens", || witness::passive_opens(proc_dir()))?;
-    job.begin()?;
+    const FEATURES: [fn() -> io::Result<Held>; 4] = [connection, signature, encapsulation, counter];
+    let before = job.begin_counting(Counter::read("/proc/net/snmp Tcp PassiveOpens", || {
+        witness::passive_opens(proc_dir())
+    })?)?;
     let (mut tally, mut held, t0_ns) = (Tally::default(), Vec::new(), now_ns());
     for feature in FEATURES {
         let used = feature().map(|use_| held.push(use_));
@@ -104,12 +98,6 @@ fn encapsulation() -> io::Result<Held> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     // SAFETY: a number holds no pointer.
     unsafe { set(&socket, libc::IPPROTO_UDP, UDP_ENCAP, &ESP_IN_UDP)? };
-    Ok(Box::new(socket))
-}
-
-fn time_stamps() -> io::Result<Held> {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-    switch(&socket, libc::SO_TIMESTAMP, true)?;
     Ok(Box::new(socket))
 }
 

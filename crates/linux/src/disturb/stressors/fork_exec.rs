@@ -52,8 +52,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         |error: io::Error| Error::absent(format!("no program may be run from memory here: {error}"));
     let file = in_memory(&text).map_err(refused)?;
     fork_exec(&file).map_err(refused)?;
-    let before = Counter::forks()?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::forks()?)?;
     let done = repeat_in(job, workers, |_| Ok(|| fork_exec(&file)))?;
     let witness = before.grown(done.tally.ok)?;
     Ok(done.account(job, witness))

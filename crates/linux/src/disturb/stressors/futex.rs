@@ -40,8 +40,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let pairs = job.workers.unwrap_or_else(|| (job.cpus.len() / 2).clamp(1, MAX_PAIRS) as u32);
-    let before = children_switches()?;
-    job.begin()?;
+    let before = job.begin_counting(children_switches()?)?;
     let done = repeat_in(job, pairs, |_| {
         let turn = Arc::new(AtomicU32::new(FIRST));
         let others = Arc::clone(&turn);

@@ -55,8 +55,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     // More would not fit in what its group may hold.
     let groups = job.workers.unwrap_or(GROUPS).clamp(1, GROUPS);
     let tally = SharedTally::new()?;
-    let before = Counter::read("CPU time of the processes, us", witness::children_cpu_us)?;
-    job.begin()?;
+    let before =
+        job.begin_counting(Counter::read("CPU time of the processes, us", witness::children_cpu_us)?)?;
     let t0_ns = now_ns();
     let mut children = Vec::new();
     for _ in 0..groups {

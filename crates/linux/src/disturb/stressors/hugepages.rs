@@ -43,8 +43,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     knob::writable(PATH, "pool of huge pages")?;
     let first = pool().map_err(Error::refused("read the number of huge pages"))?;
-    let before = vmstat("htlb_buddy_alloc_success")?;
-    job.begin()?;
+    let before = job.begin_counting(vmstat("htlb_buddy_alloc_success")?)?;
     let done = job.repeat(|| {
         let grown = set(first + MORE);
         set(first)?;

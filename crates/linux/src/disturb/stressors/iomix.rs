@@ -51,8 +51,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let files = (0..job.workers.unwrap_or(1))
         .map(|_| disk.first_file(OFlags::empty()))
         .collect::<Result<Vec<_>, _>>()?;
-    let before = ledger::own_io("write_bytes")?;
-    job.begin()?;
+    let before = job.begin_counting(ledger::own_io("write_bytes")?)?;
     let done = repeat_in(job, files.len() as u32, |number| {
         let file = files[number as usize].try_clone().map_err(Error::refused("share a file"))?;
         let mut mix = Mix::new(file, bytes / files.len() as u64);

@@ -35,7 +35,8 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     say(0).map_err(|error| Error::absent(format!("{PATH} cannot be written: {error}")))?;
     let last = || last_number().map_err(Error::refused("read the number of a line of the kernel log"));
-    let before = Counter::read("numbers of the lines of /dev/kmsg", last)?;
+    // Reading it writes a line.
+    let before = Counter::read("numbers of the lines of /dev/kmsg", last)?.start()?;
     job.begin()?;
     let mut line = 0u64;
     let done = job.repeat(|| {

@@ -58,8 +58,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let probe = Probe::define(probe)?;
     let instance = OwnInstance::create(&path, &job.cpus)?;
     let enable = path.join("events").join(&probe.event).join("enable");
-    let before = Counter::read("kprobe_profile hits", || probe.hits())?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::read("kprobe_profile hits", || probe.hits())?)?;
     let done = job.repeat(|| {
         fs::write(&enable, "1")?;
         let hit = rustix::process::getpgid(None);

@@ -9,7 +9,7 @@ use crate::disturb::catalogue::StressorSpec;
 use crate::disturb::child::Account;
 use crate::disturb::job::Job;
 use crate::disturb::knob;
-use crate::disturb::witness::{Counter, Read};
+use crate::disturb::witness::{Counter, Growth, Read};
 use crate::sys::clock::{now_ns, sleep_until};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use rustix::param::page_size;
@@ -58,7 +58,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     }
     let mut pages = Pages::new().map_err(Error::refused("offer pages for merging"))?;
     pages.rewrite();
-    let before: Counter<Read> = Counter::read(SCANS, scans as Read)?;
+    let before: Growth<Read> = Counter::read(SCANS, scans as Read)?.start()?;
     if !runs {
         knob::write(RUN, "1").map_err(|error| Error::io("write", RUN.as_ref(), error))?;
     }
@@ -81,7 +81,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
 }
 
 /// Waits until pages have been merged, so that the first operation parts some. `ksmd` is the weakest of threads.
-fn await_scans(since: &Counter<Read>) -> Result<(), Error> {
+fn await_scans(since: &Growth<Read>) -> Result<(), Error> {
     let deadline_ns = now_ns() + PATIENCE_NS;
     loop {
         let witness = since.grown(SCANS_TO_MERGE)?;

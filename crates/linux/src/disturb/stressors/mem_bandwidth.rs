@@ -43,8 +43,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let workers = job.workers.unwrap_or(cpus.len() as u32).max(1);
     let own = DEFAULT_BYTES.min(ALL_BYTES / u64::from(workers));
     let steps = (job.bytes.unwrap_or(own) / 2 / (8 * STEP as u64)).max(1) as usize;
-    let before = Counter::read("CPU time of the copiers, us", witness::children_cpu_us)?;
-    job.begin()?;
+    let before =
+        job.begin_counting(Counter::read("CPU time of the copiers, us", witness::children_cpu_us)?)?;
     let done = repeat_in(job, workers, |number| {
         let cpu = cpus.get(number as usize % cpus.len().max(1)).copied().unwrap_or_default();
         sched::pin(&Cpus::one(cpu)).map_err(Error::refused("run on one CPU"))?;

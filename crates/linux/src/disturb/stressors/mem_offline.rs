@@ -59,8 +59,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let Some(file) = job.leaves.first().cloned() else {
         return Err(Error::absent("no block of memory can be taken away"));
     };
-    let before = Counter::read("/sys/kernel/uevent_seqnum", uevents)?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::read("/sys/kernel/uevent_seqnum", uevents)?)?;
     let done = job.repeat(|| {
         set(&file, "offline")?;
         set(&file, "online")

@@ -39,10 +39,10 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         .map_err(Error::refused("register for expedited memory barriers"))?;
     let measured = job.measured.clone();
     with_spinners(&measured, || {
-        let before = Counter::read("/proc/interrupts function calls of the measured CPUs", || {
-            witness::interrupts(witness::FUNCTION_CALL, Some(&measured))
-        })?;
-        job.begin()?;
+        let before = job
+            .begin_counting(Counter::read("/proc/interrupts function calls of the measured CPUs", || {
+                witness::interrupts(witness::FUNCTION_CALL, Some(&measured))
+            })?)?;
         let done = job.repeat(|| Ok(membarrier(MembarrierCommand::GlobalExpedited)?));
         let witness = before.grown(done.tally.ok.div_ceil(100))?;
         Ok(done.account(job, witness))

@@ -30,8 +30,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     refusal(membarrier_query(), online()).map_or(Ok(()), |why| Err(Error::absent(why)))?;
-    let before = sleeps()?;
-    job.begin()?;
+    let before = job.begin_counting(sleeps()?)?;
     let done = job.repeat(|| Ok(membarrier(MembarrierCommand::Global)?));
     let witness = before.grown(done.tally.ok)?;
     Ok(done.account(job, witness))

@@ -37,10 +37,10 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         .map_err(Error::refused("register for private memory barriers"))?;
     sched::pin(&own).map_err(Error::refused("run on one CPU"))?;
     with_spinners(&others, || {
-        let before = Counter::read("/proc/interrupts function calls of its own CPUs", || {
-            witness::interrupts(witness::FUNCTION_CALL, Some(&others))
-        })?;
-        job.begin()?;
+        let before = job
+            .begin_counting(Counter::read("/proc/interrupts function calls of its own CPUs", || {
+                witness::interrupts(witness::FUNCTION_CALL, Some(&others))
+            })?)?;
         let done = job.repeat(|| Ok(membarrier(MembarrierCommand::PrivateExpedited)?));
         let witness = before.grown(done.tally.ok.div_ceil(100))?;
         Ok(done.account(job, witness))

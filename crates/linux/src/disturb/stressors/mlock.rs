@@ -37,8 +37,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     {
         return Err(Error::absent(format!("RLIMIT_MEMLOCK is {limit} bytes; expected {BYTES}")));
     }
-    let before = vmstat("unevictable_pgs_mlocked")?;
-    job.begin()?;
+    let before = job.begin_counting(vmstat("unevictable_pgs_mlocked")?)?;
     let done = job.repeat(|| Ok(lock_and_unlock()?));
     let witness = before.grown(done.tally.ok * (BYTES / page_size()) as u64)?;
     Ok(done.account(job, witness))

@@ -59,8 +59,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let there = uses_here(&name).is_some();
     round(&name, &file, there)
         .map_err(|error| Error::absent(format!("module {name} cannot be loaded: {error}")))?;
-    let before = Counter::read("/sys/kernel/uevent_seqnum", uevents)?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::read("/sys/kernel/uevent_seqnum", uevents)?)?;
     let done = job.repeat(|| round(&name, &file, there));
     let witness = before.grown(2 * done.tally.ok)?;
     Ok(done.account(job, witness))

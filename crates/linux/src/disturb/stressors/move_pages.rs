@@ -9,6 +9,7 @@ use crate::disturb::catalogue::StressorSpec;
 use crate::disturb::child::Account;
 use crate::disturb::job::Job;
 use crate::disturb::kernel_counts::vmstat;
+use crate::disturb::witness::Counter;
 use model::Cpus;
 use model::stressor::Witness;
 use rustix::io::Errno;
@@ -50,6 +51,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     }
     let migrated = (nodes.len() > 1).then(|| vmstat("pgmigrate_success")).transpose()?;
     job.begin()?;
+    let migrated = migrated.map(Counter::start).transpose()?;
     let mut next = nodes.iter().cycle().skip(1);
     let mut told = 0;
     let done = job.repeat(|| {

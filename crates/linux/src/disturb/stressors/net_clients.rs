@@ -10,7 +10,7 @@ use crate::disturb::catalogue::StressorSpec;
 use crate::disturb::child::Account;
 use crate::disturb::job::{Done, Job};
 use crate::disturb::tally::Tally;
-use crate::disturb::wire::Wire;
+use crate::disturb::wire::{Traffic, Wire};
 use crate::sys::clock::now_ns;
 use rustix::io::Errno;
 use rustix::net::Shutdown;
@@ -62,12 +62,11 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let wire = Wire::lay(job)?;
     let listener = wire.listen().map_err(Error::refused("listen for clients"))?;
     let address = listener.local_addr().map_err(Error::refused("listen for clients"))?;
-    let before = wire.witness(job)?;
     let answered = AtomicU64::new(0);
-    let done = std::thread::scope(|scope| {
+    let (done, before) = std::thread::scope(|scope| {
         let served = thread(scope, || serve(scope, &listener))?;
         let connected = connect_all(clients, address, &wire);
-        let asked = connected.and_then(|connected| ask_in_turn(scope, job, connected, &answered));
+        let asked = connected.and_then(|connected| ask_in_turn(scope, job, &wire, connected, &answered));
         // Wakes the server out of `accept` for good; it then only waits for clients, which have all gone.
         let _ = rustix::net::shutdown(&listener, Shutdown::Both);
         let _ = served.join();
@@ -76,13 +75,14 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     before.account(done, job, ANSWER as u64)
 }
 
-/// Begins, and lets one after the other ask, at the job's pace.
+/// Begins, and lets one after the other ask, at the job's pace; what the kernel counted before comes with it.
 fn ask_in_turn<'scope>(
     scope: &'scope Scope<'scope, '_>,
     job: &mut Job<'_>,
+    wire: &Wire,
     connected: Vec<TcpStream>,
     answered: &'scope AtomicU64,
-) -> Result<Done, Error> {
+) -> Result<(Done, Traffic), Error> {
     let start = |stream: TcpStream| -> Result<(SyncSender<()>, ScopedJoinHandle<'scope, Tally>), Error> {
         let (go, told) = sync_channel(1);
         Ok((go, thread(scope, move || ask(stream, &told, answered))?))
@@ -90,6 +90,7 @@ fn ask_in_turn<'scope>(
     let (go, threads): (Vec<_>, Vec<_>) =
         connected.into_iter().map(start).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     job.begin()?;
+    let before = wire.witness(job)?;
     let t0_ns = now_ns();
     let mut pace = job.pace(1);
     for client in go.iter().cycle() {
@@ -102,7 +103,7 @@ fn ask_in_turn<'scope>(
     drop(go);
     let mut tally = Tally::default();
     threads.into_iter().filter_map(|thread| thread.join().ok()).for_each(|one| tally.add(&one));
-    Ok(Done { tally, t0_ns, t1_ns: now_ns() })
+    Ok((Done { tally, t0_ns, t1_ns: now_ns() }, before))
 }
 
 fn thread<'scope, T: Send + 'scope>(

@@ -35,8 +35,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     namespaces::need_own_network(job)?;
-    let before = ledger::uevents()?;
-    job.begin()?;
+    let before = job.begin_counting(ledger::uevents()?)?;
     let done = job.repeat(|| match namespaces::own_network() {
         Ok(true) => Ok(()),
         Ok(false) => Err(std::io::Error::last_os_error()),

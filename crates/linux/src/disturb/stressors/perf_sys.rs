@@ -44,11 +44,10 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         return Err(Error::absent("there is no CPU that is not its own"));
     }
     online.iter().try_for_each(|cpu| on_cpu(cpu).map(drop)).map_err(lacking)?;
-    let before =
-        Counter::read(format!("/proc/interrupts {} of CPU {others}", witness::FUNCTION_CALL), || {
-            witness::interrupts(witness::FUNCTION_CALL, Some(&others))
-        })?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::read(
+        format!("/proc/interrupts {} of CPU {others}", witness::FUNCTION_CALL),
+        || witness::interrupts(witness::FUNCTION_CALL, Some(&others)),
+    )?)?;
     let done = job.repeat(|| online.iter().map(on_cpu).collect::<io::Result<Vec<_>>>().map(drop));
     let witness = before.grown((done.tally.ok / 100).max(1))?;
     Ok(done.account(job, witness))

@@ -57,8 +57,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     if there.is_empty() {
         return Err(Error::absent("/proc is not mounted"));
     }
-    let before = ledger::own_io("rchar")?;
-    job.begin()?;
+    let before = job.begin_counting(ledger::own_io("rchar")?)?;
     let (mut next, mut text, bytes) = (0, Vec::new(), Cell::new(0));
     let done = job.repeat(|| {
         let path = there[next % there.len()];

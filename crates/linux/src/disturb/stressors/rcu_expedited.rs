@@ -47,8 +47,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(Error::refused("keep mounts in a namespace"))?;
     job.confined_by.push("mount namespace".to_owned());
-    let before = sleeps()?;
-    job.begin()?;
+    let before = job.begin_counting(sleeps()?)?;
     let done = job.repeat(|| {
         mount_bind(PLACE, PLACE)?;
         Ok(unmount(PLACE, UnmountFlags::DETACH)?)

@@ -33,9 +33,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let first =
         fs::read_to_string(PATH).map_err(|_| Error::absent("this kernel has no scheduler statistics"))?;
-    job.begin()?;
-    // Whoever measures has set up by now, and sends nothing more that would be counted.
-    let before = Counter::call_interrupts()?;
+    let before = job.begin_counting(Counter::call_interrupts()?)?;
     let mut on = first.trim() != "0";
     let done = job.repeat(|| {
         on = !on;

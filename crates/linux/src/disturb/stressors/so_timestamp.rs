@@ -3,53 +3,115 @@
 //! The first such socket of a machine makes the kernel stamp every packet (net/core/dev.c: `net_enable_timestamp`, `netstamp_needed_key`):
 //! kernel text is patched and every CPU has to take part. Switching the option off again leaves the key on (net/core/sock.c: only
 //! `SOCK_RCVTSTAMP` is cleared, and `SOCK_TIMESTAMP`, which holds the key, at the socket's end): on one socket, whatever the rate, the key
-//! changes once. A TCP socket, because a UDP one ends a grace period later. The key is switched by a work item, so that on and off in
-//! quick succession cancel out and interrupt nobody: each change is given its time.
+//! changes once. A TCP socket, because a UDP one ends a grace period later.
+//!
+//! The key is switched by a work item, so that on and off in quick succession cancel out; and where another holds it, nothing changes at
+//! all. So each change is waited for, and counts only where packets show it ([`Onlooker`]). From 6.9 on the kernel itself holds the key
+//! where CPUs are isolated at boot ("net: enable timestamp static key if CPU isolation is configured").
 
-use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;
 use crate::disturb::child::Account;
 use crate::disturb::job::Job;
 use crate::disturb::sockopt::switch;
-use crate::disturb::witness::{Counter, told_to_all};
+use crate::disturb::stamps::Onlooker;
+use crate::disturb::witness::{self, Counter, FUNCTION_CALL, told_to_all};
+use crate::disturb::{Error, namespaces};
+use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketType, socket};
-
-/// Up to this many changes a second each one gets through.
-const DISTINCT: f64 = 200.0;
+use std::io;
 
 pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     name: "so_timestamp",
     title: "static keys: sockets with SO_TIMESTAMP, made and closed",
     class: "poke",
-    operation: "one change",
-    needs: "no other socket that has its packets stamped (chrony and ntpd do)",
+    operation: "one change, seen in the packets of another socket",
+    privilege: "none; CAP_SYS_ADMIN for a network namespace of its own",
+    needs: "nobody else who has packets stamped: chrony and ntpd do, and since 6.9 the kernel where CPUs are isolated at boot",
     kernel_paths: &[
         "net_enable_timestamp",
         "netstamp_clear",
         "static_key_enable",
         "on_each_cpu(do_sync_core)",
     ],
-    witness: "function call interrupts of all CPUs: one in two changes at least, where there are two CPUs",
+    witness: "function call interrupts of the measured CPUs, or of all where none is measured: one a change at least, where there are two CPUs",
     danger: "packets are stamped while it is on",
     default_rate: Some(50.0),
+    aimed: true,
     work,
     ..StressorSpec::PLAIN
 };
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
-    job.begin()?;
-    // Whoever measures has set up by now, and sends nothing more that would be counted.
-    let before = Counter::call_interrupts()?;
-    let mut stamped = None;
-    let done = job.repeat(|| {
-        if stamped.take().is_none() {
-            let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
-            switch(&socket, libc::SO_TIMESTAMP, true)?;
-            stamped = Some(socket);
-        }
-        Ok(())
-    });
-    let distinct = job.rate.is_some_and(|rate| rate <= DISTINCT);
-    let witness = before.grown(told_to_all(if distinct { done.tally.ok / 2 } else { 1 }))?;
+    namespaces::own_or_host_network(job)?;
+    let onlooker = Onlooker::new()
+        .map_err(|error| Error::absent(format!("no packet goes over the loopback interface: {error}")))?;
+    let mut key = Key { onlooker, held: None };
+    // Another of this kind lets go between two changes.
+    if key.onlooker.await_stamps(false).is_err() {
+        return Err(Error::absent(
+            "packets are stamped already, so that no socket changes anything: another asks for it (chrony and ntpd do), or the kernel itself, \
+             which does since 6.9 where CPUs are isolated at boot",
+        ));
+    }
+    // There and back: what the first sockets of a machine switch besides is over then. Whether it works is for operations to tell.
+    let _ = key.change().and_then(|()| key.change());
+    let measured = (!job.measured.is_empty()).then(|| job.measured.clone());
+    let whose = measured.as_ref().map_or_else(String::new, |cpus| format!(" of CPU {cpus}"));
+    let before = job
+        .begin_counting(Counter::read(format!("/proc/interrupts {FUNCTION_CALL}{whose}"), || {
+            witness::interrupts(FUNCTION_CALL, measured.as_ref())
+        })?)?;
+    let done = job.repeat(|| key.change());
+    let witness = before.grown(told_to_all(done.tally.ok))?;
     Ok(done.account(job, witness))
+}
+
+/// The kernel's key, held by a socket or not.
+struct Key {
+    onlooker: Onlooker,
+    held: Option<OwnedFd>,
+}
+
+impl Key {
+    /// Switches it, and waits until packets show that. No change is one where another holds it.
+    fn change(&mut self) -> io::Result<()> {
+        let on = self.held.is_none();
+        self.onlooker.await_stamps(!on)?;
+        self.held = if on { Some(asking()?) } else { None };
+        // A key that does not follow is given back, so that the next change begins where this one did.
+        self.onlooker.await_stamps(on).inspect_err(|_| self.held = None)
+    }
+}
+
+/// A socket that asks for stamps.
+fn asking() -> io::Result<OwnedFd> {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    switch(&socket, libc::SO_TIMESTAMP, true)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_one_that_packets_show() {
+        let Ok(onlooker) = Onlooker::new() else { return };
+        // A machine whose clock is kept by packets has them stamped for good.
+        if onlooker.await_stamps(false).is_err() {
+            return;
+        }
+        let mut key = Key { onlooker, held: None };
+        key.change().unwrap();
+        assert!(key.held.is_some() && key.onlooker.stamped().unwrap());
+        // Another holds the key as well: letting go changes nothing, and is no success.
+        let other = asking().unwrap();
+        assert_eq!(key.change().unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(key.change().unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!(key.held.is_none());
+        drop(other);
+        key.change().unwrap();
+        key.change().unwrap();
+        assert!(key.held.is_none());
+    }
 }

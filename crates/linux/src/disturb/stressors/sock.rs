@@ -49,8 +49,9 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Error::refused("listen on loopback"))?;
     let address = listener.local_addr().map_err(Error::refused("listen on loopback"))?;
-    let before = Counter::read("/proc/net/snmp Tcp PassiveOpens", || witness::passive_opens(proc_dir()))?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::read("/proc/net/snmp Tcp PassiveOpens", || {
+        witness::passive_opens(proc_dir())
+    })?)?;
     let done = std::thread::scope(|scope| {
         scope.spawn(|| serve(&listener));
         let done = job.repeat(|| converse(address, private));

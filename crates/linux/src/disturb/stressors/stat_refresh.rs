@@ -35,8 +35,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
             _ => Error::io("read", PATH.as_ref(), error),
         });
     }
-    let before = sleeps()?;
-    job.begin()?;
+    let before = job.begin_counting(sleeps()?)?;
     let done = job.repeat(|| fs::read(PATH).map(drop));
     let witness = before.grown(done.tally.ok)?;
     Ok(done.account(job, witness))

@@ -44,8 +44,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let workers = job.workers.unwrap_or_else(|| job.cpus.len().clamp(1, MAX_WORKERS) as u32);
-    let before = Counter::forks()?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::forks()?)?;
     let done = repeat_in(job, workers, |_| Ok(|| fork_and_wait(crowd)))?;
     let witness = before.grown(done.tally.ok * u64::from(THREADS))?;
     Ok(done.account(job, witness))
@@ -75,7 +74,7 @@ mod tests {
 
     #[test]
     fn each_process_is_eight_in_the_kernels_count() {
-        let before = Counter::forks().unwrap();
+        let before = Counter::forks().unwrap().start().unwrap();
         fork_and_wait(crowd).unwrap();
         let witness = before.grown(8).unwrap();
         assert!(witness.seen >= witness.expected, "{witness:?}");

@@ -36,10 +36,10 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     sched::pin(&own).map_err(Error::refused("run on one CPU"))?;
     let page = Page::new().map_err(Error::refused("map a page"))?;
     with_spinners(&others, || {
-        let before = Counter::read("/proc/interrupts TLB shootdowns of its own CPUs", || {
-            witness::interrupts("TLB shootdowns", Some(&others))
-        })?;
-        job.begin()?;
+        let before = job
+            .begin_counting(Counter::read("/proc/interrupts TLB shootdowns of its own CPUs", || {
+                witness::interrupts("TLB shootdowns", Some(&others))
+            })?)?;
         let done = job.repeat(|| page.flush());
         let witness = before.grown(done.tally.ok.div_ceil(100))?;
         Ok(done.account(job, witness))

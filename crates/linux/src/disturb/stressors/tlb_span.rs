@@ -42,10 +42,10 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     page.flush().map_err(Error::refused("protect a page"))?;
     let measured = job.measured.clone();
     with_spinners(&measured, || {
-        let before = Counter::read("/proc/interrupts TLB shootdowns of the measured CPUs", || {
-            witness::interrupts("TLB shootdowns", Some(&measured))
-        })?;
-        job.begin()?;
+        let before = job
+            .begin_counting(Counter::read("/proc/interrupts TLB shootdowns of the measured CPUs", || {
+                witness::interrupts("TLB shootdowns", Some(&measured))
+            })?)?;
         let done = job.repeat(|| page.flush());
         let witness = before.grown(done.tally.ok / 100)?;
         Ok(done.account(job, witness))

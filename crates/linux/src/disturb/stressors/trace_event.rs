@@ -61,8 +61,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         return Err(Error::absent("this kernel has no event task:task_rename"));
     }
     let cpus = job.cpus.clone();
-    let before = Counter::read("events recorded in the instance", || instance.recorded(&cpus))?;
-    job.begin()?;
+    let before =
+        job.begin_counting(Counter::read("events recorded in the instance", || instance.recorded(&cpus))?)?;
     let done = job.repeat(|| {
         fs::write(&enable, "1")?;
         let renamed = rustix::thread::set_name(c"trace_event");

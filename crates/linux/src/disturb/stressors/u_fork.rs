@@ -41,8 +41,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let workers = job.workers.unwrap_or_else(|| job.cpus.len().clamp(1, MAX_WORKERS) as u32);
-    let before = Counter::forks()?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::forks()?)?;
     let done = repeat_in(job, workers, |_| Ok(fork_and_wait))?;
     let witness = before.grown(done.tally.ok)?;
     Ok(done.account(job, witness))

@@ -45,8 +45,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 };
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
-    let before = Counter::forks()?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::forks()?)?;
     let mut pace = job.pace(1);
     let mut tally = Tally::default();
     let t0_ns = now_ns();

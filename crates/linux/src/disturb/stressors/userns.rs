@@ -41,8 +41,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     sandbox().map_err(|error| Error::absent(format!("new namespaces are not to be had here: {error}")))?;
-    let before = ledger::uevents()?;
-    job.begin()?;
+    let before = job.begin_counting(ledger::uevents()?)?;
     let done = job.repeat(sandbox);
     let witness = before.grown(done.tally.ok)?;
     Ok(done.account(job, witness))

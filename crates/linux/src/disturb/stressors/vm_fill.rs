@@ -48,8 +48,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let workers = job.workers.unwrap_or(1).max(1);
     let bytes = job.bytes.unwrap_or(ALLOWED_BYTES * SHARE_PERCENT / 100) / u64::from(workers);
     let steps = (bytes as usize / STEP).max(1);
-    let before = children_faults()?;
-    job.begin()?;
+    let before = job.begin_counting(children_faults()?)?;
     let done = repeat_in(job, workers, |_| {
         let mut share = Share::new(steps).map_err(Error::refused("map a share of memory"))?;
         Ok(move || share.fill_next())

@@ -48,8 +48,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         Error::absent(format!("at most {hard} files may be open here ({error}); expected {FILES}"))
     });
     allowed?;
-    let before = Counter::forks()?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::forks()?)?;
     let done = repeat_in(job, 1, |_| Ok(|| fork_and_wait(grow)))?;
     let witness = before.grown(done.tally.ok)?;
     Ok(done.account(job, witness))

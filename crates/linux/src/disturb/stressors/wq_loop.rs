@@ -37,8 +37,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let file = loops::empty_file(1 << 20)?;
     drop(Loop::bind(&file).map_err(loops::lacking)?);
-    let before = ledger::uevents()?;
-    job.begin()?;
+    let before = job.begin_counting(ledger::uevents()?)?;
     let done = job.repeat(|| Loop::bind(&file).map(drop));
     let witness = before.grown(done.tally.ok)?;
     Ok(done.account(job, witness))

@@ -39,8 +39,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let device = Loop::bind(&image).map_err(loops::lacking)?;
     // The images of several such stressors have the same identity, which XFS would refuse.
     let mut mounting = Mounting::prepare(job, &device.path, "xfs", "nouuid")?;
-    let before = Counter::forks()?;
-    job.begin()?;
+    let before = job.begin_counting(Counter::forks()?)?;
     let done = job.repeat(|| mounting.mount_and_unmount());
     let witness = before.grown(done.tally.ok * 3)?;
     Ok(done.account(job, witness))
