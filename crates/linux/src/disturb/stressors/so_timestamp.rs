@@ -6,7 +6,7 @@
 //! changes once. A TCP socket, because a UDP one ends a grace period later.
 //!
 //! The key is switched by a work item, so that on and off in quick succession cancel out; and where another holds it, nothing changes at
-//! all. So each change is waited for, and counts only where packets show it ([`Onlooker`]). From 6.9 on the kernel itself holds the key
+//! all. So each change is waited for, and counts only where packets show it ([`Onlooker`]). From 6.10 on the kernel itself holds the key
 //! where CPUs are isolated at boot ("net: enable timestamp static key if CPU isolation is configured").
 
 use crate::disturb::catalogue::StressorSpec;
@@ -26,7 +26,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     class: "poke",
     operation: "one change, seen in the packets of another socket",
     privilege: "none; CAP_SYS_ADMIN for a network namespace of its own",
-    needs: "nobody else who has packets stamped: chrony and ntpd do, and since 6.9 the kernel where CPUs are isolated at boot",
+    needs: "nobody else who has packets stamped: chrony and ntpd do, and since 6.10 the kernel where CPUs are isolated at boot",
     kernel_paths: &[
         "net_enable_timestamp",
         "netstamp_clear",
@@ -50,7 +50,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     if key.onlooker.await_stamps(false).is_err() {
         return Err(Error::absent(
             "packets are stamped already, so that no socket changes anything: another asks for it (chrony and ntpd do), or the kernel itself, \
-             which does since 6.9 where CPUs are isolated at boot",
+             which does since 6.10 where CPUs are isolated at boot",
         ));
     }
     // There and back: what the first sockets of a machine switch besides is over then. Whether it works is for operations to tell.
