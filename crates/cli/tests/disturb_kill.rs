@@ -31,7 +31,9 @@ impl Victim {
     fn start(name: &str) -> Self {
         let place = Place::new();
         let mut command = stillcore(&["disturb", name, "--duration", "60s"]);
-        command.arg("--state").arg(place.state()).stdout(Stdio::null()).stderr(Stdio::piped());
+        fs::create_dir(files(&place)).unwrap();
+        command.arg("--state").arg(place.state()).arg("--dir").arg(files(&place));
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
         Self { name: name.to_owned(), place, child, tree: BTreeSet::new() }
     }
@@ -58,11 +60,18 @@ impl Victim {
         self.tree.len() > 1
     }
 
-    /// Processes of its tree, and whatever is named after it.
+    /// Processes of its tree, its files, and whatever is named after it.
     fn left(&self) -> Vec<String> {
         let alive = self.tree.iter().filter(|pid| alive(**pid)).map(|pid| format!("process {pid}"));
-        alive.chain(self.place.leftovers()).chain(named_after(self.child.id())).collect()
+        let files = fs::read_dir(files(&self.place)).unwrap();
+        let files = files.map(|file| format!("file {}", file.unwrap().path().display()));
+        alive.chain(files).chain(self.place.leftovers()).chain(named_after(self.child.id())).collect()
     }
+}
+
+/// Where its stressors make files.
+fn files(place: &Place) -> PathBuf {
+    place.state().with_file_name("files")
 }
 
 #[test]
@@ -72,17 +81,23 @@ fn whatever_is_killed_leaves_nothing() {
         list["stressors"].as_array().unwrap().iter().filter(|spec| spec["dangerous"] == false).collect();
     assert!(stressors.len() > 5);
     let before = machine(&stressors);
-    let mut ran = 0;
+    let (mut ran, mut longest) = (0, Duration::ZERO);
     for some in stressors.chunks(AT_ONCE) {
         let mut victims: Vec<Victim> =
             some.iter().map(|spec| Victim::start(spec["name"].as_str().unwrap())).collect();
         victims.iter_mut().for_each(Victim::let_disturb);
         ran += victims.iter().filter(|victim| victim.runs()).count();
         victims.iter_mut().for_each(Victim::kill);
+        let killed = Instant::now();
         for victim in &victims {
             settled(&victim.name, || victim.left());
         }
+        longest = longest.max(killed.elapsed());
     }
+    println!(
+        "{ran} of {} stressors ran; the last trace of any was gone {longest:.1?} after SIGKILL",
+        stressors.len()
+    );
     assert!(ran > 5, "only {ran} of {} stressors ran here", stressors.len());
     // Other tests of this machine come and go: what counts is that nothing new stays.
     settled("the machine", || machine(&stressors).difference(&before).cloned().collect());

@@ -14,6 +14,7 @@ use support::read_json;
 /// vector before; a function call for several CPUs takes the vector of one where the others have some on their lists already.
 ///
 /// - `schedstats`: a static key flipped, in three steps with an IPI to all CPUs each (`text_poke_bp_batch`);
+/// - `so_timestamp`: the same, for a key that a work item switches and packets show (`netstamp_clear`);
 /// - `trace_event`: on, then off; for each the tracepoint's static key is flipped and its static call is set, at the trampoline and at the
 ///   one call site: three texts in three steps, twice (`tracepoint_add_func`, `__static_call_update`);
 /// - `perf_sys`: a counter put on the CPU and taken off it (`perf_install_in_context`, `perf_remove_from_context`), and the static key of
@@ -30,9 +31,16 @@ struct Exact {
 
 const CALLS: &[&str] = &["call_function", "call_function_single"];
 
-const EXACT: [Exact; 5] = [
+const EXACT: [Exact; 6] = [
     Exact {
         stressor: "schedstats",
+        class: "ipi.call",
+        vectors: CALLS,
+        functions: &["do_sync_core"],
+        times: 3,
+    },
+    Exact {
+        stressor: "so_timestamp",
         class: "ipi.call",
         vectors: CALLS,
         functions: &["do_sync_core"],
@@ -133,7 +141,7 @@ fn repeats(kernel: &str) {
     assert!(read("other.log").contains("window_ns was 4000000000 there"), "{kernel}: {}", read("other.log"));
     assert_eq!(
         read("files").split_whitespace().collect::<Vec<_>>(),
-        ["cells", "exposure.html", "exposure.json", "study.json"]
+        ["cells", "exposure.html", "exposure.json", "ground.json", "study.json"]
     );
     let state = |name: &str| read_json(&root.join(name));
     the_same(&state("before.json"), &state("after.json"), kernel);

@@ -15,7 +15,7 @@ study() {
 
 $stillcore internal state >before.json
 # The controls are in every study.
-exact=perf_sys,trace_event,membarrier_expedited
+exact=perf_sys,trace_event,membarrier_expedited,so_timestamp
 study first --stressors $exact --duration 4s --out one --json
 study second --stressors $exact --duration 4s --out two --json
 study resumed --stressors $exact --duration 4s --out one --json

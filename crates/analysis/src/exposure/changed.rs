@@ -72,6 +72,30 @@ fn threads(
     }
 }
 
+/// What of the difference decides what the measured CPUs meet: settings, and who may run or interrupt there. Mounts and groups come and
+/// go on any machine, as do threads; those are not asked about that are on one side only.
+pub fn shifted(before: &MachineState, after: &MachineState, measured: &Cpus) -> Vec<String> {
+    let mut found = Vec::new();
+    values("mechanism", &before.mechanisms, &after.mechanisms, &mut found);
+    let irqs = before
+        .irq_affinity
+        .iter()
+        .map(|(irq, was)| ("affinity of interrupt", irq.to_string(), was, after.irq_affinity.get(irq)));
+    let kthreads = before.kthread_affinity.iter().map(|(name, was)| {
+        ("affinity of kernel thread", name.clone(), was, after.kthread_affinity.get(name))
+    });
+    let threads = before
+        .thread_affinity
+        .iter()
+        .map(|(name, was)| ("affinity of threads", name.clone(), was, after.thread_affinity.get(name)));
+    for (what, name, was, is) in irqs.chain(kthreads).chain(threads) {
+        if let Some(is) = is.filter(|is| reaches(is, measured) != reaches(was, measured)) {
+            found.push(format!("{what} {name}: {was} before, {is} after"));
+        }
+    }
+    found
+}
+
 /// Whether one of the lists, written as `0-1; 3`, holds a measured CPU. What is no list is taken to reach it.
 fn reaches(lists: &str, measured: &Cpus) -> bool {
     lists.split("; ").any(|list| list.parse::<Cpus>().map_or(true, |cpus| !cpus.and(measured).is_empty()))
@@ -98,6 +122,21 @@ mod tests {
         let moved = "affinity of kernel thread rcu_preempt/0: 0-1 before, 0-3 after";
         assert_eq!(changed(&before, &after, &Cpus::one(2)), [moved]);
         assert_eq!(changed(&before, &after, &Cpus::one(1)).len(), 2, "wg may run there");
+    }
+
+    #[test]
+    fn the_ground_has_shifted_only_where_it_bears_on_the_measured_cpus() {
+        let before = state(&[("rcu_preempt/0", "0-1"), ("wg/0", "0")], &["/ ext4"]);
+        let mut after =
+            state(&[("rcu_preempt/0", "0-2"), ("wg/0", "0-1"), ("new/0", "0-3")], &["/ ext4", "/b tmpfs"]);
+        let moved = "affinity of kernel thread rcu_preempt/0: 0-1 before, 0-2 after";
+        assert_eq!(shifted(&before, &after, &Cpus::one(2)), [moved]);
+        assert_eq!(shifted(&before, &after, &Cpus::one(3)), Vec::<String>::new());
+        after.mechanisms.insert("schedstats".to_owned(), "1".to_owned());
+        assert_eq!(
+            shifted(&before, &after, &Cpus::one(3)),
+            ["mechanism schedstats: \"0\" before, \"1\" after"]
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod facts;
 mod graft;
 mod matrix;
 
-pub use changed::changed;
+pub use changed::{changed, shifted};
 pub use coefficient::{Coefficient, coefficient};
 pub use conclude::{ClassCoefficient, Control, Expectation, Exposure, Row, RowState, conclude};
 pub use facts::{CellFacts, Count, SourceCount, Stretch, facts};

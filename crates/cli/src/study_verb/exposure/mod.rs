@@ -1,8 +1,9 @@
 //! The study `exposure`: a cell is one stressor alone, its result what was counted; the controls come first.
 //!
-//! `cell` measures one, `kept` is what the study's directory says of itself. Coefficients are `analysis::exposure`'s.
+//! `cell` measures one, `kept` is what the study's directory says of itself, `ground` what the machine was like when it began. Coefficients are `analysis::exposure`'s.
 
 mod cell;
+mod ground;
 mod kept;
 
 use super::RunArgs;
@@ -158,7 +159,7 @@ fn measure(asking: &Asking<'_>, cell: &Cell, out: &Path) -> Result<CellFacts, En
     let facts = match measured {
         Err(error) if error.is::<Interrupted>() => return Err(Ended(error)),
         Err(error) => cell::failed(&order, asking.place, failure::sentence(&error)),
-        Ok(facts) => facts,
+        Ok(facts) => ground::judge(facts, &dir, out).map_err(Ended)?,
     };
     if !asking.args.keep {
         let _ = fs::remove_dir_all(&dir);
