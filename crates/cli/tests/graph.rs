@@ -370,3 +370,20 @@ fn what_cannot_be_run_is_refused_before_anything_is_written() {
         assert!(!place.path("run").exists(), "{arguments:?}");
     }
 }
+
+#[test]
+fn a_graph_under_disturbance_has_the_stressors_record() {
+    let place = Place::new();
+    let order = ["small-single", "--duration", "1s", "--disturb", "calc_pi"];
+    let output = graph_run(&place, &order).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let answer = answer(&output);
+    assert_balanced(&place.path("run"), &answer);
+    let stressor = &answer["stressors"][0];
+    assert_eq!((&stressor["name"], &stressor["state"]), (&"calc_pi".into(), &"ok".into()), "{stressor}");
+    let run: model::Run = model::store::read_run(&place.path("run")).unwrap();
+    let (window, records) = (&run.windows[0], &run.stressors);
+    assert!(run.phases[0].disturbed && records.len() == 1);
+    assert!(records[0].t0_ns <= window.t0_ns && records[0].t1_ns >= window.t1_ns, "{records:?}");
+    assert_eq!(place.leftovers(), Vec::<String>::new());
+}

@@ -11,6 +11,7 @@ use graph::run::carry_out::{EdgeRun, Measured};
 use graph::topology::edges::EdgeKind;
 use graph::topology::file;
 use model::store;
+use model::stressor::StressorRecord;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -38,16 +39,28 @@ pub(super) struct Ran {
     pub(super) used: [u64; 2],
 }
 
+/// What a run was made under, and how it is to be told.
+pub(super) struct Conditions<'a> {
+    /// When a message is late.
+    pub(super) bounds: Bounds,
+    /// The limits to hold it against.
+    pub(super) target: Option<&'a Target>,
+    /// Headers of the result files.
+    pub(super) generation: Generation,
+    /// Length of the run.
+    pub(super) seconds: f64,
+    /// What disturbed it.
+    pub(super) stressors: &'a [StressorRecord],
+}
+
 /// Writes all of it into the run.
 pub(super) fn write(
     dir: &Path,
     plan: &Plan,
     measured: &Measured,
-    bounds: Bounds,
-    target: Option<&Target>,
-    generation: Generation,
-    seconds: f64,
+    conditions: &Conditions<'_>,
 ) -> anyhow::Result<Ran> {
+    let Conditions { bounds, target, generation, seconds, .. } = *conditions;
     let graph = &plan.graph;
     store::write_whole(&dir.join(TOPOLOGY), file::write(graph)?.as_bytes())?;
     let rows = rows(plan, measured, seconds);
@@ -84,12 +97,12 @@ pub(super) fn write(
             measured.processes.iter().map(|one| one.rss_peak_kib).sum(),
         ],
     };
-    let answer = answer(dir, plan, measured, bounds, &ran);
+    let answer = answer(dir, plan, measured, conditions, &ran);
     store::write_json(&dir.join(FILE), &answer)?;
     Ok(Ran { answer, ..ran })
 }
 
-fn answer(dir: &Path, plan: &Plan, measured: &Measured, bounds: Bounds, ran: &Ran) -> Value {
+fn answer(dir: &Path, plan: &Plan, measured: &Measured, conditions: &Conditions<'_>, ran: &Ran) -> Value {
     let graph = &plan.graph;
     let edges = plan.edges.iter().zip(&measured.edges).enumerate().map(|(number, (edge, found))| {
         let link = &plan.links[number];
@@ -130,7 +143,8 @@ fn answer(dir: &Path, plan: &Plan, measured: &Measured, bounds: Bounds, ran: &Ra
         "graph": graph.name,
         "duration_ns": plan.options.duration_ns,
         "copies": plan.options.copies,
-        "bounds": bounds,
+        "bounds": conditions.bounds,
+        "stressors": conditions.stressors,
         "executors": executors.collect::<Vec<_>>(),
         "edges": edges.collect::<Vec<_>>(),
         "chains": chains.collect::<Vec<_>>(),

@@ -1,12 +1,13 @@
 //! `stillcore graph run`: a graph as a run of its own.
 
-use super::answer::{self, Ran};
+use super::answer::{self, Conditions, Ran};
 use super::judge::read_target;
 use super::load::load;
 use super::text;
 use crate::args::duration;
 use crate::measure::Common;
 use crate::measure::carry_out::{Ended, Outcome, run_around};
+use crate::measure::disturbing::Running;
 use crate::measure::tracing::{self, Tracing};
 use crate::run::facts::{own_cost, write_findings, write_snapshot};
 use crate::run::output::RunOutput;
@@ -21,6 +22,7 @@ use graph::run::{Options, Plan};
 use graph::topology::copies::copies;
 use graph::topology::{Files, Graph};
 use graph::transport::Kind;
+use linux::disturb::Order as Stressor;
 use linux::measure::job::Work;
 use linux::measure::job::files::JobFiles;
 use linux::record::snapshots::SnapshotOrder;
@@ -135,9 +137,13 @@ pub(crate) fn run(args: &RunArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     };
     let (mut place, plan) = placed(args, graph)?;
     place.limits.extend(loaded.warnings);
-    let snapshots = args.tracing.snapshots(&[])?;
+    let before = Before {
+        target,
+        snapshots: args.tracing.snapshots(&[])?,
+        stressors: args.common.disturbing.orders(&place)?,
+    };
     let mut ran = None;
-    let outcome = around(args, &place, &plan, target.as_ref(), snapshots, signals, &mut ran)?;
+    let outcome = around(args, &place, &plan, before, signals, &mut ran)?;
     let Some(ran) = ran else { return Ok(outcome.status()) };
     if args.common.json {
         println!("{}", ran.answer);
@@ -187,20 +193,27 @@ fn placed(args: &RunArgs, graph: Graph) -> anyhow::Result<(Place, Plan)> {
     Ok((Place::resolve(&asked)?, plan))
 }
 
+/// What was resolved before anything was written.
+struct Before {
+    target: Option<Target>,
+    snapshots: Option<SnapshotOrder>,
+    stressors: Vec<Stressor>,
+}
+
 /// The run directory around it.
 fn around(
     args: &RunArgs,
     place: &Place,
     plan: &Plan,
-    target: Option<&Target>,
-    snapshots: Option<SnapshotOrder>,
+    before: Before,
     signals: &EndSignals,
     ran: &mut Option<Ran>,
 ) -> anyhow::Result<Outcome> {
+    let Before { target, snapshots, stressors } = before;
     sched::pin(&place.housekeeping)?;
     let mut session = Session::open(&place.program, &place.state)?;
     run_around(place, &args.common, |output| {
-        let measured = measure(args, place, plan, snapshots, output, signals, &mut session);
+        let measured = measure(args, place, plan, (snapshots, &stressors), output, signals, &mut session);
         output.run.limits.extend(session.close().into_iter().map(|what| format!("not restored: {what}")));
         let (measured, signal) = measured?;
         let taken = (!measured.died.is_empty()).then(|| measured.died.join("; "));
@@ -208,8 +221,14 @@ fn around(
             Headers::Words => Generation::Words,
             Headers::Brackets => Generation::Brackets,
         };
-        let seconds = args.duration.as_secs_f64();
-        *ran = Some(answer::write(&output.dir, plan, &measured, bounds(args), target, generation, seconds)?);
+        let conditions = Conditions {
+            bounds: bounds(args),
+            target: target.as_ref(),
+            generation,
+            seconds: args.duration.as_secs_f64(),
+            stressors: &output.run.stressors,
+        };
+        *ran = Some(answer::write(&output.dir, plan, &measured, &conditions)?);
         Ok(Ended { signal, taken })
     })
 }
@@ -228,7 +247,7 @@ fn measure(
     args: &RunArgs,
     place: &Place,
     plan: &Plan,
-    snapshots: Option<SnapshotOrder>,
+    (snapshots, stressors): (Option<SnapshotOrder>, &[Stressor]),
     output: &mut RunOutput,
     signals: &EndSignals,
     session: &mut Session,
@@ -258,15 +277,19 @@ fn measure(
         bounds: bounds(args),
         cpus: place.machine.topology.online.len(),
     };
+    let running = Running::start(stressors, args.duration, place, session, &mut output.run.limits, signals)?;
+    let disturbed = running.any();
     let t0_ns = clock::now_ns();
     let measured = carry_out(session, recorder.as_mut(), &order, &mut watch);
+    let t1_ns = clock::now_ns();
     step.done();
+    output.run.stressors = running.stop(session)?;
     tracing::finish(recorder, output, session, measured.is_err())?;
     let measured = measured?;
     output.run.windows.push(measured.window.clone());
     output.run.probes.clone_from(&measured.probes);
     output.run.limits.extend(measured.limits.iter().cloned());
-    let phase = Phase { name: PHASE.to_owned(), t0_ns, t1_ns: clock::now_ns(), disturbed: false };
+    let phase = Phase { name: PHASE.to_owned(), t0_ns, t1_ns, disturbed };
     output.run.phases.push(phase);
     write_snapshot(place, &output.dir, store::MACHINE_AFTER)?;
     output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());

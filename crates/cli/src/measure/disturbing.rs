@@ -31,7 +31,7 @@ pub(crate) struct Disturbing {
 
 impl Disturbing {
     /// Who is to run where.
-    pub(super) fn orders(&self, place: &Place) -> anyhow::Result<Vec<Order>> {
+    pub(crate) fn orders(&self, place: &Place) -> anyhow::Result<Vec<Order>> {
         let mut orders = Vec::new();
         for name in &self.disturb {
             let suite = match name.strip_prefix(SUITE) {
@@ -71,11 +71,11 @@ fn alone(name: &str) -> anyhow::Result<Suite> {
 }
 
 /// Stressors while they are wanted; nothing where none are.
-pub(super) struct Running(Option<(Disturbed, Groups)>);
+pub(crate) struct Running(Option<(Disturbed, Groups)>);
 
 impl Running {
     /// Starts them and waits until they disturb.
-    pub(super) fn start(
+    pub(crate) fn start(
         orders: &[Order],
         window: Duration,
         place: &Place,
@@ -97,12 +97,12 @@ impl Running {
     }
 
     /// Whether there are any.
-    pub(super) fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         self.0.is_some()
     }
 
     /// Ends them and gives their records.
-    pub(super) fn stop(self, session: &mut Session) -> anyhow::Result<Vec<StressorRecord>> {
+    pub(crate) fn stop(self, session: &mut Session) -> anyhow::Result<Vec<StressorRecord>> {
         let Some((disturbed, groups)) = self.0 else { return Ok(Vec::new()) };
         let records = disturbed.stop(session)?;
         groups.remove(session)?;

@@ -4,7 +4,7 @@ pub(crate) mod carry_out;
 pub(crate) mod clocks;
 mod contexts;
 pub(crate) mod cyclictest;
-mod disturbing;
+pub(crate) mod disturbing;
 pub(crate) mod ipi;
 pub(crate) mod overheads;
 pub(crate) mod periodic;
