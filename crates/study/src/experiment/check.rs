@@ -165,6 +165,33 @@ impl Checker<'_> {
                 return self.fail(value.name.span(), format!("times of {name:?}; expected a number"));
             }
         }
+        self.lists()
+    }
+
+    fn lists(&self) -> Checked {
+        let Experiment { values, lists, steps, .. } = self.experiment;
+        for (at, list) in lists.iter().enumerate() {
+            let name = list.name.get_ref();
+            let others = values.iter().map(|one| &one.name).chain(lists[..at].iter().map(|one| &one.name));
+            if others.into_iter().any(|other| other.get_ref() == name) {
+                let what = format!("list {name:?}; expected a name that no value and no other list has");
+                return self.fail(list.name.span(), what);
+            }
+            let known = |step: &str| steps.iter().any(|one| one.name == step);
+            match &list.step {
+                Some(step) if !known(step.get_ref()) => {
+                    return self.fail(step.span(), format!("no step is called {:?}", step.get_ref()));
+                }
+                None if steps.len() > 1 => {
+                    let what = format!("list {name:?} of no step; expected step = \"NAME\"");
+                    return self.fail(list.name.span(), what);
+                }
+                _ => {}
+            }
+            if !list.times.is_finite() {
+                return self.fail(list.name.span(), format!("times of {name:?}; expected a number"));
+            }
+        }
         Ok(())
     }
 

@@ -39,6 +39,9 @@ pub struct Group {
     pub ok: usize,
     /// By value.
     pub values: BTreeMap<String, Summary>,
+    /// By list and name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub lists: BTreeMap<String, BTreeMap<String, Summary>>,
     /// Why cells have none, each reason once.
     pub reasons: Vec<String>,
     /// Where they ran, each once.
@@ -171,6 +174,7 @@ fn group(experiment: &Experiment, levels: BTreeMap<String, String>, all: &[&Cell
     });
     Group {
         values: values.collect(),
+        lists: super::list::together(experiment, all),
         cells: all.len(),
         ok: all.iter().filter(|result| result.state == CellState::Ok).count(),
         reasons: once(all.iter().filter_map(|result| result.reason.clone()).collect()),
@@ -181,7 +185,12 @@ fn group(experiment: &Experiment, levels: BTreeMap<String, String>, all: &[&Cell
 }
 
 fn summary<'a>(results: impl Iterator<Item = &'a CellResult>, value: &str) -> Summary {
-    let mut numbers: Vec<f64> = results.filter_map(|result| *result.values.get(value)?).collect();
+    of_numbers(results.filter_map(|result| *result.values.get(value)?))
+}
+
+/// Repetitions put together.
+pub(super) fn of_numbers(numbers: impl Iterator<Item = f64>) -> Summary {
+    let mut numbers: Vec<f64> = numbers.collect();
     numbers.sort_by(f64::total_cmp);
     let n = numbers.len();
     let median = match n {

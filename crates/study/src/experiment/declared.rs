@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use super::level::Level;
+use super::list::ListOf;
 use super::published::Published;
 use super::quantity::Quantity;
 use super::taken::Take;
@@ -50,6 +51,9 @@ pub struct Experiment {
     /// What is taken from what it printed.
     #[serde(rename = "value")]
     pub values: Vec<ValueOf>,
+    /// Figures by name, such as one a topic.
+    #[serde(default, rename = "list")]
+    pub lists: Vec<ListOf>,
     /// What was published, beside what.
     #[serde(default, rename = "published")]
     pub published: Vec<PublishedAt>,

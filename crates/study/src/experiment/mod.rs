@@ -13,6 +13,7 @@
 //! | `words` | a cell's commands: placeholders filled in |
 //! | `plan` | cells, boots, and how long they take |
 //! | `taken` | figures taken from the JSON that a verb printed |
+//! | `list` | figures by name, such as one a topic |
 //! | `result` | what is stored of a cell |
 //! | `published` | numbers of papers, by key |
 //! | `conclude` | repetitions put together, beside what was published |
@@ -25,6 +26,7 @@ mod conclude;
 mod declared;
 mod fault;
 mod level;
+mod list;
 mod plan;
 mod published;
 mod quantity;
@@ -42,6 +44,7 @@ pub use declared::{
 };
 pub use fault::Fault;
 pub use level::Level;
+pub use list::{ListOf, listed};
 pub use plan::{Boot, KERNEL, Plan, Planned};
 pub use published::{Published, PublishedError};
 pub use quantity::{Amount, Quantity};

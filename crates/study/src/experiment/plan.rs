@@ -124,10 +124,14 @@ fn identity(experiment: &Experiment, scale: f64) -> String {
         .collect();
     let steps: Vec<Value> =
         experiment.steps.iter().map(|step| json!([step.name, step.run.get_ref()])).collect();
+    let lists = experiment.lists.iter().map(|list| {
+        json!([list.name.get_ref(), list.over, list.by, list.at, format!("{:?}", list.take), list.times])
+    });
     let values: Vec<Value> = experiment
         .values
         .iter()
         .map(|value| json!([value.name.get_ref(), value.at, format!("{:?}", value.take), value.times]))
+        .chain(lists)
         .collect();
     let quantities: BTreeMap<&String, String> = experiment
         .quantities

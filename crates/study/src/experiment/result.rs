@@ -31,6 +31,9 @@ pub struct CellResult {
     pub reason: Option<String>,
     /// Figures by name, in the unit of the file; null where the verb's answer had none.
     pub values: BTreeMap<String, Option<f64>>,
+    /// Figures by list and name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lists: BTreeMap<String, BTreeMap<String, f64>>,
     /// Where it ran: kernel release, and `emulated` or `this machine` or a host's name.
     pub place: String,
     /// Times are those of an emulated guest.
@@ -57,6 +60,7 @@ impl CellResult {
             state,
             reason: Some(reason),
             values: BTreeMap::new(),
+            lists: BTreeMap::new(),
             place: place.to_owned(),
             emulated,
             tool_version: tool_version.to_owned(),

@@ -16,7 +16,7 @@ pub struct Sheet {
     pub rows: Vec<Vec<String>>,
 }
 
-/// A sheet for each value; one with a column a value where no factor goes across.
+/// A sheet for each value and list; one with a column a value where no factor goes across.
 pub fn sheets(experiment: &Experiment, concluded: &Concluded) -> Vec<Sheet> {
     let mut factors: Vec<&str> =
         experiment.factors.iter().map(|factor| factor.name.get_ref().as_str()).collect();
@@ -37,10 +37,13 @@ pub fn sheets(experiment: &Experiment, concluded: &Concluded) -> Vec<Sheet> {
             )
             .collect(),
     };
-    if columns.is_empty() {
-        return vec![together(experiment, concluded, &rows)];
-    }
-    experiment.values.iter().map(|value| sheet(value, concluded, &rows, &columns)).collect()
+    let mut sheets: Vec<Sheet> = if columns.is_empty() {
+        vec![together(experiment, concluded, &rows)]
+    } else {
+        experiment.values.iter().map(|value| sheet(value, concluded, &rows, &columns)).collect()
+    };
+    sheets.extend(super::list::sheets(experiment, concluded, &rows, &columns));
+    sheets
 }
 
 fn together(experiment: &Experiment, concluded: &Concluded, rows: &[&str]) -> Sheet {

@@ -18,6 +18,8 @@ pub enum Take {
     Sum,
     /// Their mean.
     Mean,
+    /// Half of them are not above it; between the two middle ones where there are two.
+    Median,
     /// How many places there are, numbers or not.
     Count,
 }
@@ -26,21 +28,39 @@ pub enum Take {
 /// array whose KEY, a key or an index, is TEXT); `true` is 1. `None` where there
 /// is no number.
 pub fn taken(value: &Value, path: &str, take: Take) -> Option<f64> {
-    let mut found = vec![value];
-    for step in path.split('/').filter(|step| !step.is_empty()) {
-        found = found.into_iter().flat_map(|value| children(value, step)).collect();
-    }
+    let found = at(value, path);
     if take == Take::Count {
         return Some(found.len() as f64);
     }
     let numbers: Vec<f64> = found.into_iter().filter_map(number).collect();
+    made(&numbers, take)
+}
+
+/// What is at a path.
+pub(super) fn at<'a>(value: &'a Value, path: &str) -> Vec<&'a Value> {
+    let mut found = vec![value];
+    for step in path.split('/').filter(|step| !step.is_empty()) {
+        found = found.into_iter().flat_map(|value| children(value, step)).collect();
+    }
+    found
+}
+
+/// What is made of several numbers; `None` where there are none.
+pub(super) fn made(numbers: &[f64], take: Take) -> Option<f64> {
     let first = *numbers.first()?;
     Some(match take {
-        Take::First | Take::Count => first,
+        Take::First => first,
+        Take::Count => numbers.len() as f64,
         Take::Max => numbers.iter().copied().fold(first, f64::max),
         Take::Min => numbers.iter().copied().fold(first, f64::min),
         Take::Sum => numbers.iter().sum(),
         Take::Mean => numbers.iter().sum::<f64>() / numbers.len() as f64,
+        Take::Median => {
+            let mut sorted = numbers.to_vec();
+            sorted.sort_by(f64::total_cmp);
+            let upper = sorted[sorted.len() / 2];
+            if sorted.len() % 2 == 1 { upper } else { f64::midpoint(sorted[sorted.len() / 2 - 1], upper) }
+        }
     })
 }
 

@@ -201,12 +201,16 @@ fn csv(concluded: &Concluded) -> String {
     page.push_str("value,n,median,low,high\n");
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for group in &concluded.groups {
-        for (value, summary) in &group.values {
+        let lists = group.lists.iter().flat_map(|(list, figures)| {
+            figures.iter().map(move |(name, summary)| (format!("{list}/{name}"), summary))
+        });
+        let values = group.values.iter().map(|(value, summary)| (value.clone(), summary));
+        for (value, summary) in values.chain(lists) {
             for name in &factors {
                 let _ = write!(page, "{},", quoted(group.levels.get(*name).map_or("", String::as_str)));
             }
             let [median, low, high] = [summary.median, summary.low, summary.high].map(number);
-            let _ = writeln!(page, "{},{},{median},{low},{high}", quoted(value), summary.n);
+            let _ = writeln!(page, "{},{},{median},{low},{high}", quoted(&value), summary.n);
         }
     }
     page

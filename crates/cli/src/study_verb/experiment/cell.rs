@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use study::Cell;
-use study::experiment::{CellResult, CellState, Experiment, Place, commands, taken};
+use study::experiment::{CellResult, CellState, Experiment, Place, ValueOf, commands, listed, taken};
+use toml::Spanned;
 
 /// In a cell's directory while it runs: the calls that give back what it changes.
 const AFTER: &str = "after.json";
@@ -121,15 +122,20 @@ impl Room {
                 Called::Failed(why) => return Ok(self.without(CellState::Failed, why)),
             }
         }
-        let figure = |value: &study::experiment::ValueOf| {
-            let step = value.step.as_ref().map_or_else(
-                || experiment.steps.first().map_or("", |step| step.name.as_str()),
-                |step| step.get_ref().as_str(),
-            );
-            taken(answers.get(step)?, &value.at, value.take).map(|number| number * value.times)
+        let first = experiment.steps.first().map_or("", |step| step.name.as_str());
+        let answer = |step: &Option<Spanned<String>>| {
+            answers.get(step.as_ref().map_or(first, |step| step.get_ref().as_str()))
+        };
+        let figure = |value: &ValueOf| {
+            taken(answer(&value.step)?, &value.at, value.take).map(|number| number * value.times)
         };
         let values = experiment.values.iter().map(|value| (value.name.get_ref().clone(), figure(value)));
-        Ok(CellResult { reason: None, values: values.collect(), ..self.without(CellState::Ok, "") })
+        let lists = experiment
+            .lists
+            .iter()
+            .filter_map(|list| Some((list.name.get_ref().clone(), listed(answer(&list.step)?, list))));
+        let (values, lists) = (values.collect(), lists.collect());
+        Ok(CellResult { reason: None, values, lists, ..self.without(CellState::Ok, "") })
     }
 }
 
