@@ -7,6 +7,7 @@ use crate::attribute::watch;
 use crate::compare::{EventTrust, WindowData, compare};
 use crate::distribution::distribution_at;
 use crate::events::{self, window_events};
+use crate::graph;
 use crate::losses::{self, disagreements, trace_whole};
 use crate::missed::{self, Charged};
 use crate::noise_causes::{self, Evidence, NoiseCauses};
@@ -149,6 +150,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         clocks: sections.clocks,
         time,
         noise_causes: noise_causes.into_iter().flatten().collect(),
+        graph: graph::read(run_dir, &run)?,
         watch: watch::read(run_dir, &run)?,
     })
 }

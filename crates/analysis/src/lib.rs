@@ -22,6 +22,7 @@ pub mod events;
 pub mod exposure;
 pub mod extremal;
 pub mod functions;
+pub mod graph;
 pub mod groups;
 mod hash;
 pub mod import;

@@ -6,6 +6,7 @@ use crate::attribute::path::Step;
 pub use crate::attribute::watch::shape::WatchSection;
 use crate::clocks::Clocks;
 pub use crate::extremal::Extremal;
+use crate::graph::GraphSection;
 use crate::ipi::Way;
 use crate::noise_causes::NoiseCauses;
 use crate::overheads::Overheads;
@@ -80,6 +81,9 @@ pub struct Analysis {
     /// Samples over time: changes, drift and periods, a window and CPU each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time: Vec<TimeSection>,
+    /// The edges of a graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<GraphSection>,
     /// The watched program, where one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<WatchSection>,

@@ -6,7 +6,9 @@ use model::{Cpus, Run};
 pub fn verb(run: &Run) -> String {
     let mut words = run.command.iter().skip(1).map(String::as_str).filter(|word| !word.starts_with('-'));
     match words.next() {
-        Some("measure") => ["measure"].into_iter().chain(words.next()).collect::<Vec<_>>().join(" "),
+        Some(first @ ("measure" | "graph")) => {
+            [first].into_iter().chain(words.next()).collect::<Vec<_>>().join(" ")
+        }
         Some(verb) => verb.to_owned(),
         None => "assess".to_owned(),
     }
@@ -14,7 +16,7 @@ pub fn verb(run: &Run) -> String {
 
 /// Whether it only measured: no idle controls, no disturbance, nothing to tell apart.
 pub fn is_measurement(run: &Run) -> bool {
-    verb(run).starts_with("measure")
+    ["measure", "graph"].iter().any(|first| verb(run).starts_with(first))
 }
 
 /// The heading of the page.
@@ -27,6 +29,7 @@ pub fn title(run: &Run) -> String {
         "measure overheads" => format!("What the kernel\u{2019}s work costs on {on}"),
         "measure periodic" => "A periodic job and its surroundings".to_owned(),
         "measure taskset" => format!("A task set on {on}"),
+        "graph run" => format!("A graph on {on}"),
         "measure clocks" => "Clocks against one another".to_owned(),
         verb if verb.starts_with("measure") => format!("A measurement on {on}"),
         _ if run.measured_cpus.len() > 1 => format!("Are {on} still?"),
@@ -57,6 +60,7 @@ mod tests {
             ("/usr/bin/stillcore measure ipi -n 50", "measure ipi", true),
             ("stillcore measure --json wakeup", "measure wakeup", true),
             ("stillcore measure", "measure", true),
+            ("stillcore graph run cfs-hk", "graph run", true),
             ("stillcore", "assess", false),
         ] {
             let run = of(command);

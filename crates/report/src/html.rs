@@ -12,6 +12,7 @@ mod events;
 mod exposure;
 mod filters;
 mod findings;
+mod graph;
 mod groups;
 mod ipi;
 mod matrix;
@@ -85,6 +86,7 @@ const SECTIONS: &[Section] = &[
     section!("ipi", "Wake-ups from CPU to CPU", ipi::figures, shown::ipi),
     section!("overheads", "Overheads", overheads::figures, shown::overheads),
     section!("periodic", "Jobs", periodic::figures, shown::periodic),
+    section!("graph", "Edges", graph::figures, shown::graph),
     section!("taskset", "Task set", taskset::figures, shown::taskset),
     section!("clocks", "Clocks", clocks::figures, shown::clocks),
     section!("timeline", "Over time", timeline::figures, shown::timeline),
@@ -98,7 +100,7 @@ const SECTIONS: &[Section] = &[
     section!("guarantee", "Guarantee", nothing, shown::guarantee),
     section!("losses", "Losses", nothing, always),
     section!("conditions", "Conditions", conditions::figures, always),
-    section!("disturbance", "Disturbances", nothing, shown::assessment),
+    section!("disturbance", "Disturbances", nothing, shown::disturbance),
     section!("observer", "Cost of measuring", nothing, always),
     section!("machine", "Machine", nothing, always),
     section!("methods", "Methods", nothing, always),

@@ -58,6 +58,15 @@ pub(super) fn periodic(document: &Document) -> bool {
     !document.analysis.periodic.is_empty()
 }
 
+pub(super) fn graph(document: &Document) -> bool {
+    document.analysis.graph.is_some()
+}
+
+/// Where something disturbed, or should have.
+pub(super) fn disturbance(document: &Document) -> bool {
+    assessment(document) || !document.run.stressors.is_empty()
+}
+
 pub(super) fn taskset(document: &Document) -> bool {
     !document.analysis.taskset.is_empty()
 }

@@ -2,12 +2,16 @@
 //! percentile where it is known, a dot at the median, and marks such as a deadline. Logarithmic, since they lie decades apart.
 
 use super::axis::{Axis, Unit};
-use super::frame::{Chart, HALF, px};
+use super::frame::{Chart, FULL, HALF, px};
 use crate::format;
 
 /// Height of a row.
 const ROW: f64 = 26.0;
 const LEFT: f64 = 116.0;
+/// Width of a letter of a label.
+const LETTER: f64 = 7.0;
+/// Letters of a label that are shown.
+const LETTERS: usize = 44;
 
 /// One distribution, ns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +44,11 @@ pub fn spread(id: &str, title: &str, what: &str, rows: &[Spread]) -> Option<Stri
     let values = || rows.iter().flat_map(all).filter(|value| *value > 0);
     let (low, high) = (values().min()? as f64, values().max()? as f64);
     let height = 62.0 + ROW * rows.len() as f64;
-    let mut chart = Chart::new(id, title, &description(what, rows), [HALF, height], LEFT);
+    let letters = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0).min(LETTERS);
+    let left = LEFT.max(LETTER * letters as f64 + 16.0);
+    // Long names leave too little of half a page.
+    let width = if left > LEFT { FULL } else { HALF };
+    let mut chart = Chart::new(id, title, &description(what, rows), [width, height], left);
     let x = Axis::log_tight(Unit::Ns, low, high, chart.across());
     chart.horizontal(&x, what);
     for (index, row) in rows.iter().enumerate() {
@@ -55,7 +63,11 @@ fn chart_row(index: usize) -> f64 {
 
 fn draw(chart: &mut Chart, row: &Spread, x: &Axis, y: f64) {
     let at = |ns: i64| x.px(ns.max(0) as f64);
-    chart.text(LEFT - 8.0, y + 4.0, "t e", &row.label);
+    let label = match row.label.char_indices().nth(LETTERS) {
+        Some((end, _)) => format!("{}\u{2026}", &row.label[..end]),
+        None => row.label.clone(),
+    };
+    chart.text(chart.area[0] - 8.0, y + 4.0, "t e", &label);
     let (min, max) = (px(at(row.min_ns)), px(at(row.max_ns)));
     chart.raw(&format!(
         "<path class=\"w s0\" d=\"M{min} {y}H{max}M{max} {}V{}\"/>",
@@ -112,5 +124,17 @@ mod tests {
         assert!(svg.starts_with("<svg") && !svg.contains("NaN") && svg.contains("least -50 ns"));
         assert_eq!(spread("s", "t", "time", &[row(-50, -10)]), None);
         assert_eq!(spread("s", "t", "time", &[]), None);
+    }
+
+    #[test]
+    fn long_names_have_room_and_longer_ones_are_cut() {
+        let named = |label: &str| Spread { label: label.into(), ..row(10, 4_000) };
+        let width =
+            |svg: &str| svg.split("viewBox=\"0 0 ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+        let short = spread("s", "t", "time", &[named("tick")]).unwrap();
+        let long =
+            spread("s", "t", "time", &[named("a topic to a node"), named(&"\u{e9}".repeat(90))]).unwrap();
+        assert_eq!((width(&short).as_str(), width(&long).as_str()), ("560", "1120"));
+        assert!(long.contains(&format!(">{}\u{2026}<", "\u{e9}".repeat(44))), "{long}");
     }
 }
