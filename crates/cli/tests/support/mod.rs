@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod graph;
 pub(crate) mod guest;
 
 use model::{Sample, samples_file};
