@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows test-solver study-sched-table7 study-sched-fig8
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows test-solver study-sched-table7 study-sched-fig8 study-graph study-graph-here
 
 STRICT = 1
 ARGS =
@@ -27,6 +27,7 @@ help:
 	@echo 'make bench-sched    schedulability tests on generated sets, sets a second beside the plain analysis'
 	@echo 'make bench-summary  a thousand million samples summarised, beside numpy and polars (8 GB of disk; ARGS="--rows N")'
 	@echo 'make test-calibration  how often intervals hold and alarms are false, on dependent data (ten minutes)'
+	@echo 'make study-graph    graphs idle and disturbed, isolated and not, in guests, beside both papers (half an hour); -here: on this machine'
 	@echo 'make study-sched    Table VII of the replication, and Fig. 8 of the RTSS paper in all its readings (half an hour; ARGS="--threads 2")'
 	@echo 'make bench-watch    trace watch beside cyclictest, here and in a guest, in turns'
 	@echo 'make fuzz           damaged traces by the ten million (half an hour; ARGS="--executions N --campaign N")'
@@ -253,6 +254,24 @@ study-sched-fig8:
 	{ $(HEAD_LINES); for file in experiments/rtss24-fig8*.toml; do \
 	    $(STUDY_SCHED) "$$file" --out "$$out/$${file##*/}" $(ARGS) | grep -v '^written:'; echo; done; } | tee "$$log"; \
 	rm -r "$$out"; test "$$(grep -c '^area under the curve' "$$log")" -eq "$$(ls experiments/rtss24-fig8*.toml | wc -l)"
+
+# Graphs idle and disturbed, isolated and not, beside both papers: in guests at a hundredth of the published durations and less.
+STUDY_GRAPH = rtss24-fig9 rtss24-fig10 replication-table8
+study-graph:
+	@sh xtask/deps.sh test
+	@$(BUILD_STATIC)
+	@mkdir -p docs/results; log="docs/results/$@-$$(date -u +%F).txt"; out="$$(mktemp -d)"; \
+	{ $(HEAD_LINES); for name in $(STUDY_GRAPH); do echo; echo "== study run $$name --lab 6.1,6.1-rt --scale 0.004 --repetitions 1 $(ARGS)"; \
+	    "$(STATIC)" study run $$name --lab 6.1,6.1-rt --scale 0.004 --repetitions 1 --out "$$out/$$name" $(ARGS) | grep -v "^$$out"; done; } | tee "$$log"; \
+	rm -r "$$out"; test "$$(grep -c '^median \[lowest' "$$log")" -eq 3
+
+# The same on this machine, which needs root; cells that isolate CPUs do so at run time and give them back.
+study-graph-here:
+	@$(BUILD_STATIC)
+	@mkdir -p docs/results; log="docs/results/$@-$$(date -u +%F).txt"; out="$$(mktemp -d)"; \
+	{ $(HEAD_LINES); for name in $(STUDY_GRAPH); do echo; echo "== study run $$name --here --scale 0.02 $(ARGS)"; \
+	    "$(STATIC)" study run $$name --here --scale 0.02 --out "$$out/$$name" $(ARGS) | grep -v "^$$out"; done; } | tee "$$log"; \
+	rm -r "$$out"; test "$$(grep -c '^median \[lowest' "$$log")" -eq 3
 
 bench-watch:
 	@sh xtask/deps.sh test

@@ -63,7 +63,7 @@ fn by_transport(plan: &Plan, bytes: usize) -> Result<(), Failed> {
     tools.push("ddsperf");
     let one = |tool: &str| match tool {
         "ddsperf" => ddsperf(plan, bytes),
-        kind => ours(plan, kind, bytes, plan.cpus, false),
+        kind => ours(plan, kind, bytes, plan.cpus, Pair::Processes),
     };
     let turns = turns(&format!("bench-graph-{bytes}"), &tools, plan.repetitions, one)?;
     println!("{:<12} {:>10} {:>10} {:>8} {:>6}", "transport", "min", "median", "n", "lost");
@@ -96,14 +96,26 @@ fn why(turns: &Turns, tool: &str) -> String {
     turns.first(tool, "refused").and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
+/// Who sends and who takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pair {
+    Processes,
+    /// Two threads, the subscriber's priority above the publisher's or equal.
+    Threads {
+        above: bool,
+    },
+}
+
 /// rt-tests leaves both threads on the CPU it is given; on two they are put here.
 fn beside_rt_tests(plan: &Plan) -> Result<(), Failed> {
     let [from, to] = plan.cpus;
     let tools = [
         "mq",
         "mq, one CPU",
+        "mq, one CPU, above",
         "queue",
         "queue, one CPU",
+        "queue, one CPU, above",
         "pmqtest",
         "pmqtest, one CPU",
         "ptsematest",
@@ -114,9 +126,10 @@ fn beside_rt_tests(plan: &Plan) -> Result<(), Failed> {
             Some((name, _)) => (name, [to, to]),
             None => (tool, [from, to]),
         };
+        let above = tool.ends_with("above");
         match name {
             "pmqtest" | "ptsematest" => theirs(plan, name, cpus),
-            kind => ours(plan, kind, PMQTEST_BYTES, cpus, true),
+            kind => ours(plan, kind, PMQTEST_BYTES, cpus, Pair::Threads { above }),
         }
     };
     let turns = turns("bench-graph-rt-tests", &tools, plan.repetitions, one)?;
@@ -126,8 +139,8 @@ fn beside_rt_tests(plan: &Plan) -> Result<(), Failed> {
         println!("{tool:<20} {min:>10.0} {mean:>10.0} {:>8}", turns.sum(tool, "n"));
     }
     for (one, other) in [("mq", "pmqtest"), ("queue", "ptsematest")] {
-        for on in ["", ", one CPU"] {
-            let (one, other) = (format!("{one}{on}"), format!("{other}{on}"));
+        for (on, theirs_on) in [("", ""), (", one CPU", ", one CPU"), (", one CPU, above", ", one CPU")] {
+            let (one, other) = (format!("{one}{on}"), format!("{other}{theirs_on}"));
             turns.compare(&format!("{one}: mean"), (&one, "mean"), (&other, "mean"), Budget::None);
         }
     }
@@ -135,14 +148,17 @@ fn beside_rt_tests(plan: &Plan) -> Result<(), Failed> {
 }
 
 /// One run of the command.
-fn ours(plan: &Plan, kind: &str, bytes: usize, cpus: [u32; 2], threads: bool) -> Result<Value, Failed> {
+fn ours(plan: &Plan, kind: &str, bytes: usize, cpus: [u32; 2], pair: Pair) -> Result<Value, Failed> {
     let mut command = Command::new(program());
     let [from, to] = cpus;
     let arguments = format!(
         "graph latency --json --raise-limits --transport {kind} --size {bytes} --cpus {from},{to} --duration {}s --priority {PRIORITY}",
         plan.seconds
     );
-    command.args(arguments.split_whitespace()).args(threads.then_some("--threads"));
+    command.args(arguments.split_whitespace()).args((pair != Pair::Processes).then_some("--threads"));
+    if pair == (Pair::Threads { above: true }) {
+        command.args(["--subscriber-priority", &(PRIORITY + 1).to_string()]);
+    }
     let output = command.output().map_err(Failed::because)?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     let error: Value = serde_json::from_str(&said).unwrap_or_default();

@@ -52,6 +52,10 @@ pub(crate) struct LatencyArgs {
     /// Priority under fifo and rr.
     #[arg(long, default_value_t = 80, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) priority: u32,
+    /// Priority of the subscriber alone: on one CPU, one above the publisher's runs before the publisher has gone to
+    /// sleep [default: the publisher's].
+    #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub(crate) subscriber_priority: Option<u32>,
     /// Let both be threads of one process, as queue always has it.
     #[arg(long)]
     pub(crate) threads: bool,
@@ -181,11 +185,13 @@ fn plans(args: &LatencyArgs) -> anyhow::Result<Vec<Plan>> {
         let expected = "1 to 10,000,000 messages of --period in --duration".to_owned();
         return Err(Error::invalid("--duration", format!("{messages} messages"), expected).into());
     }
-    let policy = match args.policy {
-        PolicyName::Fifo => Policy::fifo(args.priority),
-        PolicyName::Rr => Policy::round_robin(args.priority),
-        PolicyName::Other => Policy::other(),
-    };
+    let policies = [args.priority, args.subscriber_priority.unwrap_or(args.priority)].map(|priority| {
+        match args.policy {
+            PolicyName::Fifo => Policy::fifo(priority),
+            PolicyName::Rr => Policy::round_robin(priority),
+            PolicyName::Other => Policy::other(),
+        }
+    });
     let kinds = args.transport.iter().flat_map(|one| &one.0);
     let plan = |kind: &Kind, message_bytes: usize| Plan {
         kind: *kind,
@@ -195,7 +201,7 @@ fn plans(args: &LatencyArgs) -> anyhow::Result<Vec<Plan>> {
         messages: messages + WARM_UP,
         warm_up: WARM_UP,
         cpus,
-        policy: policy.clone(),
+        policies: policies.clone(),
         threads: args.threads,
     };
     // Nobody can wait for himself without sleeping.

@@ -8,6 +8,7 @@ use crate::transport::{Doorbell, EndOrder, Parcel, Receiver, Sender, Take, Waite
 use linux::isolate;
 use linux::sys::{clock, memory, sched};
 use model::Cpus;
+use model::sample::Policy;
 use std::io::{self, Write};
 
 /// Does what the order says, talking over standard input and output. The only caller is the hidden verb.
@@ -69,12 +70,12 @@ fn both(plan: &Plan, end: &EndOrder, parcel: &mut Parcel, bell: Option<&Doorbell
 }
 
 /// Onto its CPU, with its policy, in memory that is there; what was refused is told.
-fn prepare(plan: &Plan, cpu: u32) -> io::Result<Told> {
+fn prepare(cpu: u32, policy: &Policy) -> io::Result<Told> {
     isolate::enter(&Cpus::one(cpu))?;
     let unlocked = memory::lock_on_fault().err().map(|error| format!("memory is not locked: {error}"));
     sched::set_timer_slack(1)?;
-    let refused = sched::set_policy(&plan.policy).err();
-    let refused = refused.map(|error| sched::refusal(&plan.policy, &error, true));
+    let refused = sched::set_policy(policy).err();
+    let refused = refused.map(|error| sched::refusal(policy, &error, true));
     memory::prefault_stack();
     Ok(Told {
         refused: unlocked.into_iter().chain(refused).collect(),
@@ -84,7 +85,7 @@ fn prepare(plan: &Plan, cpu: u32) -> io::Result<Told> {
 }
 
 fn publisher(plan: &Plan, mut sender: Sender, ready: impl FnOnce() -> io::Result<i64>) -> io::Result<Told> {
-    let mut told = prepare(plan, plan.cpus[0])?;
+    let mut told = prepare(plan.cpus[0], &plan.policies[0])?;
     let payload = vec![0x5a; plan.message_bytes];
     let start_ns = ready()?;
     let before_ns = clock::thread_cpu_ns();
@@ -108,7 +109,7 @@ fn subscriber(
 ) -> io::Result<Told> {
     let bell = bell.ok_or_else(|| io::Error::other("an order without a bell"))?;
     let mut waiter = bell.waiter(&[&receiver]).map_err(io::Error::other)?;
-    let mut told = prepare(plan, plan.cpus[1])?;
+    let mut told = prepare(plan.cpus[1], &plan.policies[1])?;
     let nothing = Heard { sequence: 1, release_ns: 1, sent_ns: 1, taken_ns: 1 };
     let mut heard = vec![nothing; plan.messages as usize];
     heard.clear();

@@ -42,8 +42,8 @@ pub struct Plan {
     pub warm_up: u64,
     /// The publisher's CPU, and the subscriber's.
     pub cpus: [u32; 2],
-    /// How both are scheduled.
-    pub policy: Policy,
+    /// How publisher and subscriber are scheduled.
+    pub policies: [Policy; 2],
     /// Whether both are threads of one process.
     pub threads: bool,
 }

@@ -130,7 +130,7 @@ pub fn conclude(experiment: &Experiment, numbers: &Published, results: &[(Cell, 
     Concluded {
         groups: groups(experiment, results),
         published: experiment.published.iter().map(beside).collect(),
-        claims: experiment.claims.iter().map(|claim| claimed(claim, results)).collect(),
+        claims: experiment.claims.iter().map(|claim| claimed(experiment, claim, results)).collect(),
     }
 }
 
@@ -273,8 +273,9 @@ fn judge(
     }
 }
 
-fn claimed(claim: &Claim, results: &[(Cell, CellResult)]) -> Claimed {
+fn claimed(experiment: &Experiment, claim: &Claim, results: &[(Cell, CellResult)]) -> Claimed {
     let value = claim.value.get_ref();
+    let time = experiment.value(value).is_some_and(|value| value.time);
     let rest = |cell: &Cell| {
         let mut rest = cell.factors.clone();
         claim.less.keys().for_each(|factor| _ = rest.remove(factor.get_ref()));
@@ -282,9 +283,11 @@ fn claimed(claim: &Claim, results: &[(Cell, CellResult)]) -> Claimed {
     };
     let number = |result: &CellResult| result.values.get(value).copied().flatten();
     let (mut holds, mut fails, mut ties) = (0, 0, 0);
+    let mut emulated = false;
     for (less, result) in results.iter().filter(|(cell, _)| matches(cell, &claim.less)) {
         let other = results.iter().find(|(cell, _)| matches(cell, &claim.than) && rest(cell) == rest(less));
         let Some((a, b)) = number(result).zip(other.and_then(|(_, other)| number(other))) else { continue };
+        emulated |= result.emulated;
         match a.total_cmp(&b) {
             std::cmp::Ordering::Less => holds += 1,
             std::cmp::Ordering::Greater => fails += 1,
@@ -296,11 +299,13 @@ fn claimed(claim: &Claim, results: &[(Cell, CellResult)]) -> Claimed {
         pairs => {
             let p = sign_test(holds, fails);
             let judgement = match (p <= ALPHA, holds > fails) {
+                _ if time && emulated => Judgement::NotComparable,
                 (true, true) => Judgement::Agrees,
                 (true, false) => Judgement::Differs,
                 (false, _) => Judgement::CannotBeTold,
             };
-            (judgement, format!("holds in {holds} of {pairs} pairs, sign test p = {p:.3}"))
+            let of = if time && emulated { ", of times in emulated guests" } else { "" };
+            (judgement, format!("holds in {holds} of {pairs} pairs, sign test p = {p:.3}{of}"))
         }
     };
     Claimed { text: claim.text.clone(), holds, fails, judgement, why }

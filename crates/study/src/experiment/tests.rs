@@ -241,17 +241,24 @@ fn published_numbers_are_judged_with_their_reason() {
 #[test]
 fn a_claim_is_judged_on_pairs_that_differ_in_nothing_else() {
     let experiment = read(TEXT);
-    let judged = |repetitions: u32, number: fn(&str) -> f64| {
+    let judged_in = |repetitions: u32, emulated: bool, number: fn(&str) -> f64| {
         let plan = Plan::of(&experiment, &[], repetitions, 1.0).unwrap();
-        let of = |one: &Planned| result(Some(number(one.cell.factors["isolation"].as_str().unwrap())), true);
+        let of =
+            |one: &Planned| result(Some(number(one.cell.factors["isolation"].as_str().unwrap())), emulated);
         let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), of(one))).collect();
         conclude(&experiment, &numbers(), &results).claims[0].clone()
     };
+    let judged = |repetitions: u32, number: fn(&str) -> f64| judged_in(repetitions, false, number);
     let less = |isolation: &str| if isolation == "boot" { 1.0 } else { 2.0 };
     assert_eq!(judged(1, less).judgement, Judgement::CannotBeTold, "four pairs: p = 0.125");
     assert_eq!((judged(2, less).holds, judged(2, less).judgement), (8, Judgement::Agrees));
     assert_eq!(judged(2, |one| -f64::from(u8::from(one == "none"))).judgement, Judgement::Differs);
     assert_eq!(judged(2, |_| 1.0).judgement, Judgement::CannotBeTold);
+    // Its value is a time.
+    assert_eq!(
+        (judged_in(2, true, less).holds, judged_in(2, true, less).judgement),
+        (8, Judgement::NotComparable)
+    );
 }
 
 #[test]
