@@ -30,7 +30,7 @@ help:
 	@echo 'make study-graph    graphs idle and disturbed, isolated and not, in guests, beside both papers (half an hour); -here: on this machine'
 	@echo 'make study-sched    Table VII of the replication, and Fig. 8 of the RTSS paper in all its readings (half an hour; ARGS="--threads 2")'
 	@echo 'make bench-watch    trace watch beside cyclictest, here and in a guest, in turns'
-	@echo 'make fuzz           damaged traces by the ten million (half an hour; ARGS="--executions N --campaign N")'
+	@echo 'make fuzz           damaged traces and samples by the ten million (half an hour; ARGS="--executions N --campaign N")'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
 	@echo 'make dist           static binaries for x86-64 and arm64 in dist/'
 	@echo 'make deps tidy fmt clean'

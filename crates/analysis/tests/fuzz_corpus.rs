@@ -5,6 +5,8 @@
 #[path = "../../ftrace/tests/common/mod.rs"]
 mod common;
 mod damaged;
+#[path = "damaged/samples.rs"]
+mod samples;
 
 use common::execute::Outcome;
 use common::mutate::{Rng, mutate};
@@ -51,4 +53,27 @@ fn what_was_found_before_stays_found() {
     for (_, bytes) in common::regressions() {
         damaged::attribute(&catalogue, bytes);
     }
+}
+
+#[test]
+fn damaged_samples_are_refused() {
+    let corpus = samples::seeds();
+    for seed in &corpus.seeds {
+        assert_eq!(samples::read(seed), Outcome::Whole);
+        for length in (0..seed.len()).step_by(61) {
+            assert_eq!(samples::read(&seed[..length]), Outcome::Refused, "{length} of {} bytes", seed.len());
+        }
+    }
+    let started = Instant::now();
+    let mut outcomes = [0u64; 3];
+    for execution in 0.. {
+        if execution >= FEWEST && started.elapsed() > LONG / 4 {
+            break;
+        }
+        let bytes = mutate(&corpus.seeds, &corpus.words, &mut Rng::new(6, execution));
+        outcomes[samples::read(&bytes) as usize] += 1;
+    }
+    let [refused, partial, whole] = outcomes;
+    // What lies between the columns, and of a file without sums the values, may change without a trace.
+    assert!(refused > 0 && whole > 0 && partial == 0, "{outcomes:?}");
 }

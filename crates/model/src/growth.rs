@@ -4,12 +4,12 @@
 //! null there.
 
 use crate::Error;
+use crate::columns::{Table, damage, sums};
 use parquet::basic::Compression;
-use parquet::column::reader::{ColumnReader, get_typed_column_reader};
 use parquet::data_type::Int64Type;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
@@ -83,6 +83,8 @@ pub const COLUMNS: [&str; 15] = [
 ];
 /// Columns that are never null.
 const ALWAYS: usize = 3;
+/// What a file must be to be read.
+const EXPECTED: &str = "a whole file of counters";
 /// Rows held in memory before they go to disk.
 const ROW_GROUP: usize = 8 * 1024;
 
@@ -151,7 +153,7 @@ impl Growth {
 /// Writes rows as they come.
 pub struct GrowthWriter {
     path: PathBuf,
-    file: SerializedFileWriter<File>,
+    file: SerializedFileWriter<sums::Summed>,
     rows: Vec<Growth>,
 }
 
@@ -167,7 +169,7 @@ impl GrowthWriter {
         let schema = parse_message_type(&format!("message counters {{ {} }}", columns.join(" ")));
         let schema = schema.map_err(|error| refused(path, error))?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-        let file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
+        let file = SerializedFileWriter::new(sums::Summed::new(file), Arc::new(schema), Arc::new(properties))
             .map_err(|error| refused(path, error))?;
         Ok(Self { path: path.to_owned(), file, rows: Vec::new() })
     }
@@ -181,6 +183,8 @@ impl GrowthWriter {
     /// Writes the rest.
     pub fn finish(mut self) -> Result<(), Error> {
         self.flush()?;
+        let sums = sums::text(&self.file, &[]);
+        self.file.append_key_value_metadata(KeyValue::new(sums::KEY.to_owned(), sums));
         self.file.finish().map(drop).map_err(|error| refused(&self.path, error))
     }
 
@@ -193,7 +197,7 @@ impl GrowthWriter {
     }
 }
 
-fn write_group(file: &mut SerializedFileWriter<File>, rows: &[Growth]) -> Result<(), ParquetError> {
+fn write_group(file: &mut SerializedFileWriter<sums::Summed>, rows: &[Growth]) -> Result<(), ParquetError> {
     let mut group = file.next_row_group()?;
     for at in 0..COLUMNS.len() {
         let column: Vec<Option<i64>> = rows.iter().map(|row| row.row()[at]).collect();
@@ -205,70 +209,45 @@ fn write_group(file: &mut SerializedFileWriter<File>, rows: &[Growth]) -> Result
         writer.typed::<Int64Type>().write_batch(&values, levels, None)?;
         writer.close()?;
     }
-    group.close()?;
-    Ok(())
+    let group = group.close()?;
+    sums::add(file, &group)
 }
 
 /// Reads a whole file.
 pub fn read(path: &Path) -> Result<Vec<Growth>, Error> {
-    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
-    let reader = SerializedFileReader::new(file).map_err(|error| refused(path, error))?;
-    let schema = reader.metadata().file_metadata().schema_descr();
-    let names: Vec<_> = schema.columns().iter().map(|column| column.name().to_owned()).collect();
+    let table = Table::open(path, EXPECTED)?;
+    let names: Vec<_> = table.footer.columns.iter().map(|column| column.name.as_str()).collect();
     if names != COLUMNS {
         return Err(Error::invalid(path.display(), format!("columns {names:?}"), format!("{COLUMNS:?}")));
     }
     let mut growths = Vec::new();
-    for group in 0..reader.num_row_groups() {
+    for group in 0..table.footer.groups.len() {
         let columns: Result<Vec<_>, _> =
-            (0..COLUMNS.len()).map(|column| read_column(&reader, group, column)).collect();
-        let columns = columns.map_err(|error| refused(path, error))?;
-        let rows = columns.iter().map(Vec::len).min().unwrap_or(0);
+            (0..COLUMNS.len()).map(|column| read_column(&table, group, column)).collect();
+        let columns = columns?;
         let row = |at: usize| Growth::of(std::array::from_fn(|column| columns[column][at]));
-        let rows: Option<Vec<_>> = (0..rows).map(row).collect();
-        let wrong = || Error::invalid(path.display(), "a row without times or reader", "one of stillcore's");
-        growths.extend(rows.ok_or_else(wrong)?);
+        let rows: Option<Vec<_>> = (0..table.footer.groups[group].rows).map(row).collect();
+        growths.extend(rows.ok_or_else(|| table.wrong(damage("has a row without times or reader")))?);
     }
     Ok(growths)
 }
 
-fn read_column(
-    reader: &SerializedFileReader<File>,
-    group: usize,
-    column: usize,
-) -> Result<Vec<Option<i64>>, ParquetError> {
-    let group = reader.get_row_group(group)?;
-    let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-    let reader = group.get_column_reader(column)?;
-    if !matches!(reader, ColumnReader::Int64ColumnReader(_)) {
-        return Err(ParquetError::General("a column is not of 64-bit integers".to_owned()));
+fn read_column(table: &Table, group: usize, column: usize) -> Result<Vec<Option<i64>>, Error> {
+    if column >= ALWAYS {
+        return table.optional_column(group, column);
     }
-    let mut reader = get_typed_column_reader::<Int64Type>(reader);
-    let (mut values, mut levels) = (Vec::new(), Vec::new());
-    let optional = column >= ALWAYS;
-    let mut read = 0;
-    while read < rows {
-        let (records, _, _) =
-            reader.read_records(rows - read, optional.then_some(&mut levels), None, &mut values)?;
-        if records == 0 {
-            return Err(ParquetError::EOF("a column is short".into()));
-        }
-        read += records;
-    }
-    let mut values = values.into_iter();
-    if !optional {
-        return Ok(values.map(Some).collect());
-    }
-    Ok(levels.into_iter().map(|level| if level > 0 { values.next() } else { None }).collect())
+    let mut values = Vec::new();
+    table.column(group, column, &mut values)?;
+    Ok(values.into_iter().map(Some).collect())
 }
 
 fn refused(path: &Path, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<std::io::Error>() {
             Ok(source) => Error::io("write", path, *source),
-            Err(other) => Error::invalid(path.display(), other, "a whole file of counters"),
+            Err(other) => Error::invalid(path.display(), other, EXPECTED),
         },
-        other => Error::invalid(path.display(), other, "a whole file of counters"),
+        other => Error::invalid(path.display(), other, EXPECTED),
     }
 }
 
@@ -301,6 +280,28 @@ mod tests {
             rows.iter().for_each(|row| writer.push(*row).unwrap());
             writer.finish().unwrap();
             prop_assert_eq!(read(&path).unwrap(), rows);
+        }
+    }
+
+    #[test]
+    fn no_changed_bit_is_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("c.parquet"), dir.path().join("o.parquet"));
+        let mut writer = GrowthWriter::create(&path).unwrap();
+        for at in 0..9 {
+            let smi = (at % 3 > 0).then_some(at as u64);
+            writer.push(Growth { t0_ns: at, smi, ..Growth::default() }).unwrap();
+        }
+        writer.finish().unwrap();
+        let (whole, bytes) = (read(&path).unwrap(), std::fs::read(&path).unwrap());
+        for (at, bit) in (0..bytes.len()).map(|at| (at, at % 8)) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << bit;
+            std::fs::write(&other, &changed).unwrap();
+            assert!(
+                read(&other).is_ok_and(|rows| rows == whole) || read(&other).is_err(),
+                "bit {bit} of byte {at}"
+            );
         }
     }
 

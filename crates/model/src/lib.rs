@@ -6,6 +6,7 @@
 
 pub mod class;
 pub mod clocks;
+mod columns;
 pub mod context;
 pub mod cpus;
 pub mod error;

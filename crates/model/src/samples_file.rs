@@ -1,16 +1,16 @@
 //! Samples on disk: Parquet, one row a sample, written as a stream and readable by any Arrow tool.
 //!
 //! Columns `t_ns` i64, `value_ns` i64, `seq` u64, `missed` u32, `flags` u32, then i64 columns of the probe's own. The metadata (key
-//! `stillcore`) is [`SampleMeta`] as JSON.
+//! `stillcore`) is [`SampleMeta`] as JSON; sums of all columns stand beside it and are checked when they are read.
 
 use crate::Error;
+use crate::columns::{Kind, Table, Value, damage, sums};
 use crate::sample::{Sample, SampleMeta};
 use parquet::basic::Compression;
-use parquet::data_type::{DataType, Int32Type, Int64Type};
+use parquet::data_type::{Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
@@ -26,13 +26,15 @@ const COMMON: &str = "required int64 t_ns (INTEGER(64,true));
 /// How many those are.
 const COMMON_COLUMNS: usize = 5;
 const META_KEY: &str = "stillcore";
+/// What a file must be to be read.
+const EXPECTED: &str = "a whole samples file";
 /// Rows held in memory before they go to disk as one row group: 1 MiB of samples.
 const ROW_GROUP: usize = 32 * 1024;
 
 /// Writes samples as they come.
 pub struct SampleWriter {
     path: PathBuf,
-    file: SerializedFileWriter<File>,
+    file: SerializedFileWriter<sums::Summed>,
     rows: Vec<Sample>,
     /// One vector a column of the probe's own.
     more: Vec<Vec<i64>>,
@@ -52,7 +54,7 @@ impl SampleWriter {
         let schema = format!("message samples {{ {COMMON} {} }}", own.collect::<Vec<_>>().join(" "));
         let schema = parse_message_type(&schema).map_err(|error| refused(path, error))?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-        let file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
+        let file = SerializedFileWriter::new(sums::Summed::new(file), Arc::new(schema), Arc::new(properties))
             .map_err(|error| refused(path, error))?;
         let more = vec![Vec::new(); columns.len()];
         Ok(Self { path: path.to_owned(), file, rows: Vec::with_capacity(ROW_GROUP), more, written: 0 })
@@ -78,7 +80,9 @@ impl SampleWriter {
         let json = serde_json::to_string(meta);
         let json =
             json.map_err(|error| Error::invalid(self.path.display(), error, "metadata that JSON can hold"))?;
+        let sums = sums::text(&self.file, &[(META_KEY, &json)]);
         self.file.append_key_value_metadata(KeyValue::new(META_KEY.to_owned(), json));
+        self.file.append_key_value_metadata(KeyValue::new(sums::KEY.to_owned(), sums));
         self.file.finish().map_err(|error| refused(&self.path, error))?;
         Ok(self.written)
     }
@@ -96,7 +100,7 @@ impl SampleWriter {
 }
 
 fn write_group(
-    file: &mut SerializedFileWriter<File>,
+    file: &mut SerializedFileWriter<sums::Summed>,
     rows: &[Sample],
     more: &[Vec<i64>],
 ) -> Result<(), ParquetError> {
@@ -120,38 +124,26 @@ fn write_group(
         writer.typed::<Int64Type>().write_batch(values, None, None)?;
         writer.close()?;
     }
-    group.close()?;
-    Ok(())
+    let group = group.close()?;
+    sums::add(file, &group)
 }
 
 /// Reads a whole samples file.
 pub fn read(path: &Path) -> Result<(SampleMeta, Vec<Sample>), Error> {
-    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
-    let reader = SerializedFileReader::new(file).map_err(|error| refused(path, error))?;
-    let meta = read_meta(&reader, path)?;
-    let mut samples =
-        Vec::with_capacity(reader.metadata().file_metadata().num_rows().clamp(0, 1 << 24) as usize);
-    for index in 0..reader.num_row_groups() {
-        read_group(&reader, index, &mut samples).map_err(|error| refused(path, error))?;
+    let table = Table::open(path, EXPECTED)?;
+    let meta = read_meta(&table)?;
+    let mut samples = Vec::with_capacity(room(&table));
+    for group in 0..table.footer.groups.len() {
+        read_group(&table, group, &mut samples)?;
     }
     Ok((meta, samples))
 }
 
 /// Reads the columns of the probe's own: names, and one vector each.
 pub fn read_columns(path: &Path) -> Result<Vec<(String, Vec<i64>)>, Error> {
-    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
-    let reader = SerializedFileReader::new(file).map_err(|error| refused(path, error))?;
-    read_meta(&reader, path)?;
-    let schema = reader.metadata().file_metadata().schema_descr();
-    let names = schema.columns().iter().skip(COMMON_COLUMNS).map(|column| column.name().to_owned());
-    let mut columns: Vec<_> = names.map(|name| (name, Vec::new())).collect();
-    for index in 0..reader.num_row_groups() {
-        for (number, (_, values)) in columns.iter_mut().enumerate() {
-            read_column::<Int64Type>(&reader, index, COMMON_COLUMNS + number, values)
-                .map_err(|error| refused(path, error))?;
-        }
-    }
-    Ok(columns)
+    let table = Table::open(path, EXPECTED)?;
+    read_meta(&table)?;
+    own_columns(&table)
 }
 
 /// A whole samples file column by column: what tables are made of without touching a value twice. One element a row everywhere.
@@ -175,127 +167,75 @@ pub struct SampleColumns {
 
 /// Reads every column of a samples file.
 pub fn read_all_columns(path: &Path) -> Result<SampleColumns, Error> {
-    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
-    let reader = SerializedFileReader::new(file).map_err(|error| refused(path, error))?;
-    let meta = read_meta(&reader, path)?;
-    let wide =
-        |column: usize| whole_column::<Int64Type>(&reader, column).map_err(|error| refused(path, error));
-    let narrow =
-        |column: usize| whole_column::<Int32Type>(&reader, column).map_err(|error| refused(path, error));
-    let schema = reader.metadata().file_metadata().schema_descr();
-    let names = schema.columns().iter().map(|column| column.name().to_owned());
-    let more = names.enumerate().skip(COMMON_COLUMNS).map(|(column, name)| Ok((name, wide(column)?)));
+    let table = Table::open(path, EXPECTED)?;
+    let meta = read_meta(&table)?;
+    let wide = |column: usize| whole_column::<i64>(&table, column);
+    let narrow = |column: usize| whole_column::<i32>(&table, column);
     Ok(SampleColumns {
         t_ns: wide(0)?,
         value_ns: wide(1)?,
         seq: wide(2)?.into_iter().map(|value| value as u64).collect(),
         missed: narrow(3)?.into_iter().map(|value| value as u32).collect(),
         flags: narrow(4)?.into_iter().map(|value| value as u32).collect(),
-        more: more.collect::<Result<_, Error>>()?,
+        more: own_columns(&table)?,
         meta,
     })
 }
 
-fn whole_column<T: DataType>(
-    reader: &SerializedFileReader<File>,
-    column: usize,
-) -> Result<Vec<T::T>, ParquetError> {
-    let rows = reader.metadata().file_metadata().num_rows().clamp(0, 1 << 24) as usize;
-    let mut values = Vec::with_capacity(rows);
-    for group in 0..reader.num_row_groups() {
-        read_column::<T>(reader, group, column, &mut values)?;
+fn own_columns(table: &Table) -> Result<Vec<(String, Vec<i64>)>, Error> {
+    let columns = table.footer.columns.iter().enumerate().skip(COMMON_COLUMNS);
+    columns.map(|(at, column)| Ok((column.name.clone(), whole_column::<i64>(table, at)?))).collect()
+}
+
+fn whole_column<T: Value>(table: &Table, column: usize) -> Result<Vec<T>, Error> {
+    let mut values = Vec::with_capacity(room(table));
+    for group in 0..table.footer.groups.len() {
+        table.column(group, column, &mut values)?;
     }
     Ok(values)
 }
 
-fn read_column<T: DataType>(
-    reader: &SerializedFileReader<File>,
-    group: usize,
-    column: usize,
-    values: &mut Vec<T::T>,
-) -> Result<(), ParquetError> {
-    use parquet::column::reader::get_typed_column_reader;
-    let group = reader.get_row_group(group)?;
-    let until = values.len() + usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-    let found = group.metadata().column(column).column_type();
-    if found != T::get_physical_type() {
-        let what = format!("column {column} is of {found}, expected {}", T::get_physical_type());
-        return Err(ParquetError::General(what));
-    }
-    let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
-    while values.len() < until && reader.read_records(until - values.len(), None, None, values)?.0 > 0 {}
-    if values.len() == until { Ok(()) } else { Err(ParquetError::EOF("a column is short".into())) }
+/// Rows to make room for before any is read: what the footer says is not yet believed.
+fn room(table: &Table) -> usize {
+    table.footer.rows.min(1 << 20) as usize
 }
 
-pub(crate) fn read_meta(reader: &SerializedFileReader<File>, path: &Path) -> Result<SampleMeta, Error> {
-    let schema = reader.metadata().file_metadata().schema_descr();
-    let names: Vec<_> = schema.columns().iter().map(|column| column.name().to_owned()).collect();
+/// Opens a samples file to be read piece by piece.
+pub(crate) fn open(path: &Path) -> Result<(Table, SampleMeta), Error> {
+    let table = Table::open(path, EXPECTED)?;
+    let meta = read_meta(&table)?;
+    Ok((table, meta))
+}
+
+/// What the file says of itself, where its columns are those of samples.
+fn read_meta(table: &Table) -> Result<SampleMeta, Error> {
+    let place = || table.path().display();
+    let names: Vec<_> = table.footer.columns.iter().map(|column| column.name.as_str()).collect();
     let wanted = ["t_ns", "value_ns", "seq", "missed", "flags"];
-    if !names.iter().map(String::as_str).take(wanted.len()).eq(wanted) {
-        return Err(Error::invalid(
-            path.display(),
-            format!("columns {names:?}"),
-            format!("{wanted:?} first"),
-        ));
+    if !names.iter().take(wanted.len()).eq(&wanted) {
+        return Err(Error::invalid(place(), format!("columns {names:?}"), format!("{wanted:?} first")));
     }
-    check_layout(reader, path)?;
-    let entries = reader.metadata().file_metadata().key_value_metadata();
-    let json = entries
-        .into_iter()
-        .flatten()
-        .find(|entry| entry.key == META_KEY)
-        .and_then(|entry| entry.value.as_ref());
-    let json =
-        json.ok_or_else(|| Error::invalid(path.display(), "no metadata", format!("the key {META_KEY:?}")))?;
-    serde_json::from_str(json)
-        .map_err(|error| Error::invalid(path.display(), error, "stillcore's sample metadata"))
-}
-
-/// Whether the footer describes columns of the right types that lie inside the file: the reader trusts it, and panics where it should not.
-fn check_layout(reader: &SerializedFileReader<File>, path: &Path) -> Result<(), Error> {
-    use parquet::basic::Type;
-    use parquet::file::metadata::RowGroupMetaData;
-    let wrong = |what: String| Err(Error::invalid(path.display(), what, "a whole samples file"));
-    let length = std::fs::metadata(path).map_err(|source| Error::io("read", path, source))?.len();
-    for (group, columns) in reader.metadata().row_groups().iter().map(RowGroupMetaData::columns).enumerate() {
-        for (place, column) in columns.iter().enumerate() {
-            let kind = if (3..COMMON_COLUMNS).contains(&place) { Type::INT32 } else { Type::INT64 };
-            if column.column_type() != kind {
-                return wrong(format!("column {place} is of {}, not of {kind}", column.column_type()));
-            }
-            let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
-            let end = start.checked_add(column.compressed_size());
-            let inside = start >= 0 && end.is_some_and(|end| end >= start && end as u64 <= length);
-            if !inside || column.num_values() < 0 {
-                return wrong(format!("column {place} of row group {group} lies outside the file"));
-            }
+    for (at, column) in table.footer.columns.iter().enumerate() {
+        let kind = if (3..COMMON_COLUMNS).contains(&at) { Kind::Int32 } else { Kind::Int64 };
+        if column.kind != kind {
+            return Err(table.wrong(damage(format!("column {at} is of {}, not of {kind}", column.kind))));
         }
     }
-    Ok(())
+    let json = table.footer.text(META_KEY);
+    let json = json.ok_or_else(|| Error::invalid(place(), "no metadata", format!("the key {META_KEY:?}")))?;
+    serde_json::from_str(json).map_err(|error| Error::invalid(place(), error, "stillcore's sample metadata"))
 }
 
-fn read_group(
-    reader: &SerializedFileReader<File>,
-    index: usize,
-    samples: &mut Vec<Sample>,
-) -> Result<(), ParquetError> {
-    use parquet::column::reader::get_typed_column_reader;
-    let group = reader.get_row_group(index)?;
-    let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+fn read_group(table: &Table, group: usize, samples: &mut Vec<Sample>) -> Result<(), Error> {
     let mut wide: [Vec<i64>; 3] = Default::default();
     let mut narrow: [Vec<i32>; 2] = Default::default();
     for (column, values) in wide.iter_mut().enumerate() {
-        let mut reader = get_typed_column_reader::<Int64Type>(group.get_column_reader(column)?);
-        while values.len() < rows && reader.read_records(rows - values.len(), None, None, values)?.0 > 0 {}
+        table.column(group, column, values)?;
     }
     for (column, values) in narrow.iter_mut().enumerate() {
-        let mut reader = get_typed_column_reader::<Int32Type>(group.get_column_reader(column + 3)?);
-        while values.len() < rows && reader.read_records(rows - values.len(), None, None, values)?.0 > 0 {}
+        table.column(group, column + 3, values)?;
     }
-    if wide.iter().any(|values| values.len() != rows) || narrow.iter().any(|values| values.len() != rows) {
-        return Err(ParquetError::EOF(format!("row group {index} is short")));
-    }
-    samples.extend((0..rows).map(|row| Sample {
+    samples.extend((0..table.footer.groups[group].rows).map(|row| Sample {
         t_ns: wide[0][row],
         value_ns: wide[1][row],
         seq: wide[2][row] as u64,
@@ -306,13 +246,13 @@ fn read_group(
 }
 
 /// The system's own reason if there is one behind the library's error, so that a full disk says so.
-pub(crate) fn refused(path: &Path, error: ParquetError) -> Error {
+fn refused(path: &Path, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<std::io::Error>() {
             Ok(source) => Error::io("write", path, *source),
-            Err(other) => Error::invalid(path.display(), other, "a whole samples file"),
+            Err(other) => Error::invalid(path.display(), other, EXPECTED),
         },
-        other => Error::invalid(path.display(), other, "a whole samples file"),
+        other => Error::invalid(path.display(), other, EXPECTED),
     }
 }
 
@@ -437,5 +377,32 @@ mod tests {
             assert!(read(&cut).is_err(), "{length} bytes of {}", bytes.len());
             assert!(read_all_columns(&cut).is_err(), "{length} bytes of {}", bytes.len());
         }
+    }
+
+    #[test]
+    fn no_changed_bit_is_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("s.parquet"), dir.path().join("o.parquet"));
+        let mut writer = SampleWriter::with_columns(&path, &["start_ns".to_owned()]).unwrap();
+        for seq in 0..40u64 {
+            let value_ns = (seq * 7919 % 1000) as i64;
+            writer
+                .push_with(Sample { t_ns: seq as i64 * 10, value_ns, seq, missed: 1, flags: 2 }, &[3])
+                .unwrap();
+        }
+        writer.finish(&meta()).unwrap();
+        let (whole, bytes) = (read_all_columns(&path).unwrap(), std::fs::read(&path).unwrap());
+        let mut told = 0;
+        for (at, bit) in (0..bytes.len()).map(|at| (at, at % 8)) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << bit;
+            std::fs::write(&other, &changed).unwrap();
+            // What a footer says besides (statistics, who wrote it) may change; nothing that is read from it.
+            match read_all_columns(&other) {
+                Ok(columns) => assert_eq!(columns, whole, "bit {bit} of byte {at}"),
+                Err(_) => told += 1,
+            }
+        }
+        assert!(told * 2 > bytes.len(), "{told} of {} bytes", bytes.len());
     }
 }

@@ -1,24 +1,16 @@
-//! A samples file read a batch at a time, however long it is: memory is that of a batch and of the pages it lies in.
+//! A samples file read a batch at a time, however long it is: memory is that of one row group's columns.
 //!
 //! Most of what is asked of a long file needs values alone; times and numbers of samples are decoded for the batches in which somebody asks.
 
 use crate::Error;
+use crate::columns::{Table, Value};
 use crate::sample::{Sample, SampleMeta};
-use crate::samples_file::{read_meta, refused};
-use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{DataType, Int32Type, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
-use std::fs::File;
-use std::path::{Path, PathBuf};
-
-/// Rows a batch at the most.
-const BATCH: usize = 64 * 1024;
+use crate::samples_file::open;
+use std::path::Path;
 
 /// A samples file that is open.
 pub struct SampleStream {
-    reader: SerializedFileReader<File>,
-    path: PathBuf,
+    table: Table,
     meta: SampleMeta,
 }
 
@@ -30,18 +22,15 @@ pub struct Batch<'f> {
     pub missed: &'f [i32],
     /// What is to be known of each ([`crate::sample::flag`]).
     pub flags: &'f [i32],
-    group: &'f dyn RowGroupReader,
-    path: &'f Path,
-    from: usize,
+    table: &'f Table,
+    group: usize,
 }
 
 impl SampleStream {
     /// Opens a file and reads what it says of itself.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
-        let reader = SerializedFileReader::new(file).map_err(|error| refused(path, error))?;
-        let meta = read_meta(&reader, path)?;
-        Ok(Self { reader, path: path.to_owned(), meta })
+        let (table, meta) = open(path)?;
+        Ok(Self { table, meta })
     }
 
     /// What the file says of itself.
@@ -51,7 +40,7 @@ impl SampleStream {
 
     /// Rows in the file.
     pub fn rows(&self) -> u64 {
-        self.reader.metadata().file_metadata().num_rows().max(0) as u64
+        self.table.footer.rows
     }
 
     /// Calls with every batch, in order.
@@ -59,34 +48,19 @@ impl SampleStream {
         &self,
         mut each: impl FnMut(&Batch<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let refused = |error| refused(&self.path, error);
         let (mut values, mut missed, mut flags) = (Vec::new(), Vec::new(), Vec::new());
-        for index in 0..self.reader.num_row_groups() {
-            let group = self.reader.get_row_group(index).map_err(refused)?;
-            let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            let column = |at: usize| group.get_column_reader(at).map_err(refused);
-            let mut value = get_typed_column_reader::<Int64Type>(column(1)?);
-            let mut miss = get_typed_column_reader::<Int32Type>(column(3)?);
-            let mut flag = get_typed_column_reader::<Int32Type>(column(4)?);
-            let mut from = 0;
-            while from < rows {
-                let wanted = BATCH.min(rows - from);
-                fill(&mut value, wanted, &mut values).map_err(refused)?;
-                fill(&mut miss, wanted, &mut missed).map_err(refused)?;
-                fill(&mut flag, wanted, &mut flags).map_err(refused)?;
-                let batch = Batch {
-                    values: &values,
-                    missed: &missed,
-                    flags: &flags,
-                    group: group.as_ref(),
-                    path: &self.path,
-                    from,
-                };
-                each(&batch)?;
-                from += wanted;
-            }
+        for group in 0..self.table.footer.groups.len() {
+            self.fill(group, 1, &mut values)?;
+            self.fill(group, 3, &mut missed)?;
+            self.fill(group, 4, &mut flags)?;
+            each(&Batch { values: &values, missed: &missed, flags: &flags, table: &self.table, group })?;
         }
         Ok(())
+    }
+
+    fn fill<T: Value>(&self, group: usize, column: usize, values: &mut Vec<T>) -> Result<(), Error> {
+        values.clear();
+        self.table.column(group, column, values)
     }
 }
 
@@ -110,33 +84,10 @@ impl Batch<'_> {
     }
 
     fn column(&self, at: usize) -> Result<Vec<i64>, Error> {
-        let read = || {
-            let mut reader = get_typed_column_reader::<Int64Type>(self.group.get_column_reader(at)?);
-            let mut left = self.from;
-            while left > 0 {
-                let skipped = reader.skip_records(left)?;
-                left = left.checked_sub(skipped).filter(|_| skipped > 0).ok_or_else(short)?;
-            }
-            let mut values = Vec::with_capacity(self.values.len());
-            fill(&mut reader, self.values.len(), &mut values)?;
-            Ok(values)
-        };
-        read().map_err(|error| refused(self.path, error))
+        let mut values = Vec::with_capacity(self.values.len());
+        self.table.column(self.group, at, &mut values)?;
+        Ok(values)
     }
-}
-
-fn fill<T: DataType>(
-    reader: &mut parquet::column::reader::ColumnReaderImpl<T>,
-    wanted: usize,
-    values: &mut Vec<T::T>,
-) -> Result<(), ParquetError> {
-    values.clear();
-    while values.len() < wanted && reader.read_records(wanted - values.len(), None, None, values)?.0 > 0 {}
-    if values.len() == wanted { Ok(()) } else { Err(short()) }
-}
-
-fn short() -> ParquetError {
-    ParquetError::EOF("a column is short".to_owned())
 }
 
 #[cfg(test)]
@@ -174,7 +125,7 @@ mod tests {
         let mut all = Vec::new();
         stream
             .batches(|batch| -> Result<(), Error> {
-                assert!(batch.values.len() <= BATCH);
+                assert!(batch.values.len() <= 64 * 1024);
                 let samples = batch.samples()?;
                 assert_eq!(batch.times()?, samples.iter().map(|sample| sample.t_ns).collect::<Vec<_>>());
                 all.extend(samples);

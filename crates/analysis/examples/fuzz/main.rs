@@ -1,4 +1,4 @@
-//! `make fuzz`: damaged traces through every reader of traces, by the million, on the stable compiler.
+//! `make fuzz`: damaged traces and samples through every reader of them, by the million, on the stable compiler.
 //! `fuzz [--executions N] [--threads N] [--campaign N] [--from N] [--only TARGET] [--found DIR]`.
 //!
 //! cargo-fuzz guides itself by coverage, for which it needs a nightly compiler; this knows the formats instead (`mutate.rs`). An
@@ -12,6 +12,8 @@
 mod common;
 #[path = "../../tests/damaged/mod.rs"]
 mod damaged;
+#[path = "../../tests/damaged/samples.rs"]
+mod samples;
 mod watch;
 
 use common::corpus::{self, Corpus};
@@ -41,6 +43,7 @@ fn targets(catalogue: &EventCatalogue) -> Vec<Target> {
         Target { name: "pages", corpus: corpus::pages(), execute: |_, bytes| execute::pages(&bytes) },
         Target { name: "text", corpus: corpus::texts(), execute: |_, bytes| execute::text(&bytes) },
         Target { name: "attribute", corpus: damaged::seeds(catalogue), execute: damaged::attribute },
+        Target { name: "samples", corpus: samples::seeds(), execute: |_, bytes| samples::read(&bytes) },
     ]
 }
 
