@@ -5,7 +5,7 @@
 //! that fit the longest is meant. All frequencies of the band count as tried. Spans with more turns than a transform of bearable size
 //! holds are looked at over the stretch with the most times first, and the frequency found there is made finer over all of them.
 
-use super::fold::{arc, arc_p, line, rayleigh_p, refined};
+use super::fold::{arc, arc_p, line, nearer, rayleigh_p, refined};
 use realfft::RealFftPlanner;
 
 /// Fewer times have no period worth the name.
@@ -104,7 +104,7 @@ fn best(times: &[f64], stretch: [f64; 2], [low, high]: [f64; 2]) -> Option<f64> 
     if times.len() < LEAST || high <= low {
         return None;
     }
-    let spectrum = spectrum(times, stretch, high);
+    let spectrum = spectrum(times, stretch, high, &mut RealFftPlanner::new());
     let n = times.len() as f64;
     let filled = n / FILLED / stretch[1];
     let surprising = ((TRIALS * high * stretch[1]).ln() + 10.0) / n;
@@ -141,9 +141,15 @@ fn pick(times: &[f64], spectrum: &Spectrum, [low, high]: [f64; 2]) -> Option<(f6
     let strongest = places.iter().copied().max_by(|a, b| powers[*a].total_cmp(&powers[*b]))?;
     places.truncate(PLACES);
     places.push(strongest);
-    let exact = |at: usize| refined(times, (first + at) as f64 / spectrum.length, 0.6 / spectrum.length);
+    let wide = 0.6 / spectrum.length;
+    let near = |at: usize| nearer(times, (first + at) as f64 / spectrum.length, wide);
     let inside = |one: &(f64, f64)| (low * 0.9..=high * 1.001).contains(&one.0);
-    let folded: Vec<(f64, f64)> = places.into_iter().map(exact).filter(inside).collect();
+    let near: Vec<(f64, f64)> = places.into_iter().map(near).filter(inside).collect();
+    let most = near.iter().map(|one| one.1).fold(0.0, f64::max);
+    // Only what may still be among the best is worth the exact fold; a first step misses a hundredth at most.
+    let worth = |one: &(f64, f64)| one.1 >= most - slack(times.len(), most) - 0.02;
+    let exact = |one: (f64, f64)| refined(times, one.0, wide / 3.0);
+    let folded: Vec<(f64, f64)> = near.into_iter().filter(worth).map(exact).collect();
     let most = folded.iter().map(|one| one.1).fold(0.0, f64::max);
     let fits = |one: &(f64, f64)| one.1 >= most - slack(times.len(), most);
     folded.into_iter().filter(fits).min_by(|a, b| a.0.total_cmp(&b.0))
@@ -162,7 +168,12 @@ struct Spectrum {
     length: f64,
 }
 
-fn spectrum(times: &[f64], [start, length]: [f64; 2], high: f64) -> Spectrum {
+fn spectrum(
+    times: &[f64],
+    [start, length]: [f64; 2],
+    high: f64,
+    planner: &mut RealFftPlanner<f64>,
+) -> Spectrum {
     // Four bins a turn: within a bin phases differ by an eighth of a turn at the most.
     let bins = ((4.0 * length * high).ceil() as usize).next_power_of_two().max(64);
     let width = length / bins as f64;
@@ -171,7 +182,7 @@ fn spectrum(times: &[f64], [start, length]: [f64; 2], high: f64) -> Spectrum {
         let at = ((time - start) / width) as usize;
         counts[at.min(bins - 1)] += 1.0;
     }
-    let transform = RealFftPlanner::<f64>::new().plan_fft_forward(counts.len());
+    let transform = planner.plan_fft_forward(counts.len());
     let mut out = transform.make_output_vec();
     if transform.process(&mut counts, &mut out).is_err() {
         out.clear();
@@ -186,9 +197,14 @@ fn spectrum(times: &[f64], [start, length]: [f64; 2], high: f64) -> Spectrum {
     Spectrum { powers: powers.collect(), length: cover }
 }
 
-/// The best agreement anywhere in a band, unrefined: what permutations are compared by.
-pub(crate) fn best_agreement(times: &[f64], span: f64, low: f64, high: f64) -> f64 {
-    let spectrum = spectrum(times, [0.0, span], high);
+/// The best agreement anywhere in a band, unrefined: what permutations are compared by. The planner keeps what transforms of one size share.
+pub(crate) fn best_agreement(
+    times: &[f64],
+    span: f64,
+    [low, high]: [f64; 2],
+    planner: &mut RealFftPlanner<f64>,
+) -> f64 {
+    let spectrum = spectrum(times, [0.0, span], high, planner);
     let first = (low * spectrum.length).floor().max(1.0) as usize;
     let last = ((high * spectrum.length).ceil() as usize).min(spectrum.powers.len().saturating_sub(1));
     spectrum.powers.get(first..=last).unwrap_or_default().iter().copied().fold(0.0, f64::max)

@@ -7,6 +7,7 @@
 use super::search::best_agreement;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
+use realfft::RealFftPlanner;
 
 /// Orders that are drawn.
 const DRAWS: u32 = 99;
@@ -27,10 +28,11 @@ pub(crate) fn shuffled_p(
     let covered = span.min(TURNS / frequency);
     let times = &times[..times.partition_point(|time| *time < covered)];
     let (low, high) = (lowest.max(4.0 / covered).min(frequency * 0.95), OCTAVES * frequency);
-    let observed = best_agreement(times, covered, frequency * 0.9, frequency * 1.1);
+    let mut planner = RealFftPlanner::new();
+    let observed = best_agreement(times, covered, [frequency * 0.9, frequency * 1.1], &mut planner);
     let reached = (0..DRAWS).filter(|_| {
         let moved = shuffled(times, covered, 0.5 / frequency, random);
-        best_agreement(&moved, covered * 1.001, low, high) >= observed
+        best_agreement(&moved, covered * 1.001, [low, high], &mut planner) >= observed
     });
     f64::from(1 + reached.count() as u32) / f64::from(1 + DRAWS)
 }
