@@ -88,7 +88,8 @@ fn split(values: &[f64], random: &mut ChaCha8Rng) -> Option<Split> {
     }
     let ranks = mid_ranks(values);
     let mut scratch = Scratch::new(&ranks);
-    let (at, statistic) = scratch.best(&ranks, LEAST_SIDE)?;
+    let places = scratch.places(&ranks);
+    let (at, statistic) = scratch.best(&places, LEAST_SIDE)?;
     let block = block_length(&ranks);
     if ranks.len() / block < LEAST_BLOCKS {
         return None;
@@ -97,7 +98,7 @@ fn split(values: &[f64], random: &mut ChaCha8Rng) -> Option<Split> {
     let mut permuted = Vec::with_capacity(ranks.len());
     while drawn < PERMUTATIONS && reached < ENOUGH {
         drawn += 1;
-        permute(&ranks, block, random, &mut permuted);
+        permute(&places, block, random, &mut permuted);
         let other = scratch.best(&permuted, LEAST_SIDE).map_or(0.0, |(_, statistic)| statistic);
         reached += u32::from(other >= statistic * (1.0 - 1e-12));
     }
@@ -117,7 +118,8 @@ fn block_length(ranks: &[f64]) -> usize {
     for _ in 0..STEPS / 2 {
         let inside = edges.windows(2).filter_map(|edge| {
             let part = &ranks[edge[0]..edge[1]];
-            let (at, statistic) = Scratch::new(part).best(part, least)?;
+            let mut scratch = Scratch::new(part);
+            let (at, statistic) = scratch.best(&scratch.places(part), least)?;
             Some((statistic, edge[0] + at))
         });
         let Some((_, at)) = inside.max_by(|a, b| a.0.total_cmp(&b.0)) else { break };
@@ -137,8 +139,8 @@ fn block_length(ranks: &[f64]) -> usize {
 }
 
 /// The series as a ring cut into blocks at a random place, blocks in random order.
-fn permute(ranks: &[f64], block: usize, random: &mut ChaCha8Rng, permuted: &mut Vec<f64>) {
-    let n = ranks.len();
+fn permute(places: &[usize], block: usize, random: &mut ChaCha8Rng, permuted: &mut Vec<usize>) {
+    let n = places.len();
     let mut pick = |below: usize| ((u64::from(random.next_u32()) * below as u64) >> 32) as usize;
     let shift = pick(n);
     let mut order: Vec<usize> = (0..n.div_ceil(block)).collect();
@@ -148,7 +150,7 @@ fn permute(ranks: &[f64], block: usize, random: &mut ChaCha8Rng, permuted: &mut 
     permuted.clear();
     for one in order {
         let members = one * block..((one + 1) * block).min(n);
-        permuted.extend(members.map(|at| ranks[(at + shift) % n]));
+        permuted.extend(members.map(|at| places[(at + shift) % n]));
     }
 }
 
@@ -156,18 +158,25 @@ fn permute(ranks: &[f64], block: usize, random: &mut ChaCha8Rng, permuted: &mut 
 #[cfg(test)]
 pub(super) fn best_split(values: &[f64]) -> Option<(usize, f64)> {
     let ranks = mid_ranks(values);
-    Scratch::new(&ranks).best(&ranks, LEAST_SIDE)
+    let mut scratch = Scratch::new(&ranks);
+    scratch.best(&scratch.places(&ranks), LEAST_SIDE)
 }
 
-/// What is reused between permutations.
+/// What all orders of one set of values share.
+///
+/// With m values to the left of a split, of which F(l) are at most level l, U(l) of all n, and g(l) the distance from a level to the next,
+/// Q = 2/(n·m·(n−m)) · Σ g·(n·F − m·U)². One more value to the left adds 1 to F from its level on, so that the three sums of the square's
+/// terms follow from what was to the left before: a split costs the logarithm of n, not n. Ranks are halves, and all sums of them exact.
 struct Scratch {
-    /// Different values, ascending, as the place of each in the sums.
+    /// Different values, ascending.
     levels: Vec<f64>,
-    /// Values up to each level.
-    upto: Vec<f64>,
-    /// Distance to the next level.
-    gaps: Vec<f64>,
-    left: Vec<f64>,
+    /// From a level on: Σ g, and Σ g·U.
+    behind: Vec<[f64; 2]>,
+    /// Σ g·U².
+    square: f64,
+    /// How many are to the left at a level, and Σ g behind each of them: a tree of sums (P. M. Fenwick, "A new data structure for cumulative
+    /// frequency tables", 1994).
+    left: Vec<[f64; 2]>,
 }
 
 impl Scratch {
@@ -180,34 +189,64 @@ impl Scratch {
             levels.push(same[0]);
             upto.push(count as f64);
         }
-        let gaps = levels.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        Self { left: vec![0.0; levels.len()], levels, upto, gaps }
+        let (mut behind, mut square) = (vec![[0.0; 2]; levels.len()], 0.0);
+        for at in (1..levels.len()).rev() {
+            let (gap, upto) = (levels[at] - levels[at - 1], upto[at - 1]);
+            behind[at - 1] = [behind[at][0] + gap, behind[at][1] + gap * upto];
+            square += gap * upto * upto;
+        }
+        Self { left: vec![[0.0; 2]; levels.len() + 1], levels, behind, square }
+    }
+
+    /// The level of each value.
+    fn places(&self, values: &[f64]) -> Vec<usize> {
+        values.iter().map(|value| self.levels.partition_point(|known| known < value)).collect()
     }
 
     /// Where both sides of a split differ most, and by how much. None where all values are equal.
-    fn best(&mut self, values: &[f64], least: usize) -> Option<(usize, f64)> {
-        let n = values.len() as f64;
-        self.left.fill(0.0);
+    fn best(&mut self, places: &[usize], least: usize) -> Option<(usize, f64)> {
+        let n = places.len() as f64;
+        self.left.fill([0.0; 2]);
+        // Σ g·F², Σ g·F·U, and Σ g behind all that are to the left.
+        let (mut squares, mut products, mut all) = (0.0, 0.0, 0.0);
         let mut best: Option<(usize, f64)> = None;
-        for (at, value) in values.iter().enumerate() {
-            let level = self.levels.partition_point(|known| known < value);
-            self.left[level..].iter_mut().for_each(|count| *count += 1.0);
+        for (at, &place) in places.iter().enumerate() {
+            let [gaps, weighted] = self.behind[place];
+            let [below, behind_below] = self.upto(place);
+            // Σ g·F from this level on: those below it count from here, the others from where they are.
+            squares += 2.0 * (below * gaps + all - behind_below) + gaps;
+            products += weighted;
+            all += gaps;
+            self.add(place, gaps);
             let m = at as f64 + 1.0;
-            if at + 1 < least || values.len() - at - 1 < least {
+            if at + 1 < least || places.len() - at - 1 < least {
                 continue;
             }
-            let (one, other) = (1.0 / m, 1.0 / (n - m));
-            let mut sum = 0.0;
-            for ((gap, left), upto) in self.gaps.iter().zip(&self.left).zip(&self.upto) {
-                let apart = left * one - (upto - left) * other;
-                sum += gap * apart * apart;
-            }
-            let statistic = 2.0 * sum * m * (n - m) / n;
+            let sum = n * n * squares - 2.0 * n * m * products + m * m * self.square;
+            let statistic = 2.0 * sum / (n * m * (n - m));
             if statistic > best.map_or(0.0, |(_, most)| most) {
                 best = Some((at + 1, statistic));
             }
         }
         best
+    }
+
+    /// The sums up to a level.
+    fn upto(&self, place: usize) -> [f64; 2] {
+        let (mut node, mut sum) = (place + 1, [0.0; 2]);
+        while node > 0 {
+            sum = [sum[0] + self.left[node][0], sum[1] + self.left[node][1]];
+            node &= node - 1;
+        }
+        sum
+    }
+
+    fn add(&mut self, place: usize, gaps: f64) {
+        let mut node = place + 1;
+        while let Some(sum) = self.left.get_mut(node) {
+            *sum = [sum[0] + 1.0, sum[1] + gaps];
+            node += node & node.wrapping_neg();
+        }
     }
 }
 
@@ -291,15 +330,16 @@ mod tests {
                 m * n / (m + n) * (2.0 * mean(x, y) - mean(x, x) - mean(y, y))
             };
             let truth = (LEAST_SIDE..=values.len() - LEAST_SIDE).map(energy).fold(0.0, f64::max);
-            let found = Scratch::new(&values).best(&values, LEAST_SIDE).map_or(0.0, |(_, statistic)| statistic);
+            let mut scratch = Scratch::new(&values);
+            let found = scratch.best(&scratch.places(&values), LEAST_SIDE).map_or(0.0, |(_, statistic)| statistic);
             prop_assert!((found - truth).abs() < 1e-9, "{} {}", found, truth);
         }
 
         #[test]
-        fn a_permutation_has_the_same_values(values in proptest::collection::vec(0.0f64..9.0, 1..50), block in 1usize..9) {
+        fn a_permutation_has_the_same_values(values in proptest::collection::vec(0usize..9, 1..50), block in 1usize..9) {
             let mut permuted = Vec::new();
             permute(&values, block, &mut generator(1, 1), &mut permuted);
-            let sorted = |mut values: Vec<f64>| { values.sort_unstable_by(f64::total_cmp); values };
+            let sorted = |mut values: Vec<usize>| { values.sort_unstable(); values };
             prop_assert_eq!(sorted(permuted), sorted(values));
         }
     }
