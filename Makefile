@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows test-solver study-sched-table7 study-sched-fig8 study-graph study-graph-here
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows test-solver study-sched-table7 study-sched-fig8 study-graph study-graph-here bench-report
 
 STRICT = 1
 ARGS =
@@ -26,6 +26,7 @@ help:
 	@echo 'make bench-interference  what two papers counted on an isolated CPU, and six problems provoked, on four kernels (15 minutes)'
 	@echo 'make bench-sched    schedulability tests on generated sets, sets a second beside the plain analysis'
 	@echo 'make bench-summary  a thousand million samples summarised, beside numpy and polars (8 GB of disk; ARGS="--rows N")'
+	@echo 'make bench-report   the report of ten minutes of four cores: its time and its size'
 	@echo 'make test-calibration  how often intervals hold and alarms are false, on dependent data (ten minutes)'
 	@echo 'make study-graph    graphs idle and disturbed, isolated and not, in guests, beside both papers (half an hour); -here: on this machine'
 	@echo 'make study-sched    Table VII of the replication, and Fig. 8 of the RTSS paper in all its readings (half an hour; ARGS="--threads 2")'
@@ -78,6 +79,8 @@ fuzz:
 LAB = { $(HEAD_LINES); \
 	  $(CARGO) nextest run --locked --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --cargo-profile ci \
 	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix --test $(2) -E 'test(/^matrix/)' \
+# A matrix of guests: name of the log, test binaries; no others are built.
+	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix $(patsubst %,--test %,$(2)) -E 'test(/^matrix/)' \
 	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9]|Compiling )' | tee "docs/results/lab-$(1)-$$(date -u +%F).txt"; \
 	! grep -q ' FAIL ' "docs/results/lab-$(1)-$$(date -u +%F).txt" && grep -q 'tests* run:' "docs/results/lab-$(1)-$$(date -u +%F).txt"
 
@@ -177,6 +180,7 @@ test-lab-exposure:
 	@sh xtask/deps.sh test
 	@mkdir -p docs/results
 	@$(call LAB,exposure,guest_exposure --test guest_matrix)
+	@$(call LAB,exposure,guest_exposure guest_matrix)
 
 # Interference every 3 s, longer every 30 s, for three minutes.
 test-lab-periodic:
@@ -224,6 +228,12 @@ bench-sched:
 	@mkdir -p docs/results; log="docs/results/bench-sched-$$(date -u +%F).txt"; \
 	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore-sched --benches -- $(ARGS); } | tee "$$log"; \
 	grep -q '^generation and lanes' "$$log"
+
+bench-report:
+	@$(BUILD_STATIC)
+	@mkdir -p docs/results; log="docs/results/$@-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore --bench report -- --program "$(STATIC)" $(ARGS); } | tee "$$log"; \
+	grep -q '^report ' "$$log"
 
 bench-summary:
 	@sh xtask/deps.sh test

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
+#[path = "../benches/common/ten_minutes.rs"]
+mod ten_minutes;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -82,4 +84,17 @@ fn what_no_terminal_takes_wants_a_place() {
     let both = report(&["--format", "csv", "--json"]);
     assert_eq!(both.status.code(), Some(1));
     assert!(both.stdout.is_empty() && support::text(&both.stderr).contains("--json"));
+}
+
+#[test]
+fn the_page_of_ten_minutes_of_four_cores_is_small_and_draws_what_changed() {
+    let place = Place::new();
+    let dir = place.path("run");
+    ten_minutes::write(&run(), &dir, 10_000_000).unwrap();
+    let output = stillcore(&["report", dir.to_str().unwrap()]).output().unwrap();
+    assert_ne!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = std::fs::read_to_string(dir.join("report.html")).unwrap();
+    assert!(page.len() < 500_000, "{} bytes", page.len());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("changes"), "{text}");
 }
