@@ -1,10 +1,11 @@
 //! A stored run of ten minutes on four cores, as long as the budget of the report means it: made up from a counted stream of numbers, around
 //! what a real run says of its machine. Shared by the bench that times the report and the test of its size.
 
-use model::run::{Phase, ProbeRecord, Run, Window};
+use model::run::{Losses, Phase, ProbeRecord, Run, Window};
 use model::sample::{ProbeKind, Sample, SampleMeta};
 use model::samples_file::SampleWriter;
 use model::{Cpus, store};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The measured CPUs.
@@ -26,11 +27,11 @@ pub(crate) fn write(from: &Path, dir: &Path, period_ns: i64) -> Result<(), Box<d
     run.windows = vec![Window {
         t0_ns,
         t1_ns: t0_ns + LENGTH_NS,
-        interrupts: Default::default(),
-        softirqs: Default::default(),
+        interrupts: BTreeMap::default(),
+        softirqs: BTreeMap::default(),
         ..run.windows[0].clone()
     }];
-    (run.trace, run.stressors, run.losses) = (None, Vec::new(), Default::default());
+    (run.trace, run.stressors, run.losses) = (None, Vec::new(), Losses::default());
     run.probes = CPUS.iter().map(|&cpu| probe(dir, &record, cpu, period_ns)).collect::<Result<_, _>>()?;
     store::write_json(&dir.join(store::RUN), &run)?;
     Ok(())

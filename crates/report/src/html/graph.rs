@@ -58,7 +58,8 @@ fn drawn(edges: &[&GraphEdge]) -> Value {
 
 /// Where what was lost went, those places alone that have any.
 fn places(graph: &GraphSection) -> String {
-    let all: [(&str, fn(&GraphEdge) -> u64); 5] = [
+    type Part = fn(&GraphEdge) -> u64;
+    let all: [(&str, Part); 5] = [
         ("refused by a full link", |edge| edge.account.refused),
         ("replaced by newer ones", |edge| edge.account.replaced),
         ("left in a link at the end", |edge| edge.account.left),
