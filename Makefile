@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows test-solver study-sched-table7 study-sched-fig8 study-graph study-graph-here bench-report
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows test-solver study-sched-table7 study-sched-fig8 study-graph study-graph-here bench-report test-hosts
 
 STRICT = 1
 ARGS =
@@ -16,6 +16,7 @@ help:
 	@echo 'make lab-matrix-rows ROWS=timer ONTO=FILE   some of its rows made anew'
 	@echo 'make test-studies   ways of isolating compared in guests (an hour)'
 	@echo 'make test-middleware  messages on the wire of ROS 2, received by Cyclone DDS (a quarter of an hour to build)'
+	@echo 'make test-hosts     a study on two machines reached by ssh, one of which loses its power (five minutes; needs root, sshd and pip)'
 	@echo 'make test-solver    bounds of spin locks beside their integer programs, solved by HiGHS (a minute; needs pip)'
 	@echo 'make stories        remedies confirmed in guests: seen, proposed, applied, gone (make story-NAME: one)'
 	@echo 'make bench          wake-ups beside cyclictest, in turns (a minute)'
@@ -152,6 +153,17 @@ test-middleware:
 	    -E 'binary(ros2_interop) or test(/^ros2::/)' --success-output immediate 2>&1; } | \
 	  grep -vE '^ *($$|Compiling |Blocking |running 1 test|────)' | tee "$$log"; \
 	grep -q 'messages received and equal' "$$log"
+
+# A study through Ansible on two machines reached by ssh, each a network namespace; one loses its power.
+test-hosts:
+	@sh xtask/deps.sh hosts
+	@$(CARGO) xtask hosts
+	@mkdir -p docs/results; log="docs/results/$@-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); "$${CARGO_TARGET_DIR:-target}/hosts/venv/bin/ansible-playbook" --version | head -n 1; \
+	  $(CARGO) nextest run --locked --config-file xtask/nextest.toml --package stillcore --features hosts-ssh-tests \
+	    -E 'binary(hosts_ssh)' --success-output immediate 2>&1; } | \
+	  grep -vE '^ *($$|Compiling |Blocking |running 1 test|────)' | tee "$$log"; \
+	grep -q 'the table is that of one machine' "$$log"
 
 # Every stressor killed.
 test-lab-disturb:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the build, the tests and the release checks lack, by package where this is Debian and we are root,
-# else says in one line what to install. Quick and silent when all is there. Usage: deps.sh build|test|release|middleware
+# else says in one line what to install. Quick and silent when all is there. Usage: deps.sh build|test|release|middleware|hosts
 set -eu
 
 want=${1:-test}
@@ -12,7 +12,10 @@ programs='cc:gcc git:git'
 case $want in
 test | release)
     programs="$programs qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm trace-cmd:trace-cmd
-        cyclictest:rt-tests chromium:chromium chromedriver:chromium-driver strace:strace"
+        cyclictest:rt-tests chromium:chromium chromedriver:chromium-driver strace:strace shellcheck:shellcheck"
+    ;;
+hosts)
+    programs="$programs sshd:openssh-server ssh:openssh-client ip:iproute2 unshare:util-linux python3:python3"
     ;;
 middleware)
     programs="$programs cyclictest:rt-tests ddsperf:cyclonedds-tools idlc:cyclonedds-tools"
@@ -26,6 +29,7 @@ test | release)
     programs="$programs python3:python3"
     needs_venv=yes
     ;;
+hosts) needs_venv=yes ;;
 esac
 
 missing=
@@ -41,6 +45,13 @@ if [ -n "$missing" ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
         echo "installing packages:$missing"
         log=$(mktemp)
+        # A server is needed as a program: nothing starts it for us. Debian asks this file (invoke-rc.d(8)).
+        policy=/usr/sbin/policy-rc.d
+        if [ "$want" = hosts ] && [ ! -e "$policy" ]; then
+            printf '#!/bin/sh\nexit 101\n' >"$policy"
+            chmod 755 "$policy"
+            trap 'rm -f "$policy"' EXIT
+        fi
         # shellcheck disable=SC2086 # a list of packages
         if ! { apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends $missing; } \
             >"$log" 2>&1 </dev/null; then
@@ -92,7 +103,7 @@ else
 fi
 
 case $want in
-test | release)
+test | release | hosts)
     cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked --no-default-features --features default-no-update
     ;;
 esac

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod elf;
+mod hosts;
 mod python;
 mod release;
 mod repo;
@@ -27,6 +28,8 @@ enum Chore {
     Tidy,
     /// Run every test step and print how long each took.
     Test(test::Options),
+    /// Install Ansible for the tests of `study run --hosts`, and check the files of deploy/.
+    Hosts,
     /// Check the oldest compiler, licences and sources, and the size of the static binaries.
     CheckRelease,
     /// Build the static binaries of both architectures into dist/.
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().chore {
         Chore::Tidy => tidy::run(&repo::root()),
         Chore::Test(options) => test::run_tests(&repo::root(), &options),
+        Chore::Hosts => hosts::prepare(&repo::root()).map(|()| true),
         Chore::CheckRelease => Ok(release::check(&repo::root())),
         Chore::Dist => release::dist(&repo::root()),
     };

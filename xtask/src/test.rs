@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::steps::{Step, run, run_all, summary};
-use crate::{elf, python, tidy};
+use crate::{elf, hosts, python, tidy};
 
 /// How the tests are run.
 #[derive(clap::Args)]
@@ -40,10 +40,11 @@ pub(crate) fn run_tests(root: &Path, options: &Options) -> Result<bool> {
         Step::new("clippy", move || build.clippy()),
         Step::new("build", move || build.binary()),
         Step::new("unit, property and transcript tests", move || {
-            build.nextest("not (binary(/^guest/) or binary(report_browser) or binary(boot))")
+            build.nextest("not (binary(/^guest/) or binary(report_browser) or binary(boot) or binary(hosts))")
         }),
         Step::new("doc tests", move || build.doc_tests()),
         Step::new("python", move || python::test(root, &build.target_dir()?)),
+        Step::new("hosts through Ansible", move || build.hosts()),
         Step::new("report in Chromium", move || build.browser()),
         Step::new("lab guests", move || build.guests(options.strict)),
     ];
@@ -74,7 +75,7 @@ impl Build<'_> {
             "--workspace",
             "--locked",
             "--features",
-            "stillcore/guest-tests,stillcore/browser-tests,stillcore-lab/guest",
+            "stillcore/guest-tests,stillcore/browser-tests,stillcore/hosts-tests,stillcore-lab/guest",
             "--target",
             &target,
             "--config",
@@ -130,6 +131,11 @@ impl Build<'_> {
         let stored = files(&screens)?.iter().filter(|p| p.extension().is_some_and(|e| e == "png")).count();
         ensure!(stored >= 2, "{stored} screenshots in {SCREENS}; expected one with scripts and one without");
         Ok(())
+    }
+
+    fn hosts(self) -> Result<()> {
+        hosts::prepare(self.root)?;
+        self.nextest("package(stillcore) and binary(hosts)")
     }
 
     fn guests(self, strict: bool) -> Result<()> {

@@ -32,6 +32,9 @@ pub(crate) fn run() -> Option<ExitCode> {
         "provoke" => crate::provoke::run(rest),
         lab_matrix::inside::VERB => lab_matrix::inside::run(rest),
         study_verb::experiment::inside::VERB => study_verb::experiment::inside::run(rest),
+        study_verb::experiment::hosts::playbook::VERB => {
+            Err(study_verb::experiment::hosts::playbook::become_ansible(rest))
+        }
         "state" => print_state(),
         "guardian" => guardian::watch(Path::new(text)).map_err(anyhow::Error::from),
         _ => Err(anyhow::anyhow!("`internal` is for this program's own use")),

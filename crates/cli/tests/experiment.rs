@@ -5,81 +5,9 @@ mod support;
 
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
+use support::shares::{declared, experiment};
 use support::{Place, eventually, read_json, stillcore, text};
-
-/// Cells that compute: what they find depends on the file alone.
-const CURVES: &str = r#"
-schema = "stillcore.sched-curves/1"
-name = "small"
-title = "small"
-seed = 1
-sets = 40
-
-[generate]
-tasks = 5
-periods = "uniform:10ms:100ms"
-
-[axis]
-of = "utilization"
-values = [0.7, 0.9]
-
-[[curve]]
-name = "none"
-test = "fp-rta"
-jitter = "0us"
-
-[[curve]]
-name = "some"
-test = "fp-rta"
-jitter = "5ms"
-"#;
-
-fn experiment(curves: &Path) -> String {
-    format!(
-        r#"
-schema = "stillcore.experiment/1"
-name = "shares"
-title = "Shares of sets"
-source = "this test"
-seed = 5
-repetitions = 2
-
-[quantities]
-sets = {{ full = 40, least = 5 }}
-
-[[factor]]
-name = "curve"
-levels = ["0", "1"]
-
-[[factor]]
-name = "way"
-levels = ["plain", {{ name = "isolated", isolated = true }}, {{ name = "absent", before = [["isolate", "apply", "--cpus", "4095", "--json"]] }}]
-
-[[step]]
-run = ["sched", "study", "{}", "--sets", "{{sets}}", "--out", "{{out}}"]
-
-[[value]]
-name = "share"
-title = "share of sets"
-at = "curves/1/points/0/share"
-
-[[value]]
-name = "nothing"
-title = "what is not there"
-at = "curves/9/share"
-"#,
-        curves.display()
-    )
-}
-
-fn declared(place: &Place) -> std::path::PathBuf {
-    fs::write(place.path("curves.toml"), CURVES).unwrap();
-    let file = place.path("shares.toml");
-    fs::write(&file, experiment(&place.path("curves.toml"))).unwrap();
-    file
-}
 
 fn study(place: &Place, out: &str, arguments: &[&str]) -> Command {
     let mut command = stillcore(&["study", "run"]);

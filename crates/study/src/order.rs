@@ -49,6 +49,11 @@ impl Shard {
         }
     }
 
+    /// How many shards there are.
+    pub const fn count(self) -> u32 {
+        self.count
+    }
+
     /// The cells of this shard, in order.
     pub fn of<T>(self, cells: &[T]) -> &[T] {
         &cells[self.range(cells.len())]

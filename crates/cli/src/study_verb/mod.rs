@@ -22,6 +22,17 @@ use study::{Shard, Study};
 pub(crate) enum StudyVerb {
     /// Run a study, or go on with one that was interrupted.
     Run(Box<RunArgs>),
+    /// Put the parts of an experiment together, and conclude from all of them.
+    Merge(experiment::merge::MergeArgs),
+    /// End the call that works on an experiment, wherever it was made, and give back what its cells have changed.
+    Stop {
+        /// Directory of the study.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// How long it may take to end by itself.
+        #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+        within: Duration,
+    },
     /// List the built-in studies.
     List {
         /// Print one JSON object.
@@ -63,6 +74,9 @@ pub(crate) struct RunArgs {
     /// Run the i-th of n parts of the cells; the controls are in every part.
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     shard: Shard,
+    /// Experiments: of these cells only those whose ids this file has, one a line.
+    #[arg(long, value_name = "FILE")]
+    cells: Option<PathBuf>,
     /// Keep the run directory of every cell, in DIR/runs.
     #[arg(long)]
     keep: bool,
@@ -78,6 +92,9 @@ pub(crate) struct RunArgs {
     /// Experiments: in guests with these kernels [default: those of the file].
     #[arg(long, value_delimiter = ',', value_name = "KERNELS", num_args = 0..)]
     lab: Option<Vec<String>>,
+    /// Experiments: on the machines of this inventory of Ansible, a part of the cells each.
+    #[arg(long, value_name = "INVENTORY", conflicts_with_all = ["lab", "here"])]
+    hosts: Option<PathBuf>,
     /// Experiments: durations and counts of the file by this much, never below its floors [default: 1].
     #[arg(long, value_name = "F", value_parser = scale)]
     scale: Option<f64>,
@@ -93,7 +110,7 @@ pub(crate) struct RunArgs {
     /// Experiments: guests at a time [default: one a spare CPU, at most 3].
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Experiments: static program that runs in guests [default: this program].
+    /// Experiments: static program that runs in guests and on the machines of --hosts [default: this program].
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
 }
@@ -130,8 +147,10 @@ impl RunArgs {
         let given = [
             ("--here", self.here),
             ("--lab", self.lab.is_some()),
+            ("--hosts", self.hosts.is_some()),
             ("--scale", self.scale.is_some()),
             ("--plan", self.plan),
+            ("--cells", self.cells.is_some()),
             ("--retry", self.retry),
             ("--jobs", self.jobs.is_some()),
             ("--binary", self.binary.is_some()),
@@ -169,6 +188,8 @@ impl StudyVerb {
     pub(crate) fn json(&self) -> bool {
         match self {
             Self::Run(args) => args.json,
+            Self::Merge(args) => args.json,
+            Self::Stop { .. } => false,
             Self::List { json } => *json,
         }
     }
@@ -177,6 +198,11 @@ impl StudyVerb {
     pub(crate) fn run(&self, signals: EndSignals) -> anyhow::Result<u8> {
         match self {
             Self::Run(args) => run(args, signals),
+            Self::Merge(args) => experiment::merge::run(args),
+            Self::Stop { dir, within } => {
+                println!("{}", experiment::directory::stop(dir, *within)?);
+                Ok(0)
+            }
             Self::List { json } => {
                 list(*json)?;
                 Ok(0)

@@ -5,6 +5,7 @@
 
 pub(crate) mod graph;
 pub(crate) mod guest;
+pub(crate) mod shares;
 
 use model::{Sample, samples_file};
 use serde_json::Value;

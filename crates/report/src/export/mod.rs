@@ -16,6 +16,7 @@ mod order;
 mod parquet;
 mod perfetto;
 mod protobuf;
+mod table_parquet;
 #[cfg(test)]
 mod testing;
 mod tracks;
@@ -30,6 +31,7 @@ pub use openmetrics::openmetrics;
 pub use order::InOrder;
 pub use parquet::{Rows, other_sources};
 pub use perfetto::Perfetto;
+pub use table_parquet::{Column, Values, table_parquet};
 
 use crate::Error;
 use analysis::attribute::Confidence;

@@ -15,6 +15,7 @@
 //! | `taken` | figures taken from the JSON that a verb printed |
 //! | `list` | figures by name, such as one a topic |
 //! | `result` | what is stored of a cell |
+//! | `part` | what a directory says of itself, and parts put together |
 //! | `published` | numbers of papers, by key |
 //! | `conclude` | repetitions put together, beside what was published |
 //! | `table` | the same as rows and columns |
@@ -27,6 +28,7 @@ mod declared;
 mod fault;
 mod level;
 mod list;
+mod part;
 mod plan;
 mod published;
 mod quantity;
@@ -45,6 +47,7 @@ pub use declared::{
 pub use fault::Fault;
 pub use level::Level;
 pub use list::{ListOf, listed};
+pub use part::{Gathered, PART_SCHEMA, Part, PartsError, gather};
 pub use plan::{Boot, KERNEL, Plan, Planned};
 pub use published::{Published, PublishedError};
 pub use quantity::{Amount, Quantity};

@@ -1,6 +1,6 @@
 //! What an experiment is told to be: before it starts its plan, at its end tables, and what was published beside them.
 
-use super::super::RunArgs;
+use super::rows;
 use crate::measure::table::table;
 use model::store;
 use report::format;
@@ -21,7 +21,7 @@ pub(super) fn ahead(plan: &Plan, cells: usize, todo: usize, out: &Path) -> Strin
     let expected = plan.expected().mul_f64(todo as f64 / plan.cells.len().max(1) as f64);
     format!(
         "{todo} of {cells} cells to run, about {} (guests take longer than their windows); results in {}",
-        format::ns(expected.as_nanos() as i64),
+        format::span(expected.as_nanos() as u64),
         out.display()
     )
 }
@@ -50,9 +50,19 @@ pub(super) fn plan(experiment: &Experiment, plan: &Plan, cells: &[Planned], out:
     page
 }
 
+/// How the answer is told.
+pub(super) struct Told {
+    /// The scale of the plan.
+    pub(super) scale: f64,
+    /// As JSON.
+    pub(super) json: bool,
+    /// Cells of the whole plan.
+    pub(super) cells: usize,
+}
+
 /// Writes the conclusions and prints them.
 pub(super) fn tell(
-    args: &RunArgs,
+    args: &Told,
     experiment: &Experiment,
     results: &[(Cell, CellResult)],
     out: &Path,
@@ -65,23 +75,29 @@ pub(super) fn tell(
         "title": experiment.title,
         "source": experiment.source,
         "notes": experiment.notes,
-        "scale": args.scale(),
+        "scale": args.scale,
         "seed": experiment.seed,
+        "cells": args.cells,
+        "results": results.len(),
         "tool_version": env!("CARGO_PKG_VERSION"),
         "groups": concluded.groups,
         "published": concluded.published,
         "claims": concluded.claims,
     });
     store::write_json(&out.join("study.json"), &object)?;
+    store::write_whole(&out.join("table.parquet"), &rows::parquet(experiment, args.scale, results)?)?;
     store::write_whole(&out.join("study.csv"), csv(&concluded).as_bytes())?;
     store::write_whole(
         &out.join("study.md"),
-        markdown(experiment, &concluded, &sheets, args.scale()).as_bytes(),
+        markdown(experiment, &concluded, &sheets, args.scale).as_bytes(),
     )?;
     if args.json {
         println!("{object}");
     } else {
         print!("{}", text(experiment, &concluded, &sheets));
+        if results.len() < args.cells {
+            println!("note: {} of {} cells have a result", results.len(), args.cells);
+        }
         println!("\n{}", out.join("study.md").display());
     }
     Ok(0)

@@ -19,6 +19,9 @@ use study::Cell;
 use study::experiment::{CellResult, CellState, Experiment, Place, ValueOf, commands, listed, taken};
 use toml::Spanned;
 
+/// `place` of a cell that was run where the program is, before the kernel's release.
+pub(super) const HERE: &str = "this machine";
+
 /// In a cell's directory while it runs: the calls that give back what it changes.
 const AFTER: &str = "after.json";
 

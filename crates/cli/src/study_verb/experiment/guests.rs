@@ -2,6 +2,7 @@
 //! guest has told it.
 
 use super::inside::{self, Order};
+use super::pace::Pace;
 use crate::lab_verb;
 use crate::run::progress::Teller;
 use anyhow::Context;
@@ -34,6 +35,7 @@ pub(super) struct Lab<'a> {
     pub(super) binary: Option<PathBuf>,
     pub(super) kernels: BTreeMap<String, Kernel>,
     pub(super) stop: &'a Stop,
+    pub(super) pace: Mutex<Pace>,
 }
 
 /// Runs cells that have no result yet.
@@ -153,7 +155,8 @@ fn keep(lab: &Lab<'_>, cells: &[&Planned], line: &str) -> anyhow::Result<()> {
     let Some((id, result)) = inside::heard(line) else { return Ok(()) };
     let Some(planned) = cells.iter().find(|planned| planned.cell.id == id) else { return Ok(()) };
     lab.store.save(&planned.cell, serde_json::to_value(&result)?)?;
-    Teller::say(&super::in_short(&planned.cell, &result));
+    let pace = lab.pace.lock().unwrap_or_else(std::sync::PoisonError::into_inner).ended(planned);
+    Teller::say(&format!("{}: {pace}", super::in_short(&planned.cell, &result)));
     Ok(())
 }
 

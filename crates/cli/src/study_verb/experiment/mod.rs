@@ -1,28 +1,34 @@
-//! Experiments: published tables and figures, one command each. `files` carries them, `cell` runs one cell where the program is, `guests` in
-//! kernels of the lab (`inside` is their side), `answer` tells what came out. The declaration, the plan and the judgement are the crate
-//! `study`'s.
+//! Experiments: published tables and figures, one command each. `files` carries them, `cell` runs one cell where the program is; all of
+//! them run `here`, in `guests` with kernels of the lab (`inside` is their side), or on `hosts`; `directory` is where results are,
+//! `merge` brings parts together, `answer` tells what came out, `rows` as a table for others. The declaration, the plan and the judgement
+//! are the crate `study`'s.
 
 mod answer;
 mod cell;
+pub(super) mod directory;
 pub(crate) mod files;
 mod guests;
+mod here;
+pub(crate) mod hosts;
 pub(crate) mod inside;
+pub(super) mod merge;
+mod pace;
+mod rows;
 
 use super::RunArgs;
 use crate::lab_matrix;
-use crate::run::interrupted::Interrupted;
-use crate::run::place::{Asked, Place};
 use crate::run::progress::Teller;
 use crate::stop_on;
+use answer::Told;
 use anyhow::Context;
-use cell::Room;
 use lab::Arch;
 use linux::sys::signals::EndSignals;
 use model::Error;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::experiment::{CellResult, CellState, Experiment, KERNEL, Plan, Planned};
-use study::{Cell, Found, Store};
+use study::experiment::{CellResult, CellState, Experiment, KERNEL, PART_SCHEMA, Part, Plan, Planned};
+use study::{Cell, Found, Shard, Store};
 
 /// Whether a text declares an experiment.
 pub(super) fn is_one(text: &str) -> bool {
@@ -36,15 +42,16 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
     let kernels = kernels(args, &experiment)?;
     let repetitions = args.repetitions.unwrap_or(*experiment.repetitions.get_ref());
     let plan = Plan::of(&experiment, &kernels, repetitions, args.scale())?;
-    let out =
-        args.out.clone().unwrap_or_else(|| PathBuf::from(format!("study-{}", experiment.name.get_ref())));
+    let out = args.out.clone().unwrap_or_else(|| default_out(&experiment, args.shard));
     let cells = args.shard.of(&plan.cells);
     if args.plan {
         print!("{}", answer::plan(&experiment, &plan, cells, &out));
         return Ok(0);
     }
     let store = Store::new(&out);
-    let todo = todo(&store, cells, args.retry)?;
+    let named = args.cells.as_deref().map(|path| named(path, &plan)).transpose()?;
+    let mut todo = todo(&store, cells, args.retry)?;
+    todo.retain(|planned| named.as_ref().is_none_or(|named| named.contains(&planned.cell.id)));
     if args.resume && !out.exists() {
         return Err(Error::invalid(
             "--resume",
@@ -53,24 +60,72 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
         )
         .into());
     }
+    let machines = args.hosts.as_deref().map(hosts::machines).transpose()?.unwrap_or_default();
+    let _held = directory::open(&out, &part(args, &experiment, text, &kernels, &plan))?;
     Teller::say(&answer::ahead(&plan, cells.len(), todo.len(), &out));
-    std::fs::create_dir_all(&out).map_err(|source| Error::io("create", &out, source))?;
-    let interrupted = if kernels.is_empty() {
-        here(args, &experiment, &todo, &store, &out, &signals)?
+    let mut lost = Vec::new();
+    let interrupted = if let Some(inventory) = &args.hosts {
+        let repetitions = args.repetitions.unwrap_or(*experiment.repetitions.get_ref());
+        let fleet = hosts::Fleet { args, inventory, text, repetitions, out: &out, store: &store };
+        let ended = hosts::run(&fleet, &machines, &todo, &signals)?;
+        lost = ended.lost;
+        ended.interrupted
+    } else if kernels.is_empty() {
+        here::run(args, &experiment, &todo, &store, &out, &signals)?
     } else {
         in_guests(args, &experiment, text, &todo, &store, &out, &kernels, signals)?
     };
     if interrupted {
         anyhow::bail!("stopped; the study can be gone on with: the same command, or --out {}", out.display());
     }
-    answer::tell(args, &experiment, &results(&store, cells)?, &out)
+    let told = Told { scale: args.scale(), json: args.json, cells: plan.cells.len() };
+    let results = with_lost(results(&store, cells)?, lost, cells);
+    answer::tell(&told, &experiment, &results, &out)
+}
+
+/// Results in the order of the plan, and among them the cells whose machine was lost.
+fn with_lost(
+    mut results: Vec<(Cell, CellResult)>,
+    lost: Vec<(Cell, CellResult)>,
+    cells: &[Planned],
+) -> Vec<(Cell, CellResult)> {
+    results.extend(lost);
+    let order: BTreeMap<&str, usize> =
+        cells.iter().enumerate().map(|(at, planned)| (planned.cell.id.as_str(), at)).collect();
+    results.sort_by_key(|(cell, _)| order.get(cell.id.as_str()).copied());
+    results
+}
+
+/// Parts have directories of their own: on a file system that machines share, none meets another's.
+fn default_out(experiment: &Experiment, shard: Shard) -> PathBuf {
+    let name = format!("study-{}", experiment.name.get_ref());
+    PathBuf::from(if shard == Shard::WHOLE {
+        name
+    } else {
+        format!("{name}.{}", shard.to_string().replace('/', "-of-"))
+    })
+}
+
+/// What the directory says of itself.
+fn part(args: &RunArgs, experiment: &Experiment, text: &str, kernels: &[String], plan: &Plan) -> Part {
+    Part {
+        schema: PART_SCHEMA.to_owned(),
+        name: experiment.name.get_ref().clone(),
+        experiment: text.to_owned(),
+        kernels: kernels.to_vec(),
+        repetitions: args.repetitions.unwrap_or(*experiment.repetitions.get_ref()),
+        scale: args.scale(),
+        shard: args.shard.to_string(),
+        cells: plan.cells.len(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
 }
 
 /// The kernels of the lab; none for this machine as it stands.
 fn kernels(args: &RunArgs, experiment: &Experiment) -> anyhow::Result<Vec<String>> {
     let declared = &experiment.machine.kernels;
     match &args.lab {
-        _ if args.here => Ok(Vec::new()),
+        _ if args.here || args.hosts.is_some() => Ok(Vec::new()),
         Some(named) if !named.is_empty() => Ok(named.clone()),
         Some(_) if declared.is_empty() => Err(Error::invalid(
             "--lab",
@@ -80,6 +135,21 @@ fn kernels(args: &RunArgs, experiment: &Experiment) -> anyhow::Result<Vec<String
         .into()),
         _ => Ok(declared.clone()),
     }
+}
+
+/// The ids in a file.
+fn named(path: &Path, plan: &Plan) -> anyhow::Result<BTreeSet<String>> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+    let known: BTreeSet<&str> = plan.cells.iter().map(|planned| planned.cell.id.as_str()).collect();
+    let mut named = BTreeSet::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        if !known.contains(line.trim()) {
+            let place = format!("{}, line {}", path.display(), at + 1);
+            return Err(Error::invalid(place, format!("{line:?}"), "the id of a cell of this plan").into());
+        }
+        named.insert(line.trim().to_owned());
+    }
+    Ok(named)
 }
 
 /// Those without a result; with `retry` also those that failed.
@@ -118,51 +188,6 @@ fn results(store: &Store, cells: &[Planned]) -> anyhow::Result<Vec<(Cell, CellRe
     Ok(results)
 }
 
-/// Runs cells on this machine; whether a signal ended it.
-fn here(
-    args: &RunArgs,
-    experiment: &Experiment,
-    todo: &[&Planned],
-    store: &Store,
-    out: &Path,
-    signals: &EndSignals,
-) -> anyhow::Result<bool> {
-    let runs = out.join("runs");
-    let given_back = cell::give_back(&runs)?;
-    if !given_back.is_empty() {
-        Teller::say(&format!("note: a killed study left changes; called {}", given_back.join(", ")));
-    }
-    if todo.is_empty() {
-        return Ok(false);
-    }
-    let place = Place::resolve(&Asked {
-        cpus: args.cpus.as_ref(),
-        state: args.state.as_deref(),
-        all_cpus: true,
-        ..Asked::default()
-    })?;
-    let room = Room {
-        cpus: place.measured.to_string(),
-        housekeeping: place.housekeeping.to_string(),
-        isolated: !place.machine.topology.isolated.is_empty(),
-        dir: runs,
-        keep: args.keep,
-        name: format!("this machine, {}", place.machine.kernel.release),
-        emulated: false,
-        scale: args.scale(),
-    };
-    for (at, planned) in todo.iter().enumerate() {
-        let result = match room.run(experiment, &planned.cell, planned.isolated, signals) {
-            Ok(result) => result,
-            Err(error) if error.is::<Interrupted>() => return Ok(true),
-            Err(error) => cell::failed(&error, &room.name, false),
-        };
-        store.save(&planned.cell, serde_json::to_value(&result)?)?;
-        Teller::say(&format!("{} of {}: {}", at + 1, todo.len(), in_short(&planned.cell, &result)));
-    }
-    Ok(false)
-}
-
 #[expect(clippy::too_many_arguments, reason = "what a call resolved, handed on once")]
 fn in_guests(
     args: &RunArgs,
@@ -189,6 +214,7 @@ fn in_guests(
         binary: args.binary.clone(),
         kernels: lab_matrix::fetch(kernels, arch, &stop)?,
         stop: &stop,
+        pace: std::sync::Mutex::new(pace::Pace::of(todo)),
     };
     guests::run(&lab, todo, args.jobs.unwrap_or_else(lab_matrix::spare))?;
     Ok(stop.is_asked())

@@ -1,0 +1,58 @@
+//! The cells of an experiment on this machine as it stands, one after the other.
+
+use super::super::RunArgs;
+use super::cell::{self, Room};
+use super::pace::Pace;
+use crate::run::interrupted::Interrupted;
+use crate::run::place::{Asked, Place};
+use crate::run::progress::Teller;
+use linux::sys::signals::EndSignals;
+use std::path::Path;
+use study::Store;
+use study::experiment::{Experiment, Planned};
+
+/// Runs them; whether a signal ended it.
+pub(super) fn run(
+    args: &RunArgs,
+    experiment: &Experiment,
+    todo: &[&Planned],
+    store: &Store,
+    out: &Path,
+    signals: &EndSignals,
+) -> anyhow::Result<bool> {
+    let runs = out.join("runs");
+    let given_back = cell::give_back(&runs)?;
+    if !given_back.is_empty() {
+        Teller::say(&format!("note: a killed study left changes; called {}", given_back.join(", ")));
+    }
+    if todo.is_empty() {
+        return Ok(false);
+    }
+    let place = Place::resolve(&Asked {
+        cpus: args.cpus.as_ref(),
+        state: args.state.as_deref(),
+        all_cpus: true,
+        ..Asked::default()
+    })?;
+    let room = Room {
+        cpus: place.measured.to_string(),
+        housekeeping: place.housekeeping.to_string(),
+        isolated: !place.machine.topology.isolated.is_empty(),
+        dir: runs,
+        keep: args.keep,
+        name: format!("{}, {}", cell::HERE, place.machine.kernel.release),
+        emulated: false,
+        scale: args.scale(),
+    };
+    let mut pace = Pace::of(todo);
+    for planned in todo {
+        let result = match room.run(experiment, &planned.cell, planned.isolated, signals) {
+            Ok(result) => result,
+            Err(error) if error.is::<Interrupted>() => return Ok(true),
+            Err(error) => cell::failed(&error, &room.name, false),
+        };
+        store.save(&planned.cell, serde_json::to_value(&result)?)?;
+        Teller::say(&format!("{}: {}", super::in_short(&planned.cell, &result), pace.ended(planned)));
+    }
+    Ok(false)
+}

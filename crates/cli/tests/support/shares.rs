@@ -1,0 +1,89 @@
+//! A small experiment whose figures depend on its file alone: shares of task sets that a test accepts, twice three ways.
+
+use super::Place;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Cells that compute: what they find depends on the file alone.
+const CURVES: &str = r#"
+schema = "stillcore.sched-curves/1"
+name = "small"
+title = "small"
+seed = 1
+sets = 40
+
+[generate]
+tasks = 5
+periods = "uniform:10ms:100ms"
+
+[axis]
+of = "utilization"
+values = [0.7, 0.9]
+
+[[curve]]
+name = "none"
+test = "fp-rta"
+jitter = "0us"
+
+[[curve]]
+name = "some"
+test = "fp-rta"
+jitter = "5ms"
+"#;
+
+/// The experiment on those curves.
+pub(crate) fn experiment(curves: &Path) -> String {
+    format!(
+        r#"
+schema = "stillcore.experiment/1"
+name = "shares"
+title = "Shares of sets"
+source = "this test"
+seed = 5
+repetitions = 2
+
+[quantities]
+sets = {{ full = 40, least = 5 }}
+
+[[factor]]
+name = "curve"
+levels = ["0", "1"]
+
+[[factor]]
+name = "way"
+levels = ["plain", {{ name = "isolated", isolated = true }}, {{ name = "absent", before = [["isolate", "apply", "--cpus", "4095", "--json"]] }}]
+
+[[step]]
+run = ["sched", "study", "{}", "--sets", "{{sets}}", "--out", "{{out}}"]
+
+[[value]]
+name = "share"
+title = "share of sets"
+at = "curves/1/points/0/share"
+
+[[value]]
+name = "nothing"
+title = "what is not there"
+at = "curves/9/share"
+"#,
+        curves.display()
+    )
+}
+
+/// Both files in this place; that of the experiment.
+pub(crate) fn declared(place: &Place) -> PathBuf {
+    fs::write(place.path("curves.toml"), CURVES).unwrap();
+    let file = place.path("shares.toml");
+    fs::write(&file, experiment(&place.path("curves.toml"))).unwrap();
+    file
+}
+
+/// Where the driver has installed Ansible: `hosts/venv/bin` of cargo's target directory.
+pub(crate) fn ansible() -> PathBuf {
+    let program = Path::new(env!("CARGO_BIN_EXE_stillcore"));
+    let found = program
+        .ancestors()
+        .map(|dir| dir.join("hosts/venv/bin"))
+        .find(|bin| bin.join("ansible-playbook").exists());
+    found.expect("Ansible in the target directory: cargo xtask test --only hosts")
+}
