@@ -48,7 +48,7 @@ fn race(title: &str, sets: u64, turns: &[Turn<'_>], rounds: usize) {
         for (at, (_, turn)) in turns.iter().enumerate() {
             let start = thread_cpu();
             found[at] = black_box(turn());
-            best[at] = best[at].min(thread_cpu() - start);
+            best[at] = best[at].min(thread_cpu().saturating_sub(start));
         }
     }
     println!("\n{title}");
@@ -176,7 +176,7 @@ fn scaling(rounds: usize) {
         let found =
             are_generated_schedulable(&generator, range, &[JITTER_NS], Limits::default(), Path::Widest);
         black_box(found.expect("every set can be drawn"));
-        Share { cpu: thread_cpu() - start, waits: waits() - before }
+        Share { cpu: thread_cpu().saturating_sub(start), waits: waits() - before }
     };
     let on = |threads: u64| {
         let share = &share;

@@ -82,7 +82,7 @@ fn race(title: &str, system: &System, rounds: u32) {
                 let bound = blocking(black_box(&sharing), protocol, Semantics::Sound, black_box(&responses));
                 sums[at] = bound.spin.iter().chain(&bound.arrival).sum();
             }
-            best[at] = best[at].min((thread_cpu() - start) / passes);
+            best[at] = best[at].min((thread_cpu().saturating_sub(start)) / passes);
         }
     }
     for (at, protocol) in PROTOCOLS.into_iter().enumerate() {
@@ -94,7 +94,7 @@ fn race(title: &str, system: &System, rounds: u32) {
     println!(
         "{:24} {:>12.0} /s",
         "arranging the requests",
-        built as f64 / (thread_cpu() - start).as_secs_f64()
+        built as f64 / (thread_cpu().saturating_sub(start)).as_secs_f64()
     );
 }
 

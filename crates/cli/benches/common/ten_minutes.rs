@@ -44,7 +44,7 @@ fn probe(dir: &Path, like: &ProbeRecord, cpu: u32, period_ns: i64) -> Result<Pro
     let count = LENGTH_NS / period_ns;
     for number in 0..count {
         let t_ns = like.t0_ns + number * period_ns;
-        let mut below = |limit: u64| (u128::from(next(&mut state)) * u128::from(limit) >> 64) as i64;
+        let mut below = |limit: u64| ((u128::from(next(&mut state)) * u128::from(limit)) >> 64) as i64;
         let (body, tail) = (below(1_500) + below(1_500), below(1_000_000));
         let rare = if tail < 40 { 1_000 * tail } else { 0 };
         let tick = if number * period_ns % 4_000_000 < period_ns { 2_500 } else { 0 };
