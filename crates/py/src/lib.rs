@@ -44,7 +44,7 @@ mod _native {
     #[pymodule_export]
     use super::sched::{
         TaskSets, analyse_batch, analyze, budget_cost, budget_jitter, check_certificate, generate, names,
-        read_declaration, read_time, sets_from_arrays, sets_from_jsonl, study_conclude,
+        probabilistic, read_declaration, read_time, sets_from_arrays, sets_from_jsonl, study_conclude,
     };
     #[pymodule_export]
     use super::table::Table;

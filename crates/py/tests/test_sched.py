@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,6 +172,35 @@ def test_overheads_make_it_worse() -> None:
     more = sched.analyze(sets, "edf-qpa", jitter="2ms")
     pessimistic = sched.analyze(sets, "edf-qpa", jitter="2ms", edf_jitter="td")
     assert not (pessimistic.schedulable & ~more.schedulable).any()
+
+
+def test_a_late_job_is_as_probable_as_the_command_says(small: Path) -> None:
+    # The same run and sets as in crates/cli/tests/cmd/sched-more.trycmd.
+    sets = [
+        {"unit": "ms", "tasks": [{"period": 100, "cost": 20}, {"period": 200, "cost": 30}]},
+        {"unit": "ms", "tasks": [{"period": 10, "cost": 1}]},
+    ]
+    told = sched.probabilistic(sets, small, latest="40ms")
+    assert (told.wakeups, told.longest_ns > 21 * MS) == (226, True)
+    assert told.budgets_ns.tolist() == [[80 * MS, 130 * MS], [9 * MS, -1]]
+    assert told.releases.tolist() == [[1, 2], [5, -1]]
+    assert told.late_at_most[0] == pytest.approx([0.01327433628318584, 0.02654867256637168])
+    assert told.late_at_most[1, 0] == pytest.approx(0.3120890875964947)
+    assert np.isnan(told.late_at_most[1, 1])
+    assert told.hold(0.5).tolist() == [True, True]
+    assert told.hold(0.1).tolist() == [True, False]
+    with pytest.raises(stillcore.Error, match="which was observed"):
+        sched.probabilistic(sets, small)
+    with pytest.raises(stillcore.Error, match="self-suspension"):
+        sched.probabilistic({"tasks": [{"period": 10**9, "cost": 1, "suspension": 1}]}, small)
+
+
+def test_the_share_of_real_time_tasks() -> None:
+    sets = {"unit": "ms", "tasks": [{"period": 10, "cost": 10}]}
+    assert not sched.analyze(sets, "sched-deadline").schedulable[0]
+    assert sched.analyze(sets, "sched-deadline", rt_runtime_us=-1).schedulable[0]
+    with pytest.raises(stillcore.Error, match="rt_period_us"):
+        sched.analyze(sets, "sched-deadline", rt_period_us=0)
 
 
 def test_no_set_and_an_empty_one() -> None:

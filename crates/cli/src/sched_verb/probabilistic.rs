@@ -11,9 +11,9 @@ use anyhow::Context;
 use clap::Args;
 use model::Error;
 use report::format;
-use sched::probabilistic::{Exceedance, Likelihood, Shares, likelihoods, response_at};
+use sched::probabilistic::{LatestError, OnCore, Releases, on_cores};
 use sched::question::{self, Question};
-use sched::{Heuristic, Limits, System, TaskSet};
+use sched::{Heuristic, Limits, System};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -46,11 +46,9 @@ fn probability(text: &str) -> Result<f64, String> {
 
 /// What a run says of releases.
 struct Measured {
-    exceedance: Exceedance,
-    shares: Shares,
+    releases: Releases,
     /// Wake-ups of the window with the fewest.
     n: u64,
-    longest_ns: u64,
     conditions: String,
 }
 
@@ -66,7 +64,7 @@ impl Measured {
             *counts.entry(*latency_ns).or_default() += count;
         }
         let counts: Vec<(u64, u64)> = counts.into_iter().collect();
-        let longest_ns = counts.last().map_or(0, |one| one.0);
+        let releases = Releases::new(exceedance(&windows), &counts)?;
         let all: u64 = windows.iter().map(WindowLatencies::n).sum();
         let policies: Vec<&str> = windows.iter().map(|window| window.policy.as_str()).collect();
         let conditions = format!(
@@ -77,15 +75,9 @@ impl Measured {
             format::plural(windows.len() as u64, "window"),
             format::count(n),
             policies.first().copied().unwrap_or_default(),
-            format::ns(longest_ns as i64),
+            format::ns(releases.longest_ns as i64),
         );
-        Ok(Self {
-            exceedance: Exceedance::new(exceedance(&windows))?,
-            shares: Shares::new(&counts),
-            n,
-            longest_ns,
-            conditions,
-        })
+        Ok(Self { releases, n, conditions })
     }
 }
 
@@ -145,41 +137,22 @@ fn answer(
     Ok((text, answer.holds()))
 }
 
-/// One task: its likelihood, and the response times for [`TOLD`].
-struct Told {
-    likelihood: Likelihood,
-    responses: [Option<u64>; TOLD.len()],
-    latest_ns: u64,
-}
-
-/// All tasks in priority order; none where they have no place.
-fn tell(system: &System, measured: &Measured, latest_ns: Option<u64>) -> anyhow::Result<Vec<Told>> {
-    let mut told: Vec<Option<Told>> = system.tasks.iter().map(|_| None).collect();
-    for indices in system.by_core() {
-        let set: TaskSet = system.set_of(&indices)?;
-        let shortest = set.tasks().iter().map(|task| task.period_ns).min().unwrap_or(0);
-        let latest_ns = latest_ns.unwrap_or(shortest);
-        if latest_ns < measured.longest_ns && !indices.is_empty() {
+/// All tasks in priority order.
+fn tell(system: &System, measured: &Measured, latest_ns: Option<u64>) -> anyhow::Result<Vec<OnCore>> {
+    on_cores(system, &measured.releases, latest_ns, &TOLD, Limits::default()).map_err(|error| match error {
+        LatestError::Observed { latest_ns, longest_ns } => {
             let found = format!("{} (by default the shortest period)", format::ns(latest_ns as i64));
-            let expected = format!("at least {}, which was observed", format::ns(measured.longest_ns as i64));
-            return Err(Error::invalid("--latest", found, expected).into());
+            let expected = format!("at least {}, which was observed", format::ns(longest_ns as i64));
+            Error::invalid("--latest", found, expected).into()
         }
-        let limits = Limits::default();
-        let all = likelihoods(&set, &measured.exceedance, &measured.shares, latest_ns, limits);
-        for (at, likelihood) in all.into_iter().enumerate() {
-            let response =
-                |probability| response_at(&set, at, &likelihood, &measured.exceedance, probability, limits);
-            let responses = TOLD.map(response);
-            told[indices[at]] = Some(Told { likelihood, responses, latest_ns });
-        }
-    }
-    Ok(told.into_iter().flatten().collect())
+        other => other.into(),
+    })
 }
 
 struct Answer<'a> {
     number: usize,
     question: &'a Question,
-    told: &'a [Told],
+    told: &'a [OnCore],
     measured: &'a Measured,
     allowed: f64,
 }
@@ -192,8 +165,8 @@ impl Answer<'_> {
 
     /// Wake-ups that it would take, none of them later than the budget, to tell what is allowed of the task that depends on most releases.
     fn needed(&self) -> Option<u64> {
-        let floor = self.measured.exceedance.least();
-        let borne = |one: &&Told| {
+        let floor = self.measured.releases.exceedance.least();
+        let borne = |one: &&OnCore| {
             let releases = one.likelihood.releases.unwrap_or(0) as f64;
             one.likelihood.budget_ns.is_some() && releases * floor > self.allowed
         };
@@ -202,7 +175,7 @@ impl Answer<'_> {
     }
 
     /// In the order of the question.
-    fn in_order(&self) -> Vec<&Told> {
+    fn in_order(&self) -> Vec<&OnCore> {
         let mut ordered: Vec<_> = self.question.places.iter().zip(self.told).collect();
         ordered.sort_by_key(|(place, _)| **place);
         ordered.into_iter().map(|(_, told)| told).collect()
@@ -210,7 +183,7 @@ impl Answer<'_> {
 
     fn json(&self) -> Value {
         let unit_ns = self.question.unit.ns();
-        let task = |one: &&Told| {
+        let task = |one: &&OnCore| {
             let mut object = json!(one.likelihood);
             object["latest_ns"] = json!(one.latest_ns);
             let response = |(p, ns): (&f64, &Option<u64>)| json!({ "exceeded_at_most": p, "response_time": ns.map(|ns| ns.div_ceil(unit_ns)) });
@@ -250,7 +223,7 @@ impl Answer<'_> {
             );
         }
         let unit_ns = self.question.unit.ns();
-        let row = |(place, one): (usize, &&Told)| {
+        let row = |(place, one): (usize, &&OnCore)| {
             let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
             let likelihood = &one.likelihood;
             let mut row = vec![

@@ -27,6 +27,7 @@ __all__ = [
     "generate",
     "load_runs",
     "names",
+    "probabilistic",
     "rank",
     "read_declaration",
     "read_events",
@@ -134,6 +135,9 @@ def budget_jitter(
 ) -> dict[str, Any]: ...
 def budget_cost(
     sets: TaskSets, test: str, partition: str | None, threads: int | None
+) -> dict[str, Any]: ...
+def probabilistic(
+    sets: TaskSets, run: _Path, partition: str | None, latest_ns: int | None, threads: int | None
 ) -> dict[str, Any]: ...
 def read_declaration(text: str, is_toml: bool, place: str) -> str: ...
 def analyse_batch(

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _native
 from ._error import Error
 from ._native import TaskSets as _Native
+from ._probabilistic import Likelihoods
 from ._record import Record, loads
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "TESTS",
     "Budget",
     "CostBudget",
+    "Likelihoods",
     "Study",
     "TaskSets",
     "Verdicts",
@@ -40,6 +42,7 @@ __all__ = [
     "check_certificate",
     "cost_budget",
     "generate",
+    "probabilistic",
     "read_declaration",
     "study",
 ]
@@ -286,6 +289,8 @@ def analyze(
     jitter: int | str = 0,
     edf_jitter: Literal["d", "td"] = "d",
     overheads: Mapping[str, int] | None = None,
+    rt_runtime_us: int = 950_000,
+    rt_period_us: int = 1_000_000,
     blocking_only: bool = False,
     semantics: str = "schedcat",
     certificate: bool = False,
@@ -301,6 +306,8 @@ def analyze(
         jitter: release jitter on top of every task's own, ns or a text such as ``"72us"``.
         edf_jitter: how it counts under EDF: ``d`` (D - J, exact) or ``td`` (T - J as well, as SchedCAT does).
         overheads: what the kernel costs, ns: ``{"context_switch_ns": 2000}``; for ``fp-rta``, with locks too, and ``edf-qpa``.
+        rt_runtime_us: what tasks of ``SCHED_DEADLINE`` may take of each core in every ``rt_period_us``, ``-1`` all (``sched-deadline``).
+        rt_period_us: see there; the kernel's ``sched_rt_runtime_us`` and ``sched_rt_period_us``.
         blocking_only: one pass of blocking from the response times given in the sets, and no verdict.
         semantics: whose counting that pass follows.
         certificate: add to every verdict numbers that prove it (``fp-rta``, ``edf-qpa``).
@@ -324,6 +331,8 @@ def analyze(
         "semantics": semantics,
         "extra_jitter_ns": _time_ns("jitter", jitter),
         "edf_jitter": edf_jitter,
+        "rt_runtime_us": rt_runtime_us,
+        "rt_period_us": rt_period_us,
         "overheads": None if overheads is None else json.dumps(dict(overheads)),
         "certificate": certificate,
         "threads": threads,
@@ -448,6 +457,31 @@ def cost_budget(
 ) -> CostBudget:
     """The largest factor of costs at which sets are in time: ``sched budget --of cost``. Arguments and errors as of :func:`budget`."""
     return CostBudget(**_native.budget_cost(_sets(sets), test, partition, threads))
+
+
+def probabilistic(
+    sets: Any,
+    run: str | os.PathLike[str],
+    partition: str | None = None,
+    *,
+    latest: int | str | None = None,
+    threads: int | None = None,
+) -> Likelihoods:
+    """How probable a late job is under fixed priorities, from all wake-ups that a run measured: ``docs/sched-probabilistic.md``.
+
+    Args:
+        sets: as of :func:`analyze`, without self-suspension, sections that cannot be preempted and requests.
+        run: the directory of a run in which wake-ups were measured.
+        partition: assign cores first, one of :data:`PARTITIONS`.
+        latest: no release ever is later than this, measured or not: ns or a text such as ``"30ms"``; the shortest period of its core where
+            left out.
+        threads: how many; as many as there are CPUs where left out.
+
+    Raises:
+        Error: as of :func:`analyze`; no run, none with wake-ups, or a release later than ``latest`` was observed.
+    """
+    latest_ns = None if latest is None else _time_ns("latest", latest)
+    return Likelihoods(**_native.probabilistic(_sets(sets), Path(run), partition, latest_ns, threads))
 
 
 def read_declaration(spec: Mapping[str, Any] | str | os.PathLike[str]) -> Record:

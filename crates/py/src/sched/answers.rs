@@ -8,6 +8,7 @@ use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sched::certificate::{self, Certificate, certify};
+use sched::global::sched_deadline::RealTimeShare;
 use sched::locks::{Protocol, Semantics};
 use sched::overheads::Overheads;
 use sched::{Ask, AskError, EdfJitter, Heuristic, Limits, MAX_NS, Test, Verdict};
@@ -23,6 +24,9 @@ pub(crate) struct Asked {
     semantics: String,
     extra_jitter_ns: u64,
     edf_jitter: String,
+    /// us in every period; -1 is no limit.
+    rt_runtime_us: i64,
+    rt_period_us: u64,
     /// A JSON object.
     overheads: Option<String>,
     certificate: bool,
@@ -30,6 +34,19 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
+    /// What tasks of `SCHED_DEADLINE` may take, as in the kernel: -1 is no limit at all.
+    fn share(&self) -> Result<RealTimeShare, Wrong> {
+        let most = 1 << 40;
+        if !(-1..=most).contains(&self.rt_runtime_us) {
+            return Err(Wrong::new("rt_runtime_us", self.rt_runtime_us, format!("-1 to {most}")));
+        }
+        if !(1..=most as u64).contains(&self.rt_period_us) {
+            return Err(Wrong::new("rt_period_us", self.rt_period_us, format!("1 to {most}")));
+        }
+        let runtime_us = u64::try_from(self.rt_runtime_us).unwrap_or(u64::MAX);
+        Ok(RealTimeShare { runtime_us, period_us: self.rt_period_us })
+    }
+
     fn ask(&self) -> Result<Ask, Wrong> {
         let semantics = by_name("semantics", &self.semantics, Semantics::by_name)?;
         let overheads = self.overheads.as_deref().map(|text| {
@@ -56,7 +73,7 @@ impl Asked {
             extra_jitter_ns: self.extra_jitter_ns,
             edf_jitter: by_name("edf_jitter", &self.edf_jitter, jitters)?,
             overheads: overheads.transpose()?,
-            share: sched::global::sched_deadline::RealTimeShare::LINUX,
+            share: self.share()?,
         };
         ask.check().map_err(|AskError { option, found, expected }| {
             Wrong::new(option.replace('-', "_"), found, expected)

@@ -21,6 +21,21 @@ pub(super) fn matrix(
     PyArray1::from_vec(py, all).reshape([rows, columns])
 }
 
+/// The same for probabilities: not a number where there is none.
+pub(super) fn chances(
+    py: Python<'_>,
+    rows: usize,
+    columns: usize,
+    row: impl Fn(usize) -> Vec<Option<f64>>,
+) -> PyResult<Bound<'_, PyArray2<f64>>> {
+    let mut all = Vec::with_capacity(rows * columns);
+    for at in 0..rows {
+        let told = row(at).into_iter().map(|value| value.unwrap_or(f64::NAN));
+        all.extend(told.chain(std::iter::repeat(f64::NAN)).take(columns));
+    }
+    PyArray1::from_vec(py, all).reshape([rows, columns])
+}
+
 /// One value a set.
 pub(super) fn column(py: Python<'_>, values: impl Iterator<Item = Option<u64>>) -> Bound<'_, PyArray1<i64>> {
     let told = values.map(|value| value.map_or(-1, |value| i64::try_from(value).unwrap_or(i64::MAX)));

@@ -24,6 +24,7 @@
 //! Takahashi, Yano and Azumi, "Accelerating probabilistic response-time analysis" (arXiv 2512.01381) is the state of that art.
 
 mod exceedance;
+mod on_cores;
 mod sums;
 
 use crate::fp_rta::{Level, Outcome};
@@ -33,6 +34,7 @@ use crate::window::{Demand, Limits, Load, Window};
 use serde::Serialize;
 
 pub use exceedance::{Exceedance, ExceedanceError};
+pub use on_cores::{LatestError, OnCore, Releases, on_cores};
 pub use sums::Shares;
 
 /// What is known of one task. Probabilities are of one job.
