@@ -102,6 +102,16 @@ pub struct EdgeSpread {
     pub max_ns: i64,
 }
 
+/// Messages above the 99th percentile without which it says nothing that the maximum does not.
+const ABOVE: u64 = 10;
+
+impl EdgeSpread {
+    /// The 99th percentile where ten messages and more lie above it.
+    pub fn p99_told_ns(&self) -> Option<i64> {
+        (self.n / 100 >= ABOVE).then_some(self.p99_ns)
+    }
+}
+
 /// Messages above the bounds of ros2-performance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EdgeLate {
@@ -183,6 +193,8 @@ mod tests {
         let edge = &section.edges[0];
         assert_eq!((edge.account.lost(), edge.account.sent), (3, edge.account.received + 3));
         assert_eq!((edge.latency.from_release.max_ns, edge.latency.hop.max_ns, edge.irobot.late), (4, 2, 1));
+        assert_eq!(edge.latency.hop.p99_told_ns(), None);
+        assert_eq!(EdgeSpread { n: 1_000, p99_ns: 5, ..EdgeSpread::default() }.p99_told_ns(), Some(5));
         assert_eq!((section.chains[0].ends[0].to.as_str(), edge.period_ns), ("b", None));
     }
 

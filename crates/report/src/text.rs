@@ -61,6 +61,8 @@ fn measurement(page: &mut Page, document: &Document) {
     tables::noise(page, document);
     sections::certainty::section(page, document);
     sections::tail::section(page, document);
+    // `graph run` has a table of its own.
+    sections::graph::section(page, document);
     sections::all(page, document);
     prose::losses(page, document);
     prose::observer(page, document);

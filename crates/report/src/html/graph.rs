@@ -41,12 +41,13 @@ pub(super) fn figures(document: &Document) -> Value {
 /// From the least to the largest, most severe first.
 fn drawn(edges: &[&GraphEdge]) -> Value {
     let bar = |edge: &&&GraphEdge| {
-        let EdgeSpread { n, min_ns, p50_ns, p99_ns, max_ns } = edge.latency.from_release;
+        let spread = edge.latency.from_release;
+        let EdgeSpread { n, min_ns, p50_ns, max_ns, .. } = spread;
         (n > 0).then(|| Spread {
             label: format!("{} to {}", edge.topic, edge.to),
             min_ns,
             median_ns: p50_ns,
-            p99_ns: Some(p99_ns),
+            p99_ns: spread.p99_told_ns(),
             max_ns,
             calculated_ns: None,
             deadline_ns: None,
@@ -86,5 +87,5 @@ fn row(edge: &GraphEdge) -> Value {
 /// Figures, none of which an edge has that received nothing.
 fn times(spread: &EdgeSpread) -> Value {
     let some = |ns: i64| (spread.n > 0).then_some(ns);
-    context! { n => spread.n, p50_ns => some(spread.p50_ns), p99_ns => some(spread.p99_ns), max_ns => some(spread.max_ns) }
+    context! { n => spread.n, p50_ns => some(spread.p50_ns), p99_ns => spread.p99_told_ns(), max_ns => some(spread.max_ns) }
 }

@@ -2,7 +2,7 @@
 
 pub(super) mod certainty;
 mod clocks;
-mod graph;
+pub(super) mod graph;
 mod ipi;
 mod overheads;
 mod periodic;
@@ -21,7 +21,6 @@ pub(super) fn all(page: &mut Page, document: &Document) {
     overheads::section(page, document);
     periodic::section(page, document);
     taskset::section(page, document);
-    graph::section(page, document);
     clocks::section(page, document);
     snapshots::section(page, document);
     time::section(page, document);

@@ -8,7 +8,7 @@ use analysis::graph::GraphEdge;
 /// Rows before the table is cut.
 const ROWS: usize = 40;
 
-pub(super) fn section(page: &mut Page, document: &Document) {
+pub(in crate::text) fn section(page: &mut Page, document: &Document) {
     let Some(graph) = &document.analysis.graph else { return };
     page.heading(&format!("EDGES OF {}   latency from the intended release", graph.graph));
     let mut edges: Vec<&GraphEdge> = graph.edges.iter().collect();
@@ -22,7 +22,7 @@ pub(super) fn section(page: &mut Page, document: &Document) {
             format::count(edge.account.sent),
             format::count(edge.account.lost()),
             some(latency.p50_ns),
-            some(latency.p99_ns),
+            time(latency.p99_told_ns()),
             some(latency.max_ns),
             some(edge.latency.hop.max_ns),
         ]
@@ -34,8 +34,9 @@ pub(super) fn section(page: &mut Page, document: &Document) {
     }
     for chain in &graph.chains {
         for end in &chain.ends {
-            let [p50, p99, max] = [end.latency.p50_ns, end.latency.p99_ns, end.latency.max_ns]
-                .map(|ns| time((end.latency.n > 0).then_some(ns)));
+            let [p50, max] =
+                [end.latency.p50_ns, end.latency.max_ns].map(|ns| time((end.latency.n > 0).then_some(ns)));
+            let p99 = time(end.latency.p99_told_ns());
             let what = format!(
                 "chain {} to {}: n {}, p50 {p50}, p99 {p99}, observed max {max}",
                 chain.name,
