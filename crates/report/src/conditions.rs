@@ -78,6 +78,10 @@ fn samples(document: &Document) -> Vec<String> {
             (format::count(sum(|one| one.released)), format::count(sum(|one| one.missed)));
         let accounts = match kind {
             model::sample::ProbeKind::Ipi => format!("sent {released} = received {n} + lost {missed}"),
+            model::sample::ProbeKind::Graph => {
+                let lost = format::count(sum(|one| one.missed + one.ring_lost));
+                format!("sent {released} = received {n} + lost {lost}")
+            }
             kind if kind.has_releases() => {
                 format!("released {released} = served {n} + missed {missed} + lost {lost}")
             }

@@ -246,6 +246,27 @@ fn a_measurement_has_what_it_measured_and_nothing_of_an_assessment() {
 }
 
 #[test]
+fn the_edges_of_a_graph_are_accounted_for_and_their_names_are_no_markup() {
+    let document = fixture::measurement("graph");
+    let (page, text) = (page(&document).unwrap(), crate::summary(&document, crate::TextOptions::default()));
+    assert_balanced(&page);
+    assert!(page.contains(
+        "sent 15,004 = received 14,500 + lost 504 (4 replaced by newer ones, 500 left in a link at the end)"
+    ));
+    assert!(!page.contains("<b>pose</b>") && page.contains("&lt;b&gt;pose"));
+    assert!(page.contains("5 more edges have smaller maxima") && page.contains("there and back"));
+    for told in [&page, &text] {
+        assert!(told.contains("sent 15,004 = received 14,500 + lost 504"), "{told}");
+    }
+    // What received nothing has no figures, and comes last.
+    let row = text.lines().find(|line| line.starts_with("topic_7 ")).unwrap();
+    assert_eq!(
+        row.split_whitespace().collect::<Vec<_>>(),
+        ["topic_7", "node_7", "500", "500", "-", "-", "-", "-"]
+    );
+}
+
+#[test]
 fn samples_that_the_trace_was_kept_around_are_explained_and_the_others_counted() {
     let document = fixture::snapshots();
     let (page, text) = (page(&document).unwrap(), crate::summary(&document, crate::TextOptions::default()));
