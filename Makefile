@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows test-solver study-sched-table7 study-sched-fig8 study-graph study-graph-here bench-report test-hosts
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows test-solver study-sched-table7 study-sched-fig8 study-graph study-graph-here bench-report test-hosts test-studies-every test-studies-isolation
 
 STRICT = 1
 ARGS =
@@ -14,7 +14,7 @@ help:
 	@echo 'make test-lab       isolation applied, killed and undone on six kernels, four boots each (half an hour)'
 	@echo 'make lab-matrix     exposure of six kernels, isolated and not (an hour; ARGS="--jobs 3")'
 	@echo 'make lab-matrix-rows ROWS=timer ONTO=FILE   some of its rows made anew'
-	@echo 'make test-studies   ways of isolating compared in guests (an hour)'
+	@echo 'make test-studies   every experiment at small scale, and ways of isolating compared, in guests (two hours)'
 	@echo 'make test-middleware  messages on the wire of ROS 2, received by Cyclone DDS (a quarter of an hour to build)'
 	@echo 'make test-hosts     a study on two machines reached by ssh, one of which loses its power (five minutes; needs root, sshd and pip)'
 	@echo 'make test-solver    bounds of spin locks beside their integer programs, solved by HiGHS (a minute; needs pip)'
@@ -228,7 +228,18 @@ lab-matrix-rows:
 	    --out "$(MATRIX_OUT)-rows" $(ARGS) && cp "$(MATRIX_OUT)-rows/matrix.json" "$$to.json" && \
 	{ sed -n '1,/^-->/{/^-->/!p;}' "$$to.md"; $(HEAD_LINES); echo '-->'; cat "$(MATRIX_OUT)-rows/matrix.md"; } >"$$to.tmp" && mv "$$to.tmp" "$$to.md"
 
-test-studies:
+test-studies: test-studies-every test-studies-isolation
+
+# Every file of experiments/ at small scale, in guests.
+test-studies-every:
+	@sh xtask/deps.sh test
+	@$(BUILD_STATIC)
+	@mkdir -p docs/results; log="docs/results/studies-$$(date -u +%F).txt"; \
+	{ $(HEAD_LINES); \
+	  $(CARGO) bench --locked --quiet --package stillcore --bench studies -- --program "$(STATIC)" $(ARGS); } | tee "$$log"; \
+	grep -q ' 0 failed; .* 0 studies without an answer' "$$log"
+
+test-studies-isolation:
 	@sh xtask/deps.sh test
 	@$(BUILD_STATIC)
 	@mkdir -p docs/results; log="docs/results/study-isolation-$$(date -u +%F).txt"; \

@@ -261,6 +261,12 @@ pub(crate) struct TraceExportArgs {
     /// Only these CPUs [default: those measured; of a plain trace.dat every CPU].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
+    /// Tell this many events, the first ones, each with its source; what the measuring task causes is not among them.
+    #[arg(long, value_name = "N", group = "formats", value_parser = clap::value_parser!(u32).range(1..=4000))]
+    pub(crate) events: Option<u32>,
+    /// With --events, those about the first event of this class, such as ipi.call.
+    #[arg(long, value_name = "CLASS", requires = "events")]
+    pub(crate) around: Option<model::EventClass>,
     /// Print one JSON object instead of words.
     #[arg(long)]
     pub(crate) json: bool,

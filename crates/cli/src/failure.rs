@@ -41,6 +41,10 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
 
 /// What, where and what was expected, as far as the error tells them apart.
 fn parts(error: &anyhow::Error) -> serde_json::Value {
+    let absent = |cause: &(dyn std::error::Error + 'static)| {
+        matches!(cause.downcast_ref::<Error>(), Some(Error::Absent { .. }))
+    };
+    let absent = error.chain().any(absent);
     let (what, place, expected) = error
         .chain()
         .find_map(|cause| {
@@ -48,14 +52,18 @@ fn parts(error: &anyhow::Error) -> serde_json::Value {
             known.or_else(|| cause.downcast_ref::<ftrace::Error>().and_then(of_trace))
         })
         .unwrap_or_else(|| (sentence(error), None, None));
-    serde_json::json!({ "what": what, "where": place, "expected": expected })
+    let mut parts = serde_json::json!({ "what": what, "where": place, "expected": expected });
+    if absent {
+        parts["absent"] = true.into();
+    }
+    parts
 }
 
 type Parts = (String, Option<String>, Option<String>);
 
 fn of_model(error: &Error) -> Parts {
     match error {
-        Error::Invalid { place, what, expected } => {
+        Error::Invalid { place, what, expected } | Error::Absent { place, what, expected } => {
             (what.clone(), Some(place.clone()), Some(expected.clone()))
         }
         Error::Io { action, path, source } => {

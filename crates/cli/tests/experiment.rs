@@ -49,6 +49,11 @@ fn cells_are_run_and_those_that_cannot_be_are_told_and_no_failure() {
     for name in ["study.md", "study.csv"] {
         assert!(fs::read_to_string(place.path("out").join(name)).unwrap().contains("plain"), "{name}");
     }
+    let chart = fs::read_to_string(place.path("out/figures/share.svg")).unwrap();
+    assert!(chart.contains("class=\"bar k0\"") && chart.contains("xmlns="), "{chart}");
+    assert!(!place.path("out/figures/nothing.svg").exists(), "what was not measured is not drawn");
+    let page = fs::read_to_string(place.path("out/study.html")).unwrap();
+    assert!(page.contains("<svg class=\"chart\"") && page.contains("n/a"), "{page}");
     let again = study(&place, "out", &["--json"]).output().unwrap();
     assert!(text(&again.stderr).contains("0 of 12 cells to run"), "{}", text(&again.stderr));
     assert_eq!(again.stdout, output.stdout);
@@ -106,6 +111,38 @@ fn a_mistake_in_a_file_is_one_sentence_with_its_place_and_nothing_is_started() {
         assert_eq!(output.status.code(), Some(1), "{told}");
         assert!(told.contains(expected) && told.lines().count() == 1, "{expected}: {told}");
         assert!(!place.path("none").exists());
+    }
+}
+
+#[test]
+fn a_class_that_this_machine_lacks_is_refused_and_its_cell_does_not_apply() {
+    let place = Place::new();
+    for (class, why) in
+        [("cobalt", "/proc/xenomai"), ("evl", "/dev/evl/control"), ("litmus:P-FP", "/proc/litmus")]
+    {
+        let out = place.path("run");
+        for verb in [&["measure", "wakeup"][..], &["graph", "run", "small-single"]] {
+            let mut command = stillcore(verb);
+            command.args(["--class", class, "--duration", "1s", "--quiet", "--out"]).arg(&out);
+            let output = command.arg("--state").arg(place.state()).output().unwrap();
+            let told = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{told}");
+            assert!(told.contains(why) && told.contains("expected") && told.lines().count() == 1, "{told}");
+            assert!(!out.exists(), "{told}");
+        }
+    }
+    declared(&place);
+    let text_of_file = fs::read_to_string(place.path("shares.toml")).unwrap();
+    let step = text_of_file.split("run = ").nth(1).unwrap().lines().next().unwrap();
+    let asked = "[\"measure\", \"wakeup\", \"--class\", \"cobalt\", \"--out\", \"{out}\"]";
+    fs::write(place.path("shares.toml"), text_of_file.replace(step, asked)).unwrap();
+    assert!(study(&place, "out", &[]).output().unwrap().status.success());
+    let told = answer(&place, "out");
+    let plain =
+        told["groups"].as_array().unwrap().iter().find(|group| group["levels"]["way"] == "plain").unwrap();
+    assert!(text_of(&plain["reasons"]).contains("no Cobalt core"), "{plain}");
+    for cell in fs::read_dir(place.path("out/cells")).unwrap() {
+        assert_eq!(read_json(&cell.unwrap().path())["result"]["state"], "not-applicable");
     }
 }
 

@@ -4,6 +4,7 @@
 //! keeps the kernel's trace. `session` makes sure that every change is taken back; `window` puts a measurement together; `guest` is
 //! what runs as pid 1 in a lab guest.
 
+pub mod class;
 pub mod disturb;
 pub mod error;
 pub mod guardian;

@@ -25,12 +25,27 @@ pub enum Error {
         /// What would have been accepted.
         expected: String,
     },
+    /// The machine or kernel lacks what was asked for: nothing failed.
+    #[error("{place}: {what}; expected {expected}")]
+    Absent {
+        /// What asked for it.
+        place: String,
+        /// What is absent.
+        what: String,
+        /// Where it would be there.
+        expected: String,
+    },
 }
 
 impl Error {
     /// An [`Error::Io`] for `path`.
     pub fn io(action: &'static str, path: &Path, source: std::io::Error) -> Self {
         Self::Io { action, path: path.to_owned(), source }
+    }
+
+    /// An [`Error::Absent`] from displayable parts.
+    pub fn absent(place: impl ToString, what: impl ToString, expected: impl ToString) -> Self {
+        Self::Absent { place: place.to_string(), what: what.to_string(), expected: expected.to_string() }
     }
 
     /// An [`Error::Invalid`] from displayable parts.

@@ -83,6 +83,9 @@ impl ProbeKind {
     }
 }
 
+/// How policies of LITMUS^RT begin; the plug-in follows.
+const LITMUS: &str = "SCHED_LITMUS";
+
 /// A scheduling policy with its priority: what was asked for, or what the kernel reports back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
@@ -130,9 +133,25 @@ impl Policy {
         Self { name: "SCHED_DEADLINE".to_owned(), priority: 0, reservation: Some(reservation) }
     }
 
+    /// SCHED_LITMUS under a plug-in of LITMUS^RT; the priority is one of 1 to 99, as of POSIX.
+    pub fn litmus(plugin: &str, priority: u32, reservation: Reservation) -> Self {
+        Self { name: format!("{LITMUS} {plugin}"), priority, reservation: Some(reservation) }
+    }
+
+    /// The plug-in of LITMUS^RT, where it is a policy of it.
+    pub fn litmus_plugin(&self) -> Option<&str> {
+        self.name.strip_prefix(LITMUS)?.strip_prefix(' ')
+    }
+
+    /// Whether the kernel itself begins its jobs, period by period.
+    pub fn is_deadline(&self) -> bool {
+        self.name == "SCHED_DEADLINE"
+    }
+
     /// Whether it preempts every SCHED_OTHER task.
     pub fn is_real_time(&self) -> bool {
         matches!(self.name.as_str(), "SCHED_FIFO" | "SCHED_RR" | "SCHED_DEADLINE")
+            || self.litmus_plugin().is_some()
     }
 }
 

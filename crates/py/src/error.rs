@@ -46,7 +46,8 @@ pub(crate) fn guarded<T>(place: &Path, read: impl FnOnce() -> Answer<T>) -> Answ
 impl From<model::Error> for Wrong {
     fn from(error: model::Error) -> Self {
         match error {
-            model::Error::Invalid { place, what, expected } => Self::new(place, what, expected),
+            model::Error::Invalid { place, what, expected }
+            | model::Error::Absent { place, what, expected } => Self::new(place, what, expected),
             model::Error::Io { action, path, source } => {
                 Self::sentence(format!("cannot {action}: {source}")).at(path.display())
             }

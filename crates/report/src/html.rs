@@ -26,6 +26,7 @@ mod senders;
 mod shown;
 mod snapshots;
 mod sources;
+mod study;
 mod summary;
 mod tail;
 mod taskset;
@@ -46,6 +47,7 @@ pub(crate) use filters::unseen;
 pub use groups::comparison_page;
 pub use matrix::matrix_page;
 pub use notebook::notebook;
+pub use study::{Judged, StudyFigure, StudyPage, StudySheet, study_page};
 
 /// One section of the page.
 struct Section {
@@ -185,6 +187,7 @@ fn environment() -> Result<Environment<'static>, Error> {
         ("matrix", include_str!("../templates/matrix.html")),
         ("notebook", include_str!("../templates/notebook.html")),
         ("groups", include_str!("../templates/groups.html")),
+        ("study", include_str!("../templates/study.html")),
         ("macros", include_str!("../templates/macros.html")),
         ("style", include_str!("../templates/style.css")),
         ("script", include_str!("../templates/script.js")),

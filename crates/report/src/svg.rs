@@ -12,12 +12,15 @@ mod forest;
 mod frame;
 mod heatmap;
 mod histogram;
+mod lanes;
 mod linear;
+mod over;
 mod points;
 mod profile;
 mod rates;
 mod shift;
 mod spread;
+mod standalone;
 mod steps;
 mod stolen;
 mod timeline;
@@ -30,12 +33,15 @@ pub use extremes::{qq, return_levels};
 pub use forest::{ForestRow, forest};
 pub use heatmap::{Cell, heatmap};
 pub use histogram::histogram;
+pub use lanes::{LaneSpan, lanes};
 pub use linear::{Line, linear};
-pub use points::{Shares, shares, standalone};
+pub use over::{Measure, Over, OverAsked, Style, over};
+pub use points::{Shares, shares};
 pub use profile::profile;
 pub use rates::{RateRow, rates};
 pub use shift::{Level, shift};
 pub use spread::{Spread, spread};
+pub use standalone::standalone;
 pub use steps::{Segment, StepRow, steps};
 pub use stolen::{StolenRow, stolen};
 pub use timeline::{Band, Stretch, timeline};
@@ -69,6 +75,11 @@ impl Curve {
 fn maxima<'a>(curves: impl IntoIterator<Item = &'a Curve>) -> Vec<(usize, String)> {
     let entry = |c: &Curve| (c.style, format!("{}, max {}", c.label, micro(&format::ns(c.max_ns))));
     curves.into_iter().map(entry).collect()
+}
+
+/// One of eight hues, in turn.
+fn hue_class(hue: usize) -> String {
+    format!("k{}", hue % 8)
 }
 
 /// Micro by its sign.

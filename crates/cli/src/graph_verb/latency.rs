@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use graph::latency::{Heard, Outcome, Plan, measure};
 use graph::transport::Kind;
+use linux::class::Class;
 use linux::session::{Session, default_state};
 use linux::sys::sched;
 use linux::sys::signals::EndSignals;
@@ -49,6 +50,9 @@ pub(crate) struct LatencyArgs {
     /// Scheduling policy of both.
     #[arg(long, default_value = "fifo", value_name = "NAME")]
     pub(crate) policy: PolicyName,
+    /// A scheduling class beside mainline's: litmus:PLUGIN, evl or cobalt, where kernel and library have it.
+    #[arg(long, value_name = "CLASS", conflicts_with = "policy")]
+    pub(crate) class: Option<Class>,
     /// Priority under fifo and rr.
     #[arg(long, default_value_t = 80, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) priority: u32,
@@ -185,13 +189,14 @@ fn plans(args: &LatencyArgs) -> anyhow::Result<Vec<Plan>> {
         let expected = "1 to 10,000,000 messages of --period in --duration".to_owned();
         return Err(Error::invalid("--duration", format!("{messages} messages"), expected).into());
     }
-    let policies = [args.priority, args.subscriber_priority.unwrap_or(args.priority)].map(|priority| {
-        match args.policy {
-            PolicyName::Fifo => Policy::fifo(priority),
-            PolicyName::Rr => Policy::round_robin(priority),
-            PolicyName::Other => Policy::other(),
-        }
-    });
+    let priorities = [args.priority, args.subscriber_priority.unwrap_or(args.priority)];
+    let policy = |priority| match (&args.class, args.policy) {
+        (Some(class), _) => super::run::of_class(class, priority),
+        (None, PolicyName::Fifo) => Ok(Policy::fifo(priority)),
+        (None, PolicyName::Rr) => Ok(Policy::round_robin(priority)),
+        (None, PolicyName::Other) => Ok(Policy::other()),
+    };
+    let policies = [policy(priorities[0])?, policy(priorities[1])?];
     let kinds = args.transport.iter().flat_map(|one| &one.0);
     let plan = |kind: &Kind, message_bytes: usize| Plan {
         kind: *kind,

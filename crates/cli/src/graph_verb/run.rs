@@ -22,7 +22,9 @@ use graph::run::{Options, Plan};
 use graph::topology::copies::copies;
 use graph::topology::{Files, Graph};
 use graph::transport::Kind;
+use linux::class::Class;
 use linux::disturb::Order as Stressor;
+use linux::machine::Root;
 use linux::measure::job::Work;
 use linux::measure::job::files::JobFiles;
 use linux::record::snapshots::SnapshotOrder;
@@ -30,7 +32,7 @@ use linux::session::Session;
 use linux::sys::signals::EndSignals;
 use linux::sys::{clock, sched};
 use model::run::Phase;
-use model::sample::Policy;
+use model::sample::{Policy, Reservation};
 use model::{Error, store};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,6 +62,9 @@ pub(crate) struct RunArgs {
     /// Policy of all executors, whatever the graph says [default: the graph's, else fifo].
     #[arg(long, value_name = "NAME")]
     pub(crate) policy: Option<PolicyName>,
+    /// A scheduling class beside mainline's, for all executors: litmus:PLUGIN, evl or cobalt, where kernel and library have it.
+    #[arg(long, value_name = "CLASS", conflicts_with = "policy")]
+    pub(crate) class: Option<Class>,
     /// Priority under fifo and rr.
     #[arg(long, default_value_t = 80, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) priority: u32,
@@ -162,6 +167,12 @@ fn check(args: &RunArgs) -> Result<(), Error> {
     Ok(())
 }
 
+/// The policy of a class. Executors have no period of their own: they may have all of a millisecond.
+pub(super) fn of_class(class: &Class, priority: u32) -> Result<Policy, Error> {
+    let reservation = Reservation { runtime_ns: 1_000_000, deadline_ns: 1_000_000, period_ns: 1_000_000 };
+    Ok(Policy::litmus(class.plugin(&Root::live())?, priority, reservation))
+}
+
 /// Where the graph runs: executors that name no CPU share the measured ones, and all CPUs of executors are measured ones.
 fn placed(args: &RunArgs, graph: Graph) -> anyhow::Result<(Place, Plan)> {
     let own = graph.executors.iter().filter_map(|one| one.cpus.as_ref());
@@ -175,11 +186,12 @@ fn placed(args: &RunArgs, graph: Graph) -> anyhow::Result<(Place, Plan)> {
         PolicyName::Rr => Policy::round_robin(args.priority),
         PolicyName::Other => Policy::other(),
     };
+    let classed = args.class.as_ref().map(|class| of_class(class, args.priority)).transpose()?;
     let options = Options {
         transport: args.transport,
         cpus: place.measured.clone(),
         spread: !args.free,
-        policy: args.policy.map(policy),
+        policy: classed.or(args.policy.map(policy)),
         default_policy: Policy::fifo(args.priority),
         timer_slack_ns: args.timer_slack.as_nanos() as u64,
         duration_ns: args.duration.as_nanos() as i64,

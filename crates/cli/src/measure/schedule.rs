@@ -2,6 +2,8 @@
 
 use crate::args::duration;
 use clap::{Args, ValueEnum};
+use linux::class::Class;
+use linux::machine::Root;
 use model::Error;
 use model::sample::{Policy, Reservation};
 use std::time::Duration;
@@ -12,10 +14,13 @@ pub(crate) struct Schedule {
     /// Scheduling policy of the measuring threads.
     #[arg(long, default_value = "fifo", value_name = "NAME")]
     pub(crate) policy: PolicyName,
+    /// A scheduling class beside mainline's: litmus:PLUGIN, evl or cobalt, where kernel and library have it.
+    #[arg(long, value_name = "CLASS", conflicts_with = "policy")]
+    pub(crate) class: Option<Class>,
     /// Priority under fifo and rr [default: that of the probe].
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub(crate) priority: Option<u32>,
-    /// CPU time that deadline reserves for a job [default: a tenth of the period].
+    /// CPU time that deadline, or a class, reserves for a job [default: a tenth of the period].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) runtime: Option<Duration>,
     /// Relative deadline of a job under deadline [default: the period].
@@ -45,6 +50,11 @@ impl Schedule {
         let refuse = |option: &str, what: &str, expected: &str| {
             Err(Error::invalid(option.to_owned(), what.to_owned(), expected.to_owned()))
         };
+        if let Some(class) = &self.class {
+            let plugin = class.plugin(&Root::live())?;
+            let priority = self.priority.unwrap_or(priority);
+            return Ok(Policy::litmus(plugin, priority, self.reservation(period)?));
+        }
         let reserves = self.runtime.is_some() || self.deadline.is_some();
         if reserves && self.policy != PolicyName::Deadline {
             return refuse("--runtime", "a reservation without --policy deadline", "--policy deadline");

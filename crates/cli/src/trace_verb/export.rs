@@ -3,6 +3,7 @@
 //! A trace is read once, whatever the number of files. A file appears under its name when it is whole, or not at all.
 
 use super::destination::Destination;
+use super::list::List;
 use crate::args::{CompressionName, TraceExportArgs};
 use analysis::attribute::windows::{MeasuredWindow, Passed, Recorded, attributed_in, extent, recorded};
 use analysis::spans::MeasuredCpu;
@@ -59,7 +60,8 @@ pub(super) fn run(args: &TraceExportArgs) -> anyhow::Result<u8> {
             Begun::Copy(out) => dat(args, &file, out, output.path())?,
         }
     }
-    let told = if exporters.is_empty() { None } else { Some(export(&file, &subject, args, &mut exporters)?) };
+    let wanted = !exporters.is_empty() || args.events.is_some();
+    let told = if wanted { Some(export(&file, &subject, args, &mut exporters)?) } else { None };
     for (path, exporter) in exporters {
         exporter.finish().with_context(|| path.display().to_string())?;
     }
@@ -138,6 +140,7 @@ struct Told {
     passed: Passed,
     samples: u64,
     notes: Vec<String>,
+    list: List,
 }
 
 fn export(
@@ -146,8 +149,9 @@ fn export(
     args: &TraceExportArgs,
     exporters: &mut [Open],
 ) -> anyhow::Result<Told> {
-    let passed = events(file, subject, exporters)?;
-    let mut told = Told { passed, samples: 0, notes: Vec::new() };
+    let mut list = List::new(args.events.unwrap_or(0), args.around);
+    let passed = events(file, subject, exporters, &mut list)?;
+    let mut told = Told { passed, samples: 0, notes: Vec::new(), list };
     if passed.holes > 0 {
         told.notes.push(format!("events were lost in {} places: what ran there is in no file", passed.holes));
     }
@@ -200,10 +204,18 @@ fn plain(file: &TraceFile, cpus: Option<&Cpus>) -> anyhow::Result<Subject> {
     })
 }
 
-fn events(file: &TraceFile, subject: &Subject, exporters: &mut [Open]) -> anyhow::Result<Passed> {
+fn events(
+    file: &TraceFile,
+    subject: &Subject,
+    exporters: &mut [Open],
+    list: &mut List,
+) -> anyhow::Result<Passed> {
     let mut order = InOrder::default();
     let buffers: Vec<&str> = subject.buffers.iter().map(String::as_str).collect();
-    let mut give = |event| each(exporters, |exporter| exporter.event(&event));
+    let mut give = |event| {
+        list.add(&event);
+        each(exporters, |exporter| exporter.event(&event))
+    };
     let passed =
         attributed_in(file, &buffers, &subject.windows, |event| order.push(event).map_or(Ok(()), &mut give))?;
     while let Some(event) = order.pop() {
@@ -265,12 +277,13 @@ fn tell(args: &TraceExportArgs, subject: &Subject, told: Option<&Told>, files: &
             "holes": passed.map(|passed| passed.holes),
             "unknown": passed.map(|passed| passed.unknown),
             "notes": told.map(|told| told.notes.as_slice()).unwrap_or_default(),
+            "list": told.map(|told| told.list.rows()).unwrap_or_default(),
             "files": files.iter().map(file).collect::<Vec<_>>(),
         });
         println!("{answer}");
         return;
     }
-    if let Some(Told { passed, samples, notes }) = told {
+    if let Some(Told { passed, samples, notes, list }) = told {
         println!(
             "{} events on CPUs {cpus} in {} windows ({} more spans only go on), {} samples",
             format::count(passed.events),
@@ -279,6 +292,7 @@ fn tell(args: &TraceExportArgs, subject: &Subject, told: Option<&Told>, files: &
             format::count(*samples)
         );
         notes.iter().for_each(|note| println!("note: {note}"));
+        list.lines().for_each(|line| println!("{line}"));
     }
     for (format, path, bytes) in files {
         println!("{format:>9}  {:>10}  {}", format::kib(bytes.div_ceil(1024)), path.display());

@@ -6,6 +6,7 @@ mod explain;
 mod export;
 mod functions;
 mod kernel_results;
+mod list;
 mod raw;
 mod watch;
 mod watch_text;

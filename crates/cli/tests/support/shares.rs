@@ -65,6 +65,19 @@ at = "curves/1/points/0/share"
 name = "nothing"
 title = "what is not there"
 at = "curves/9/share"
+
+[[figure]]
+name = "share"
+kind = "bars"
+x = "curve"
+curves = ["way"]
+values = ["share"]
+
+[[figure]]
+name = "nothing"
+kind = "lines"
+x = "curve"
+values = ["nothing"]
 "#,
         curves.display()
     )

@@ -92,9 +92,10 @@ impl ProbeHandle {
         let converter = match &self.spec.task {
             Task::Wakeup(task) => {
                 let plain = WakeupDrain::new(start_ns + task.offset_ns, task.period_ns);
-                match self.spec.policy.reservation {
-                    Some(_) => Converter::Deadline(DeadlineDrain::new(plain, task.period_ns)),
-                    None => Converter::Wakeup(plain),
+                if self.spec.policy.is_deadline() {
+                    Converter::Deadline(DeadlineDrain::new(plain, task.period_ns))
+                } else {
+                    Converter::Wakeup(plain)
                 }
             }
             Task::Noise(task) => Converter::Noise(NoiseDrain::new(start_ns + task.preheat_ns as i64)),

@@ -7,6 +7,7 @@ pub mod counter;
 pub mod datagram;
 pub mod doorbell;
 pub mod held;
+pub mod litmus;
 pub mod memory;
 pub mod modules;
 pub mod mqueue;

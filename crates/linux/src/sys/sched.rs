@@ -2,6 +2,7 @@
 //!
 //! `sched_setattr(2)` and `sched_getattr(2)` are called raw, and what the kernel reports back is what a run records.
 
+use super::litmus;
 use model::Cpus;
 use model::sample::{Policy, Reservation};
 use std::io;
@@ -37,13 +38,20 @@ const POLICIES: [(&str, i32); 6] = [
 /// thread's affinity is narrower than its root domain; EBUSY where SCHED_DEADLINE has no bandwidth left; EINVAL for a name or
 /// parameters that the kernel does not have.
 pub fn set_policy(policy: &Policy) -> io::Result<()> {
+    if let Some(plugin) = policy.litmus_plugin() {
+        return litmus::admit(plugin, policy);
+    }
     let known = POLICIES.iter().find(|(name, _)| *name == policy.name);
     let (_, number) = known.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
-    let reservation = policy.reservation;
+    ask(*number as u32, policy.priority, policy.reservation)
+}
+
+/// Asks for a policy by its number.
+pub(super) fn ask(number: u32, priority: u32, reservation: Option<Reservation>) -> io::Result<()> {
     let attr = SchedAttr {
         size: size_of::<SchedAttr>() as u32,
-        policy: *number as u32,
-        priority: policy.priority,
+        policy: number,
+        priority,
         runtime: reservation.map_or(0, |one| one.runtime_ns),
         deadline: reservation.map_or(0, |one| one.deadline_ns),
         period: reservation.map_or(0, |one| one.period_ns),
@@ -116,11 +124,15 @@ pub fn refusal(policy: &Policy, error: &io::Error, narrow: bool) -> String {
 }
 
 fn name(policy: i32) -> String {
-    const SCHED_EXT: i32 = 7;
+    // Mainline's number since 6.12, and LITMUS^RT's before.
+    const SCHED_EXT: i32 = litmus::SCHED_LITMUS as i32;
     let known = POLICIES.iter().find(|(_, number)| *number == policy);
     match known {
         Some((name, _)) => (*name).to_owned(),
-        None if policy == SCHED_EXT => "SCHED_EXT".to_owned(),
+        None if policy == SCHED_EXT => match std::fs::read_to_string("/proc/litmus/active_plugin") {
+            Ok(plugin) => format!("SCHED_LITMUS {}", plugin.trim()),
+            Err(_) => "SCHED_EXT".to_owned(),
+        },
         None => format!("policy {policy}"),
     }
 }

@@ -61,8 +61,14 @@ impl Chart {
 
     /// Draws grid, ticks and names of both axes, and tells scripts how to read pixels back.
     pub(super) fn axes(&mut self, x: &Axis, y: &Axis, x_name: &str, y_name: &str) {
-        let [left, right, top, bottom] = self.area;
         self.horizontal(x, x_name);
+        self.upright(y, y_name);
+        self.plot = format!(" data-x=\"{}\" data-y=\"{}\"", machine(x), machine(y));
+    }
+
+    /// Draws the upright axis alone.
+    pub(super) fn upright(&mut self, y: &Axis, name: &str) {
+        let [left, right, top, bottom] = self.area;
         let mut grid = String::new();
         for tick in y.ticks() {
             let class = if tick.label.is_some() { "g" } else { "m" };
@@ -73,14 +79,12 @@ impl Chart {
             }
         }
         self.body.insert_str(0, &grid);
-        let middle = f64::midpoint(top, bottom);
         let _ = write!(
             self.body,
             "<text class=\"n\" transform=\"translate(13 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            px(middle),
-            escape(y_name)
+            px(f64::midpoint(top, bottom)),
+            escape(name)
         );
-        self.plot = format!(" data-x=\"{}\" data-y=\"{}\"", machine(x), machine(y));
     }
 
     /// Draws the horizontal axis alone.

@@ -6,7 +6,7 @@
 
 use super::axis::{Axis, Unit};
 use super::frame::{Chart, FULL, Steps};
-use super::micro;
+use super::{hue_class, micro};
 use crate::format;
 
 /// Where the axis may end, µs: the first that holds every bin.
@@ -49,10 +49,6 @@ pub fn linear(id: &str, title: &str, what: &str, lines: &[Line<'_>]) -> Option<S
         &lines.iter().enumerate().map(|(hue, line)| (hue_class(hue), told(line))).collect::<Vec<_>>(),
     );
     Some(chart.finish())
-}
-
-fn hue_class(hue: usize) -> String {
-    format!("k{}", hue % 8)
 }
 
 /// `CPU 3, max 6.198 ms, 5 beyond`.

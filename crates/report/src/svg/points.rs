@@ -72,24 +72,10 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// A chart as a file of its own: with a name space, and colours that a page would give it.
-pub fn standalone(chart: &str) -> String {
-    let style = "<style>.chart{background:#fff;--s0:#0b6bcb;--s1:#c2410c;--s2:#15803d;--s3:#7e22ce;--s4:#a16207;--s5:#0f172a}\
-        text{font:12px system-ui,Arial,sans-serif;fill:#1e293b}.t,.n{fill:#64748b}.c{text-anchor:middle}.e{text-anchor:end}\
-        .l{font-weight:600}.g{stroke:#e2e8f0;fill:none}.m{stroke:#e2e8f0;stroke-opacity:.4;fill:none}.a{stroke:#64748b;fill:none}\
-        .s{fill:none;stroke-width:1.6}.v{fill:none;stroke-width:1.4}.w{stroke-width:2.5;fill:none}\
-        path.s0{stroke:var(--s0)}path.s1{stroke:var(--s1)}path.s2{stroke:var(--s2)}path.s3{stroke:var(--s3)}\
-        path.s4{stroke:var(--s4)}path.s5{stroke:var(--s5)}text.s0{fill:var(--s0)}text.s1{fill:var(--s1)}text.s2{fill:var(--s2)}\
-        text.s3{fill:var(--s3)}text.s4{fill:var(--s4)}text.s5{fill:var(--s5)}</style>";
-    match chart.split_once('>') {
-        Some((head, rest)) => format!("{head} xmlns=\"http://www.w3.org/2000/svg\">{style}{rest}\n"),
-        None => chart.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::svg::standalone;
 
     fn curve(label: &str, style: usize, published: Vec<[f64; 2]>) -> Shares {
         let points = vec![[0.7, 1.0, 0.99, 1.0], [0.8, 0.68, 0.64, 0.72], [0.9, 0.0, 0.0, 0.01]];

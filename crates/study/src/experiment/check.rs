@@ -2,6 +2,7 @@
 
 use super::declared::{EXPERIMENT_SCHEMA, Experiment};
 use super::fault::Fault;
+use super::figure::Figure;
 use super::plan::KERNEL;
 use super::published::Published;
 use super::quantity::{Amount, Quantity, time_ns};
@@ -9,6 +10,9 @@ use super::words::{GIVEN, placeholders};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
+
+/// Mechanisms of an ablation: 64 subsets.
+const MECHANISMS: usize = 6;
 
 type Checked = Result<(), Fault>;
 type Where = BTreeMap<Spanned<String>, Spanned<String>>;
@@ -26,8 +30,10 @@ pub(super) fn check(experiment: &Experiment, text: &str, published: &Published) 
     checker.factors()?;
     checker.steps()?;
     checker.values()?;
+    checker.series()?;
     checker.duration()?;
     checker.published(published)?;
+    checker.ablation()?;
     checker.layout()
 }
 
@@ -236,13 +242,76 @@ impl Checker<'_> {
         Ok(())
     }
 
+    fn ablation(&self) -> Checked {
+        let Some(ablation) = &self.experiment.ablation else { return Ok(()) };
+        self.value(&ablation.value)?;
+        ablation.cost.iter().try_for_each(|cost| self.value(cost))?;
+        let names = ablation.factors.get_ref();
+        if names.is_empty() || names.len() > MECHANISMS {
+            let what =
+                format!("{} mechanisms; expected 1 to {MECHANISMS}: every subset is measured", names.len());
+            return self.fail(ablation.factors.span(), what);
+        }
+        for name in names {
+            self.factor(name)?;
+            for level in [&ablation.with, &ablation.without] {
+                self.levels(&BTreeMap::from([(name.clone(), level.clone())]))?;
+            }
+        }
+        Ok(())
+    }
+
     fn layout(&self) -> Checked {
-        let Experiment { table, figure, .. } = self.experiment;
+        let table = &self.experiment.table;
         table.rows.iter().chain(&table.columns).try_for_each(|name| self.factor(name))?;
-        let Some(figure) = figure else { return Ok(()) };
-        self.factor(&figure.x)?;
-        figure.series.iter().try_for_each(|name| self.factor(name))?;
-        self.value(&figure.value)
+        self.experiment.figures.iter().enumerate().try_for_each(|(at, figure)| self.figure(at, figure))
+    }
+
+    fn figure(&self, at: usize, figure: &Figure) -> Checked {
+        let span = figure.name.span();
+        let name = figure.name.get_ref().as_str();
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let twice = self.experiment.figures[..at].iter().any(|one| one.name.get_ref() == name);
+        if name.is_empty() || !name.chars().all(plain) || twice {
+            let what =
+                format!("a figure named {name:?}; expected small letters, digits and hyphens, and each once");
+            return self.fail(span, what);
+        }
+        figure.x.iter().chain(&figure.curves).try_for_each(|name| self.factor(name))?;
+        figure.values.iter().try_for_each(|name| self.value(name))?;
+        self.levels(&figure.only)?;
+        let list = figure.of.as_ref();
+        if let Some(of) = list.filter(|of| self.experiment.series_of(of.get_ref()).is_none()) {
+            return self.fail(of.span(), format!("no series is called {:?}", of.get_ref()));
+        }
+        match figure.kind.wants(figure) {
+            Some(wanted) => self.fail(span, format!("figure {name:?}; expected {wanted}")),
+            None => Ok(()),
+        }
+    }
+
+    fn series(&self) -> Checked {
+        let Experiment { series, steps, .. } = self.experiment;
+        for (at, list) in series.iter().enumerate() {
+            let name = list.name.get_ref();
+            if series[..at].iter().any(|one| one.name.get_ref() == name) {
+                return self.fail(list.name.span(), format!("series {name:?} twice; expected each once"));
+            }
+            if list.columns.get_ref().is_empty() {
+                return self.fail(list.columns.span(), "no columns; expected keys or indices of a row");
+            }
+            match &list.step {
+                Some(step) if !steps.iter().any(|one| one.name == *step.get_ref()) => {
+                    return self.fail(step.span(), format!("no step is called {:?}", step.get_ref()));
+                }
+                None if steps.len() > 1 => {
+                    let what = format!("series {name:?} of no step; expected step = \"NAME\"");
+                    return self.fail(list.name.span(), what);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn value(&self, name: &Spanned<String>) -> Checked {

@@ -274,18 +274,44 @@ fn judge(
 }
 
 fn claimed(experiment: &Experiment, claim: &Claim, results: &[(Cell, CellResult)]) -> Claimed {
-    let value = claim.value.get_ref();
-    let time = experiment.value(value).is_some_and(|value| value.time);
+    let time = experiment.value(claim.value.get_ref()).is_some_and(|value| value.time);
     let rest = |cell: &Cell| {
         let mut rest = cell.factors.clone();
         claim.less.keys().for_each(|factor| _ = rest.remove(factor.get_ref()));
-        (rest, cell.repetition)
+        rest
     };
+    let less = |cell: &Cell| matches(cell, &claim.less);
+    let than = |cell: &Cell| matches(cell, &claim.than);
+    let (holds, fails, judgement, why) = counted(results, claim.value.get_ref(), time, less, than, rest);
+    Claimed { text: claim.text.clone(), holds, fails, judgement, why }
+}
+
+/// Whether `less` has less of a value than `than`, repetition by repetition: both tell one combination each.
+pub(super) fn pairs_by(
+    results: &[(Cell, CellResult)],
+    value: &str,
+    less: impl Fn(&Cell) -> bool,
+    than: impl Fn(&Cell) -> bool,
+) -> (Judgement, String) {
+    let (_, _, judgement, why) = counted(results, value, false, less, than, |_| BTreeMap::new());
+    (judgement, why)
+}
+
+/// Pairs that are alike in `rest` and the repetition, of a value that is a `time` or not: those in which the first has less, and more; what is made of it.
+fn counted(
+    results: &[(Cell, CellResult)],
+    value: &str,
+    time: bool,
+    less: impl Fn(&Cell) -> bool,
+    than: impl Fn(&Cell) -> bool,
+    rest: impl Fn(&Cell) -> BTreeMap<String, serde_json::Value>,
+) -> (u64, u64, Judgement, String) {
+    let alike = |a: &Cell, b: &Cell| a.repetition == b.repetition && rest(a) == rest(b);
     let number = |result: &CellResult| result.values.get(value).copied().flatten();
     let (mut holds, mut fails, mut ties) = (0, 0, 0);
     let mut emulated = false;
-    for (less, result) in results.iter().filter(|(cell, _)| matches(cell, &claim.less)) {
-        let other = results.iter().find(|(cell, _)| matches(cell, &claim.than) && rest(cell) == rest(less));
+    for (first, result) in results.iter().filter(|(cell, _)| less(cell)) {
+        let other = results.iter().find(|(cell, _)| than(cell) && alike(cell, first));
         let Some((a, b)) = number(result).zip(other.and_then(|(_, other)| number(other))) else { continue };
         emulated |= result.emulated;
         match a.total_cmp(&b) {
@@ -308,7 +334,7 @@ fn claimed(experiment: &Experiment, claim: &Claim, results: &[(Cell, CellResult)
             (judgement, format!("holds in {holds} of {pairs} pairs, sign test p = {p:.3}{of}"))
         }
     };
-    Claimed { text: claim.text.clone(), holds, fails, judgement, why }
+    (holds, fails, judgement, why)
 }
 
 /// Two-sided p of the exact sign test.

@@ -1,6 +1,8 @@
 //! The file: factors and their levels, the commands of a cell, the figures taken from them, what was published.
 
+use super::ablation::Ablation;
 use super::fault::Fault;
+use super::figure::Figure;
 use super::level::Level;
 use super::list::ListOf;
 use super::published::Published;
@@ -54,17 +56,23 @@ pub struct Experiment {
     /// Figures by name, such as one a topic.
     #[serde(default, rename = "list")]
     pub lists: Vec<ListOf>,
+    /// Lists that are taken from it for figures.
+    #[serde(default, rename = "series")]
+    pub series: Vec<SeriesOf>,
     /// What was published, beside what.
     #[serde(default, rename = "published")]
     pub published: Vec<PublishedAt>,
     /// What the source says of its figures.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
+    /// Mechanisms whose worth is asked for.
+    pub ablation: Option<Ablation>,
     /// How the answer is laid out.
     #[serde(default)]
     pub table: Table,
-    /// A curve for each series, where the answer has one.
-    pub figure: Option<Figure>,
+    /// What is drawn of it.
+    #[serde(default, rename = "figure")]
+    pub figures: Vec<Figure>,
 }
 
 /// Where an experiment is run.
@@ -140,6 +148,24 @@ fn one() -> f64 {
     1.0
 }
 
+/// A list of a cell: bins of a distribution, values over time, what ran when.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeriesOf {
+    /// Its name.
+    pub name: Spanned<String>,
+    /// Where its rows are in the step's JSON, as of a value; of a path with `*` the rows of all places follow one another.
+    pub at: String,
+    /// Keys or indices of the numbers of a row.
+    pub columns: Spanned<Vec<String>>,
+    /// The key of its lane, where rows lie in lanes.
+    pub lane: Option<String>,
+    /// The key of what it is called.
+    pub label: Option<String>,
+    /// The step it is of, where there are several.
+    pub step: Option<Spanned<String>>,
+}
+
 /// A published number beside cells.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -189,18 +215,6 @@ pub struct Table {
     pub columns: Vec<Spanned<String>>,
 }
 
-/// A figure: the value over a factor, a curve a level of another.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Figure {
-    /// The factor along the axis.
-    pub x: Spanned<String>,
-    /// The factor whose levels are curves.
-    pub series: Option<Spanned<String>>,
-    /// The value upwards.
-    pub value: Spanned<String>,
-}
-
 impl Experiment {
     /// Reads a file and checks it, keys of published numbers included.
     pub fn from_toml(text: &str, published: &Published) -> Result<Self, Fault> {
@@ -210,6 +224,11 @@ impl Experiment {
         })?;
         super::check::check(&read, text, published)?;
         Ok(read)
+    }
+
+    /// The list of this name.
+    pub fn series_of(&self, name: &str) -> Option<&SeriesOf> {
+        self.series.iter().find(|series| series.name.get_ref() == name)
     }
 
     /// The value of this name.

@@ -19,13 +19,17 @@
 //! | `published` | numbers of papers, by key |
 //! | `conclude` | repetitions put together, beside what was published |
 //! | `table` | the same as rows and columns |
+//! | `ablation` | what each of some mechanisms is worth, and the smallest sets that suffice |
+//! | `figure` | the same as what is drawn: panels of curves, distributions, lanes |
 //!
 //! Nothing is run here: what runs a cell is the caller's.
 
+mod ablation;
 mod check;
 mod conclude;
 mod declared;
 mod fault;
+mod figure;
 mod level;
 mod list;
 mod part;
@@ -40,18 +44,20 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use ablation::{Ablated, Ablation, LeftOut, ablated};
 pub use conclude::{Beside, Claimed, Concluded, Group, Judgement, Summary, conclude};
 pub use declared::{
-    Claim, EXPERIMENT_SCHEMA, Experiment, Factor, Figure, Machine, PublishedAt, Step, Table, ValueOf,
+    Claim, EXPERIMENT_SCHEMA, Experiment, Factor, Machine, PublishedAt, SeriesOf, Step, Table, ValueOf,
 };
 pub use fault::Fault;
+pub use figure::{Bins, Curve, Drawn, Figure, Kind, Panel, Point, Span, Spread, Trail, panels};
 pub use level::Level;
 pub use list::{ListOf, listed};
 pub use part::{Gathered, PART_SCHEMA, Part, PartsError, gather};
 pub use plan::{Boot, KERNEL, Plan, Planned};
 pub use published::{Published, PublishedError};
 pub use quantity::{Amount, Quantity};
-pub use result::{CellResult, CellState, RESULT_SCHEMA};
+pub use result::{CellResult, CellState, RESULT_SCHEMA, Row, Series};
 pub use table::{Sheet, sheets};
-pub use taken::{Take, taken};
+pub use taken::{Take, rows, taken};
 pub use words::{Commands, Place, commands};

@@ -140,7 +140,12 @@ fn identity(experiment: &Experiment, scale: f64) -> String {
         .collect();
     let machine = &experiment.machine;
     let guest = json!([machine.smp, machine.memory_mib, machine.nic, machine.modules]);
-    let whole = json!([levels, steps, values, quantities, guest]);
+    let lists: Vec<Value> = experiment
+        .series
+        .iter()
+        .map(|list| json!([list.name.get_ref(), list.at, list.columns.get_ref(), list.lane, list.label]))
+        .collect();
+    let whole = json!([levels, steps, values, lists, quantities, guest]);
     let digits = digest(&[&canonical(&whole)], 4);
     format!("{} at {scale} of {digits}", experiment.name.get_ref())
 }

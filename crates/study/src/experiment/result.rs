@@ -34,6 +34,9 @@ pub struct CellResult {
     /// Figures by list and name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lists: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Lists for figures, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub series: BTreeMap<String, Series>,
     /// Where it ran: kernel release, and `emulated` or `this machine` or a host's name.
     pub place: String,
     /// Times are those of an emulated guest.
@@ -44,6 +47,31 @@ pub struct CellResult {
     pub commands: Vec<Vec<String>>,
     /// From beginning to end, s: no result.
     pub wall_s: f64,
+}
+
+/// A list of a cell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Series {
+    /// Its rows.
+    pub rows: Vec<Row>,
+    /// Rows that lack a number, or are more than are kept.
+    #[serde(default)]
+    pub left_out: u64,
+}
+
+/// A row of a list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Its numbers, in the unit of the verb.
+    pub at: Vec<f64>,
+    /// Its lane; empty where the list has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub lane: String,
+    /// What it is called; empty where nothing is said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub label: String,
 }
 
 impl CellResult {
@@ -61,6 +89,7 @@ impl CellResult {
             reason: Some(reason),
             values: BTreeMap::new(),
             lists: BTreeMap::new(),
+            series: BTreeMap::new(),
             place: place.to_owned(),
             emulated,
             tool_version: tool_version.to_owned(),

@@ -1,7 +1,12 @@
 //! Figures taken from the JSON that a verb printed.
 
+use super::declared::SeriesOf;
+use super::result::{Row, Series};
 use serde::Deserialize;
 use serde_json::Value;
+
+/// Rows of a list that are kept of a cell.
+const MOST_ROWS: usize = 4000;
 
 /// What is made of several numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -62,6 +67,39 @@ pub(super) fn made(numbers: &[f64], take: Take) -> Option<f64> {
             if sorted.len() % 2 == 1 { upper } else { f64::midpoint(sorted[sorted.len() / 2 - 1], upper) }
         }
     })
+}
+
+/// The rows at the path of a list, each with the numbers of its columns; a row that lacks one is left out, and so is what is beyond
+/// [`MOST_ROWS`], counted.
+pub fn rows(value: &Value, of: &SeriesOf) -> Series {
+    let mut series = Series::default();
+    for place in at(value, &of.at) {
+        for row in place.as_array().into_iter().flatten() {
+            let numbers: Option<Vec<f64>> =
+                of.columns.get_ref().iter().map(|key| number(part(row, key)?)).collect();
+            let text = |key: &Option<String>| {
+                key.as_ref().and_then(|key| part(row, key)).map(said).unwrap_or_default()
+            };
+            match numbers {
+                Some(at) if series.rows.len() < MOST_ROWS => {
+                    series.rows.push(Row { at, lane: text(&of.lane), label: text(&of.label) });
+                }
+                _ => series.left_out += 1,
+            }
+        }
+    }
+    series
+}
+
+fn part<'a>(row: &'a Value, key: &str) -> Option<&'a Value> {
+    match row {
+        Value::Array(parts) => parts.get(key.parse::<usize>().ok()?),
+        other => other.get(key),
+    }
+}
+
+fn said(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn children<'a>(value: &'a Value, step: &str) -> Vec<&'a Value> {

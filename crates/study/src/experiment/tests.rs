@@ -1,6 +1,7 @@
 //! Files, mistakes in them, plans, figures, judgements.
 
 use super::*;
+use crate::cell::Cell;
 use std::collections::BTreeMap;
 
 const NUMBERS: &str = "[paper.max]\nlinux = 104\nperiods = [391, 24]\ntext = 'x'\n";
@@ -60,6 +61,25 @@ than = { isolation = "none" }
 [table]
 rows = ["period"]
 columns = ["load"]
+
+[[series]]
+name = "bins"
+at = "threads/*/figures/by_us"
+columns = ["0", "1"]
+
+[[figure]]
+name = "over"
+kind = "lines"
+x = "period"
+curves = ["isolation"]
+values = ["max"]
+
+[[figure]]
+name = "dist"
+kind = "counts"
+of = "bins"
+curves = ["load"]
+only = { period = "50us" }
 "#;
 
 fn numbers() -> Published {
@@ -176,6 +196,20 @@ fn every_mistake_is_one_sentence_with_its_place() {
         ("rows = [\"period\"]", "rows = [\"perod\"]", "line 54, column 9: no factor is called \"perod\""),
         ("[table]", "[tabel]", "line 53, column 2: unknown field `tabel`"),
         ("[[step]]", "[[step]", "line 29, column "),
+        ("columns = [\"0\", \"1\"]", "columns = []", "line 60, column 11: no columns"),
+        ("name = \"over\"", "name = \"Over\"", "line 63, column 8: a figure named \"Over\""),
+        ("name = \"dist\"", "name = \"over\"", "line 70, column 8: a figure named \"over\""),
+        ("kind = \"lines\"", "kind = \"line\"", "line 64, column 8: unknown variant `line`"),
+        ("x = \"period\"", "x = \"perod\"", "line 65, column 5: no factor is called \"perod\""),
+        ("x = \"period\"\n", "", "line 63, column 8: figure \"over\"; expected x, and values of one name"),
+        ("values = [\"max\"]", "values = [\"most\"]", "line 67, column 11: no value is called \"most\""),
+        ("of = \"bins\"", "of = \"bin\"", "line 72, column 6: no series is called \"bin\""),
+        ("of = \"bins\"\n", "", "line 70, column 8: figure \"dist\"; expected of = a series"),
+        (
+            "only = { period = \"50us\" }",
+            "only = { period = \"51us\" }",
+            "line 74, column 19: factor \"period\" has no level",
+        ),
     ];
     for (from, to, expected) in cases {
         assert!(TEXT.contains(from), "{from}");
@@ -334,4 +368,157 @@ fn a_list_has_a_name_of_its_own() {
     let text = format!("{TEXT}{}", LIST.replace("\"topics\"", "\"max\""));
     let fault = Experiment::from_toml(&text, &numbers()).unwrap_err();
     assert!(fault.to_string().contains("no value and no other list"), "{fault}");
+}
+
+fn drawn(experiment: &Experiment, results: &[(Cell, CellResult)]) -> Vec<Vec<Panel>> {
+    let concluded = conclude(experiment, &numbers(), results);
+    experiment.figures.iter().map(|figure| panels(experiment, figure, &concluded, results)).collect()
+}
+
+fn measured(experiment: &Experiment, number: fn(&Cell) -> Option<f64>) -> Vec<(Cell, CellResult)> {
+    let plan = Plan::of(experiment, &experiment.machine.kernels, 2, 1.0).unwrap();
+    let json = serde_json::json!({ "threads": [
+        { "figures": { "by_us": [[3, 5], [4, 1]] } },
+        { "figures": { "by_us": [[4, 2], ["x", 1], [9, 7]] } },
+    ] });
+    let bins = rows(&json, &experiment.series[0]);
+    assert_eq!((bins.rows.len(), bins.left_out), (4, 1));
+    let series = BTreeMap::from([("bins".to_owned(), bins)]);
+    let of = |one: &Planned| CellResult { series: series.clone(), ..result(number(&one.cell), false) };
+    plan.cells.iter().map(|one| (one.cell.clone(), of(one))).collect()
+}
+
+#[test]
+fn factors_that_are_neither_axis_nor_curve_are_panels_of_their_own() {
+    let experiment = read(TEXT);
+    let level = |cell: &Cell, name: &str| cell.factors[name].as_str().unwrap().to_owned();
+    let number = |cell: &Cell| {
+        let busy = f64::from(u8::from(cell.factors["load"] == "busy"));
+        Some(100.0 * busy + f64::from(cell.repetition))
+    };
+    let results = measured(&experiment, number);
+    let [over, dist] = <[Vec<Panel>; 2]>::try_from(drawn(&experiment, &results)).unwrap();
+    assert_eq!(over.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>(), ["load idle", "load busy"]);
+    let Drawn::Over { x, ticks, curves } = &over[1].drawn else { panic!("{over:?}") };
+    assert_eq!((x.as_str(), ticks.as_slice()), ("period", ["50us".to_owned(), "70us".to_owned()].as_slice()));
+    assert_eq!(curves.iter().map(|curve| curve.label.as_str()).collect::<Vec<_>>(), ["none", "boot"]);
+    for curve in curves {
+        assert_eq!(curve.points[0], Point { at: 0, median: 100.5, low: 100.0, high: 101.0 });
+        assert_eq!(curve.points.len(), 2);
+        assert_eq!(curve.published, [(0, 104.0)], "published for 50us and busy");
+    }
+    let Drawn::Over { curves, .. } = &over[0].drawn else { panic!("{over:?}") };
+    assert!(curves.iter().all(|curve| curve.published.is_empty()));
+    // Bins of threads and repetitions are one distribution.
+    assert_eq!(dist.len(), 2, "isolation is neither axis nor curve");
+    let Drawn::Counts(lines) = &dist[0].drawn else { panic!("{dist:?}") };
+    assert_eq!(lines.iter().map(|line| line.label.as_str()).collect::<Vec<_>>(), ["idle", "busy"]);
+    assert_eq!(lines[0].bins, [[3.0, 10.0], [4.0, 6.0], [9.0, 14.0]]);
+    assert_eq!(level(&results[0].0, "kernel"), "6.1");
+}
+
+#[test]
+fn what_was_not_measured_is_not_drawn() {
+    let experiment = read(TEXT);
+    assert!(drawn(&experiment, &[]).iter().all(Vec::is_empty));
+    let only_idle = |cell: &Cell| (cell.factors["load"] == "idle").then_some(1.0);
+    let over = drawn(&experiment, &measured(&experiment, only_idle)).swap_remove(0);
+    assert_eq!(over.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>(), ["load idle"]);
+}
+
+/// Three mechanisms, of which `a` is needed, and either of `b` and `c`.
+const ABLATION: &str = r#"
+schema = "stillcore.experiment/1"
+name = "worth"
+title = "What each is worth"
+source = "this test"
+seed = 1
+repetitions = 6
+
+[[factor]]
+name = "a"
+levels = ["on", "off"]
+
+[[factor]]
+name = "b"
+levels = ["on", "off"]
+
+[[factor]]
+name = "c"
+levels = ["on", "off"]
+
+[[step]]
+run = ["audit"]
+
+[[value]]
+name = "max"
+title = "events"
+at = "events"
+
+[[value]]
+name = "done"
+title = "operations"
+at = "operations"
+
+[ablation]
+value = "max"
+cost = "done"
+factors = ["a", "b", "c"]
+with = "on"
+without = "off"
+within = 0.1
+"#;
+
+#[test]
+fn the_smallest_sufficient_sets_are_found_though_members_stand_in_for_one_another() {
+    let experiment = read(ABLATION);
+    let plan = Plan::of(&experiment, &[], 6, 1.0).unwrap();
+    let of = |one: &Planned| {
+        let on = |name: &str| one.cell.factors[name] == "on";
+        let events = if on("a") && (on("b") || on("c")) { 100.0 } else { 1000.0 };
+        let done = if on("a") { 60.0 } else { 80.0 };
+        let noise = f64::from(one.cell.repetition) / 10.0;
+        let values = [("max".to_owned(), Some(events + noise)), ("done".to_owned(), Some(done))];
+        CellResult { values: BTreeMap::from(values), ..result(None, false) }
+    };
+    let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), of(one))).collect();
+    let found = ablated(&experiment, &conclude(&experiment, &numbers(), &results), &results);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].measured, [8, 8]);
+    assert_eq!(found[0].sufficient, [["a", "b"], ["a", "c"]]);
+    let needed: Vec<Judgement> = found[0].left_out.iter().map(|one| one.needed).collect();
+    assert_eq!(needed, [Judgement::Agrees, Judgement::CannotBeTold, Judgement::CannotBeTold]);
+    assert_eq!(found[0].left_out[0].cost, Some(0.75));
+    let told = found[0].told();
+    assert!(told[0].contains("1000 instead of 100: needed") && told[0].contains("75 %"), "{told:?}");
+    assert!(told[3].contains("smallest sufficient: a + b, or a + c (8 of 8 subsets measured)"), "{told:?}");
+}
+
+#[test]
+fn an_ablation_says_what_was_not_measured_and_where_it_is_wrong() {
+    let experiment = read(ABLATION);
+    let plan = Plan::of(&experiment, &[], 1, 1.0).unwrap();
+    // Only what has `a`: of subsets without it nothing is said.
+    let of = |one: &Planned| result((one.cell.factors["a"] == "on").then_some(5.0), false);
+    let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), of(one))).collect();
+    let found = ablated(&experiment, &conclude(&experiment, &numbers(), &results), &results);
+    assert_eq!((found[0].measured, &found[0].sufficient), ([4, 8], &vec![vec!["a".to_owned()]]));
+    assert_eq!(found[0].left_out.iter().map(|one| one.mechanism.as_str()).collect::<Vec<_>>(), ["b", "c"]);
+    assert!(ablated(&experiment, &conclude(&experiment, &numbers(), &[]), &[]).is_empty());
+    for (from, to, expected) in [
+        (
+            "factors = [\"a\", \"b\", \"c\"]",
+            "factors = []",
+            "line 37, column 11: 0 mechanisms; expected 1 to 6",
+        ),
+        ("factors = [\"a\"", "factors = [\"x\"", "line 37, column 12: no factor is called \"x\""),
+        ("without = \"off\"", "without = \"of\"", "line 39, column 11: factor \"a\" has no level \"of\""),
+        ("cost = \"done\"", "cost = \"dune\"", "line 36, column 8: no value is called \"dune\""),
+    ] {
+        assert!(
+            wrong(&ABLATION.replacen(from, to, 1)).starts_with(expected),
+            "{}",
+            wrong(&ABLATION.replacen(from, to, 1))
+        );
+    }
 }

@@ -1,6 +1,6 @@
 //! What an experiment is told to be: before it starts its plan, at its end tables, and what was published beside them.
 
-use super::rows;
+use super::{figures, rows};
 use crate::measure::table::table;
 use model::store;
 use report::format;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::Path;
 use study::Cell;
 use study::experiment::{
-    Beside, CellResult, Concluded, Experiment, Judgement, Plan, Planned, Sheet, conclude, sheets,
+    Beside, CellResult, Concluded, Experiment, Judgement, Plan, Planned, Sheet, ablated, conclude, sheets,
 };
 
 /// Schema of `--json` and of `study.json`.
@@ -69,6 +69,8 @@ pub(super) fn tell(
 ) -> anyhow::Result<u8> {
     let concluded = conclude(experiment, &super::files::published()?, results);
     let sheets = sheets(experiment, &concluded);
+    let ablated = ablated(experiment, &concluded, results);
+    let worth: Vec<String> = ablated.iter().flat_map(study::experiment::Ablated::told).collect();
     let object = json!({
         "schema": SCHEMA,
         "name": experiment.name.get_ref(),
@@ -83,34 +85,45 @@ pub(super) fn tell(
         "groups": concluded.groups,
         "published": concluded.published,
         "claims": concluded.claims,
+        "ablation": ablated,
     });
     store::write_json(&out.join("study.json"), &object)?;
     store::write_whole(&out.join("table.parquet"), &rows::parquet(experiment, args.scale, results)?)?;
     store::write_whole(&out.join("study.csv"), csv(&concluded).as_bytes())?;
     store::write_whole(
         &out.join("study.md"),
-        markdown(experiment, &concluded, &sheets, args.scale).as_bytes(),
+        markdown(experiment, &concluded, &sheets, &worth, args.scale).as_bytes(),
     )?;
+    let drawn = figures::draw(experiment, &concluded, results, out)?;
+    let page = figures::page(
+        args,
+        experiment,
+        &concluded,
+        &sheets,
+        (notes(experiment, &concluded), worth.clone()),
+        drawn,
+    )?;
+    store::write_whole(&out.join("study.html"), page.as_bytes())?;
     if args.json {
         println!("{object}");
     } else {
-        print!("{}", text(experiment, &concluded, &sheets));
+        print!("{}", text(experiment, &concluded, &sheets, &worth));
         if results.len() < args.cells {
             println!("note: {} of {} cells have a result", results.len(), args.cells);
         }
-        println!("\n{}", out.join("study.md").display());
+        println!("\n{}, with figures {}", out.join("study.md").display(), out.join("study.html").display());
     }
     Ok(0)
 }
 
-fn text(experiment: &Experiment, concluded: &Concluded, sheets: &[Sheet]) -> String {
+fn text(experiment: &Experiment, concluded: &Concluded, sheets: &[Sheet], worth: &[String]) -> String {
     let mut page = format!("{}\n{}\n", experiment.title, experiment.source);
     for sheet in sheets {
         let head: Vec<&str> = sheet.head.iter().map(String::as_str).collect();
         let _ = write!(page, "\n{}\n{}", sheet.title, table(&head, sheet.rows.clone()));
     }
     page.push_str("median [lowest, highest repetition] (published); n/a: no cell of it could be run\n");
-    for line in beside(concluded) {
+    for line in beside(concluded).iter().chain(worth) {
         let _ = writeln!(page, "- {line}");
     }
     for note in notes(experiment, concluded) {
@@ -162,7 +175,13 @@ fn notes(experiment: &Experiment, concluded: &Concluded) -> Vec<String> {
     notes
 }
 
-fn markdown(experiment: &Experiment, concluded: &Concluded, sheets: &[Sheet], scale: f64) -> String {
+fn markdown(
+    experiment: &Experiment,
+    concluded: &Concluded,
+    sheets: &[Sheet],
+    worth: &[String],
+    scale: f64,
+) -> String {
     let mut page = format!("# {}\n\n{}\n\n", experiment.title, experiment.source);
     let mut places: Vec<&String> = concluded.groups.iter().flat_map(|group| &group.places).collect();
     places.sort();
@@ -187,6 +206,10 @@ fn markdown(experiment: &Experiment, concluded: &Concluded, sheets: &[Sheet], sc
     if !lines.is_empty() {
         page.push_str("\n## Beside what was published\n\n");
         lines.iter().for_each(|line| _ = writeln!(page, "- {line}"));
+    }
+    if !worth.is_empty() {
+        page.push_str("\n## What each is worth\n\n");
+        worth.iter().for_each(|line| _ = writeln!(page, "- {line}"));
     }
     let notes = notes(experiment, concluded);
     if !notes.is_empty() {

@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use study::Cell;
-use study::experiment::{CellResult, CellState, Experiment, Place, ValueOf, commands, listed, taken};
+use study::experiment::{
+    CellResult, CellState, Experiment, Place, SeriesOf, ValueOf, commands, listed, rows, taken,
+};
 use toml::Spanned;
 
 /// `place` of a cell that was run where the program is, before the kernel's release.
@@ -75,7 +77,7 @@ impl Room {
         for words in &calls.after {
             done.push(words.clone());
             // Also after Ctrl-C: what a call before has changed is given back.
-            if let Called::Failed(why) = call(words, &dir, None)?
+            if let Called::Failed(why) | Called::Absent(why) = call(words, &dir, None)?
                 && let Ok(told) = &mut result
                 && told.state == CellState::Ok
             {
@@ -113,7 +115,7 @@ impl Room {
     ) -> anyhow::Result<CellResult> {
         for words in before {
             done.push(words.clone());
-            if let Called::Failed(why) = call(words, dir, Some(signals))? {
+            if let Called::Failed(why) | Called::Absent(why) = call(words, dir, Some(signals))? {
                 return Ok(self.without(CellState::NotApplicable, why));
             }
         }
@@ -123,6 +125,7 @@ impl Room {
             match call(words, dir, Some(signals))? {
                 Called::Answered(answer) => _ = answers.insert(name, answer),
                 Called::Failed(why) => return Ok(self.without(CellState::Failed, why)),
+                Called::Absent(why) => return Ok(self.without(CellState::NotApplicable, why)),
             }
         }
         let first = experiment.steps.first().map_or("", |step| step.name.as_str());
@@ -137,8 +140,10 @@ impl Room {
             .lists
             .iter()
             .filter_map(|list| Some((list.name.get_ref().clone(), listed(answer(&list.step)?, list))));
+        let series = |of: &SeriesOf| Some((of.name.get_ref().clone(), rows(answer(&of.step)?, of)));
+        let series = experiment.series.iter().filter_map(series).collect();
         let (values, lists) = (values.collect(), lists.collect());
-        Ok(CellResult { reason: None, values, lists, ..self.without(CellState::Ok, "") })
+        Ok(CellResult { reason: None, values, lists, series, ..self.without(CellState::Ok, "") })
     }
 }
 
@@ -168,7 +173,7 @@ pub(super) fn give_back(runs: &Path) -> anyhow::Result<Vec<String>> {
         }
         let calls: Vec<Vec<String>> = store::read_json(&dir.join(AFTER))?;
         for words in calls {
-            if let Called::Failed(why) = call(&words, &dir, None)? {
+            if let Called::Failed(why) | Called::Absent(why) = call(&words, &dir, None)? {
                 anyhow::bail!("a killed study left what {} was to give back: {why}", words.join(" "));
             }
             made.push(words.join(" "));
@@ -200,6 +205,8 @@ enum Called {
     Answered(Value),
     /// It failed, in its own words.
     Failed(String),
+    /// This machine lacks what it needs.
+    Absent(String),
 }
 
 /// Calls this program and waits. The call dies with this process, and is told to end when this one is, if `signals` are given.
@@ -235,25 +242,26 @@ fn call(words: &[String], dir: &Path, signals: Option<&EndSignals>) -> anyhow::R
         return Err(Interrupted(name).into());
     }
     if !matches!(status.code(), Some(0 | 2)) {
-        return Ok(Called::Failed(why(&said, status)));
+        let (why, absent) = why(&said, status);
+        return Ok(if absent { Called::Absent(why) } else { Called::Failed(why) });
     }
     let text = fs::read_to_string(&out).with_context(|| out.display().to_string())?;
     Ok(Called::Answered(serde_json::from_str(&text).unwrap_or_default()))
 }
 
-/// The last thing that a call said.
-fn why(said: &Path, status: std::process::ExitStatus) -> String {
+/// The last thing that a call said, and whether it was that the machine lacks something.
+fn why(said: &Path, status: std::process::ExitStatus) -> (String, bool) {
     let text = fs::read_to_string(said).unwrap_or_default();
     let last = text.lines().rfind(|line| !line.trim().is_empty());
-    let Some(last) = last else { return format!("it ended with {status}, and said nothing") };
+    let Some(last) = last else { return (format!("it ended with {status}, and said nothing"), false) };
     let Ok(object) = serde_json::from_str::<Value>(last) else {
-        return last.trim_start_matches("stillcore: ").to_owned();
+        return (last.trim_start_matches("stillcore: ").to_owned(), false);
     };
     let part = |name: &str| object["error"][name].as_str().map(str::to_owned);
     let (what, place, expected) = (part("what").unwrap_or_default(), part("where"), part("expected"));
     let place = place.map_or_else(String::new, |place| format!("{place}: "));
     let expected = expected.map_or_else(String::new, |expected| format!("; expected {expected}"));
-    format!("{place}{what}{expected}")
+    (format!("{place}{what}{expected}"), object["error"]["absent"] == true)
 }
 
 /// A failure of the runner in a result's words.

@@ -1,11 +1,12 @@
 //! Experiments: published tables and figures, one command each. `files` carries them, `cell` runs one cell where the program is; all of
 //! them run `here`, in `guests` with kernels of the lab (`inside` is their side), or on `hosts`; `directory` is where results are,
-//! `merge` brings parts together, `answer` tells what came out, `rows` as a table for others. The declaration, the plan and the judgement
-//! are the crate `study`'s.
+//! `merge` brings parts together, `answer` tells what came out, `figures` draws it, `rows` as a table for others. The declaration, the
+//! plan and the judgement are the crate `study`'s.
 
 mod answer;
 mod cell;
 pub(super) mod directory;
+mod figures;
 pub(crate) mod files;
 mod guests;
 mod here;

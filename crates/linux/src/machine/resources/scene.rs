@@ -102,7 +102,7 @@ fn refusal(file: &str, error: &Error) -> String {
     let file = file.trim_start_matches('/');
     let code = match error {
         Error::Io { source, .. } => source.raw_os_error(),
-        Error::Invalid { .. } => None,
+        Error::Invalid { .. } | Error::Absent { .. } => None,
     };
     if code == Some(Errno::ACCESS.raw_os_error()) {
         format!("only root may read /{file}")

@@ -1,0 +1,166 @@
+//! Every experiment at small scale in guests: each file of `experiments/` is run, and its answer counted.
+//! `cargo bench -p stillcore --bench studies [-- --program PATH --kernels 6.1,6.1-rt --scale F --jobs N --only NAME,NAME --out DIR]`
+//!
+//! A row an experiment: cells with figures, those that do not apply, those that failed, charts, judgements; then the reasons, each once.
+//! Scales stop at the floors of the files. A study that was begun is gone on with. It fails where a cell failed, or a study has no answer.
+
+mod common;
+
+use common::{Failed, option, run};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+fn main() {
+    let asked = Asked {
+        program: option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned()),
+        kernels: option("--kernels", "6.1,6.1-rt".to_owned()),
+        scale: option("--scale", "0.00001".to_owned()),
+        jobs: option("--jobs", "2".to_owned()),
+        only: option("--only", String::new()),
+        out: option("--out", Path::new(env!("CARGO_TARGET_TMPDIR")).join("studies").display().to_string()),
+    };
+    run("studies", || every(&asked));
+}
+
+struct Asked {
+    program: String,
+    kernels: String,
+    scale: String,
+    jobs: String,
+    only: String,
+    out: String,
+}
+
+/// What a study came to.
+#[derive(Default)]
+struct Told {
+    cells: u64,
+    ok: u64,
+    failed: u64,
+    charts: usize,
+    judged: BTreeMap<String, usize>,
+    reasons: Vec<String>,
+}
+
+fn every(asked: &Asked) -> Result<(), Failed> {
+    let names = names(&asked.program)?;
+    let only: Vec<&str> = asked.only.split(',').filter(|name| !name.is_empty()).collect();
+    let names: Vec<&String> =
+        names.iter().filter(|name| only.is_empty() || only.contains(&name.as_str())).collect();
+    println!("kernels {}, scale {}, one repetition", asked.kernels, asked.scale);
+    println!(
+        "{:<22} {:>5} {:>5} {:>5} {:>6} {:>6} {:>7}  judgements",
+        "experiment", "cells", "ok", "n/a", "failed", "charts", "s"
+    );
+    let (mut all, mut without) = (Told::default(), Vec::new());
+    for name in names {
+        let begun = Instant::now();
+        let out = Path::new(&asked.out).join(name);
+        let answered = one(asked, name, &out);
+        let seconds = begun.elapsed().as_secs();
+        match answered.and_then(|()| told(&out)) {
+            Ok(told) => {
+                let judged: Vec<String> = told.judged.iter().map(|(word, n)| format!("{n} {word}")).collect();
+                println!(
+                    "{name:<22} {:>5} {:>5} {:>5} {:>6} {:>6} {seconds:>7}  {}",
+                    told.cells,
+                    told.ok,
+                    told.cells - told.ok - told.failed,
+                    told.failed,
+                    told.charts,
+                    judged.join(", ")
+                );
+                told.reasons.iter().for_each(|why| println!("    {why}"));
+                all.cells += told.cells;
+                all.ok += told.ok;
+                all.failed += told.failed;
+                all.charts += told.charts;
+            }
+            Err(why) => {
+                println!("{name:<22} no answer after {seconds} s: {why}");
+                without.push(name.clone());
+            }
+        }
+    }
+    println!(
+        "{} cells: {} with figures, {} not applicable, {} failed; {} charts; {} studies without an answer",
+        all.cells,
+        all.ok,
+        all.cells - all.ok - all.failed,
+        all.failed,
+        all.charts,
+        without.len()
+    );
+    if all.failed > 0 || !without.is_empty() {
+        return Err(Failed::because("not every cell ended with an answer"));
+    }
+    Ok(())
+}
+
+/// The experiments that the program carries: those that take `--plan`.
+fn names(program: &str) -> Result<Vec<String>, Failed> {
+    let output = Command::new(program).args(["study", "list", "--json"]).output().map_err(Failed::because)?;
+    let answer: Value = serde_json::from_slice(&output.stdout).map_err(Failed::because)?;
+    let studies = answer["studies"].as_array().cloned().unwrap_or_default();
+    let names = studies.iter().filter_map(|one| one["name"].as_str()).filter(|name| *name != "exposure");
+    Ok(names.map(str::to_owned).collect())
+}
+
+fn one(asked: &Asked, name: &str, out: &Path) -> Result<(), Failed> {
+    fs::create_dir_all(out.parent().unwrap_or(out)).map_err(Failed::because)?;
+    let said = out.with_extension("log");
+    let log = fs::File::create(&said).map_err(Failed::because)?;
+    let mut command = Command::new(&asked.program);
+    command.args(["study", "run", name, "--repetitions", "1", "--scale", &asked.scale, "--json", "--retry"]);
+    command.args(["--jobs", &asked.jobs, "--out"]).arg(out);
+    // What only computes needs no guest.
+    let alone = fs::read_to_string(experiments().join(format!("{name}.toml")))
+        .is_ok_and(|text| !text.contains("kernels ="));
+    if alone {
+        command.arg("--here");
+    } else {
+        command.args(["--lab", &asked.kernels]);
+    }
+    let status = command.stdout(Stdio::null()).stderr(log).status().map_err(Failed::because)?;
+    if status.success() {
+        return Ok(());
+    }
+    let said = fs::read_to_string(&said).unwrap_or_default();
+    Err(Failed::because(said.lines().last().unwrap_or("it said nothing").to_owned()))
+}
+
+fn experiments() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")
+}
+
+fn told(out: &Path) -> Result<Told, Failed> {
+    let text = fs::read_to_string(out.join("study.json")).map_err(Failed::because)?;
+    let answer: Value = serde_json::from_str(&text).map_err(Failed::because)?;
+    let mut told = Told::default();
+    for entry in fs::read_dir(out.join("cells")).map_err(Failed::because)?.flatten() {
+        let Ok(text) = fs::read_to_string(entry.path()) else { continue };
+        let Ok(cell) = serde_json::from_str::<Value>(&text) else { continue };
+        told.cells += 1;
+        match cell["result"]["state"].as_str() {
+            Some("ok") => told.ok += 1,
+            Some("failed") => told.failed += 1,
+            _ => {}
+        }
+        if let Some(why) = cell["result"]["reason"].as_str() {
+            let why = format!("{}: {why}", cell["result"]["state"].as_str().unwrap_or("?"));
+            if !told.reasons.contains(&why) {
+                told.reasons.push(why);
+            }
+        }
+    }
+    told.reasons.sort();
+    told.charts = fs::read_dir(out.join("figures")).map_or(0, Iterator::count);
+    for one in ["published", "claims"].iter().filter_map(|part| answer[part].as_array()).flatten() {
+        *told.judged.entry(one["judgement"].as_str().unwrap_or("?").to_owned()).or_default() += 1;
+    }
+    Ok(told)
+}

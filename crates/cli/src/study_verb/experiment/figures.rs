@@ -1,0 +1,267 @@
+//! The figures of an experiment: panels of the crate `study` drawn by the parts of the crate `report`, as files and on the study's page.
+
+use super::answer::Told;
+use model::{Error, store};
+use report::svg::{self, Course, LaneSpan, Line, Measure, Over, OverAsked, Style, Upright};
+use report::{Judged, StudyFigure, StudyPage, StudySheet};
+use std::fs;
+use std::path::Path;
+use study::Cell;
+use study::experiment::{
+    Bins, CellResult, Concluded, Curve, Drawn, Experiment, Figure, Judgement, Kind, Panel, Sheet, Span,
+    Spread, Trail, ValueOf, panels,
+};
+
+/// Draws the figures into `figures/` of the study and gives them for its page.
+pub(super) fn draw(
+    experiment: &Experiment,
+    concluded: &Concluded,
+    results: &[(Cell, CellResult)],
+    out: &Path,
+) -> anyhow::Result<Vec<StudyFigure>> {
+    let dir = out.join("figures");
+    let mut figures = Vec::new();
+    for figure in &experiment.figures {
+        let panels = panels(experiment, figure, concluded, results);
+        let mut told = StudyFigure {
+            title: title(experiment, figure),
+            panels: Vec::new(),
+            half: matches!(figure.kind, Kind::Spread | Kind::Course),
+        };
+        for (at, panel) in panels.iter().enumerate() {
+            let name = file_name(figure, panel, panels.len(), at);
+            let Some(chart) = chart(experiment, figure, panel, &name) else { continue };
+            fs::create_dir_all(&dir).map_err(|source| Error::io("create", &dir, source))?;
+            store::write_whole(&dir.join(format!("{name}.svg")), svg::standalone(&chart).as_bytes())?;
+            told.panels.push((chart, caption(figure, panel, concluded)));
+        }
+        if !told.panels.is_empty() {
+            figures.push(told);
+        }
+    }
+    Ok(figures)
+}
+
+fn title(experiment: &Experiment, figure: &Figure) -> String {
+    figure.title.clone().unwrap_or_else(|| experiment.title.clone())
+}
+
+/// `fig6a`, or with what tells the panel from the others: `fig6a-6.1-samples`.
+fn file_name(figure: &Figure, panel: &Panel, panels: usize, at: usize) -> String {
+    let name = figure.name.get_ref();
+    if panels == 1 {
+        return name.clone();
+    }
+    let levels = panel.title.split(", ").map(|one| one.split_once(' ').map_or(one, |(_, level)| level));
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    let levels: String = levels.collect::<Vec<_>>().join("-").chars().map(plain).collect();
+    if levels.is_empty() { format!("{name}-{at}") } else { format!("{name}-{levels}") }
+}
+
+/// What a reader has to know of the panel.
+fn caption(figure: &Figure, panel: &Panel, concluded: &Concluded) -> String {
+    let how = match figure.kind {
+        Kind::Lines | Kind::Bars => "Medians of the repetitions, whiskers from the lowest to the highest.",
+        Kind::Spread => {
+            "From the least to the observed maximum of all repetitions, dot at the median; a bar ends at the quantile, a triangle is the published maximum."
+        }
+        Kind::Counts => "Samples of each microsecond, all repetitions together.",
+        Kind::Course => "First repetition.",
+        Kind::Lanes => "First repetition; what is shorter than can be seen is drawn as a stroke.",
+    };
+    let emulated = concluded.groups.iter().any(|group| group.emulated);
+    let emulated = if emulated { " Emulated guest: its times are not those of a machine." } else { "" };
+    let common = if panel.title.is_empty() { String::new() } else { format!("{}. ", panel.title) };
+    format!("{common}{how}{emulated}")
+}
+
+fn chart(experiment: &Experiment, figure: &Figure, panel: &Panel, id: &str) -> Option<String> {
+    let title = match panel.title.as_str() {
+        "" => title(experiment, figure),
+        common => format!("{}, {common}", title(experiment, figure)),
+    };
+    let value = figure.values.first().and_then(|name| experiment.value(name.get_ref()));
+    match &panel.drawn {
+        Drawn::Over { x, ticks, curves } => over(id, &title, figure, value, (x, ticks), curves),
+        Drawn::Spread(rows) => spread(id, &title, value, rows),
+        Drawn::Counts(lines) => counts(id, &title, figure, lines),
+        Drawn::Course(trails) => course(id, &title, figure, trails),
+        Drawn::Lanes(spans) => lanes(id, &title, spans),
+    }
+}
+
+/// What a unit is in a chart, and by what its numbers are multiplied.
+fn measure(unit: &str) -> (Measure, f64) {
+    match unit {
+        "ns" => (Measure::Ns, 1.0),
+        "us" => (Measure::Ns, 1e3),
+        "ms" => (Measure::Ns, 1e6),
+        "s" => (Measure::Ns, 1e9),
+        "%" => (Measure::Share, 0.01),
+        _ => (Measure::Count, 1.0),
+    }
+}
+
+fn over(
+    id: &str,
+    title: &str,
+    figure: &Figure,
+    value: Option<&ValueOf>,
+    (x, ticks): (&str, &[String]),
+    curves: &[Curve],
+) -> Option<String> {
+    let unit = value.map_or("", |value| value.unit.as_str());
+    let (measure, times) = measure(unit);
+    let upwards = match (value, measure) {
+        (Some(value), Measure::Count) if !unit.is_empty() => format!("{}, {unit}", value.title),
+        (Some(value), _) if figure.x.is_some() => value.title.clone(),
+        _ => figure.what.clone(),
+    };
+    let curve = |curve: &Curve| Over {
+        label: curve.label.clone(),
+        points: curve
+            .points
+            .iter()
+            .map(|point| (point.at, [point.median, point.low, point.high].map(|number| number * times)))
+            .collect(),
+        published: curve.published.iter().map(|(at, number)| (*at, number * times)).collect(),
+    };
+    let curves: Vec<Over> = curves.iter().map(curve).collect();
+    let style = if figure.kind == Kind::Lines { Style::Lines } else { Style::Bars };
+    let asked = OverAsked { axes: [x, &upwards], ticks, measure, style, log: figure.log };
+    svg::over(id, title, &asked, &curves)
+}
+
+fn spread(id: &str, title: &str, value: Option<&ValueOf>, rows: &[Spread]) -> Option<String> {
+    let (_, times) = measure(value.map_or("", |value| value.unit.as_str()));
+    let ns = |number: f64| (number * times).round() as i64;
+    let row = |row: &Spread| svg::Spread {
+        label: row.label.clone(),
+        min_ns: ns(row.min),
+        median_ns: ns(row.median),
+        p99_ns: row.quantile.map(ns),
+        max_ns: ns(row.max),
+        calculated_ns: row.published.map(ns),
+        deadline_ns: None,
+    };
+    svg::spread(id, title, "time", &rows.iter().map(row).collect::<Vec<_>>())
+}
+
+fn counts(id: &str, title: &str, figure: &Figure, lines: &[Bins]) -> Option<String> {
+    let whole = |bins: &Bins| -> Vec<[i64; 2]> {
+        bins.bins.iter().map(|bin| bin.map(|number| number as i64)).collect()
+    };
+    let bins: Vec<Vec<[i64; 2]>> = lines.iter().map(whole).collect();
+    let line = |(line, bins): (&Bins, &'_ Vec<[i64; 2]>)| {
+        let n = bins.iter().map(|bin| bin[1].max(0) as u64).sum();
+        (line.label.clone(), n, bins.last().map_or(0, |bin| (bin[0] + 1) * 1000))
+    };
+    let told: Vec<(String, u64, i64)> = lines.iter().zip(&bins).map(line).collect();
+    let lines: Vec<Line<'_>> = told
+        .into_iter()
+        .zip(&bins)
+        .map(|((label, n, max_ns), bins)| Line { label, bins, n, max_ns })
+        .collect();
+    svg::linear(id, title, &figure.what, &lines)
+}
+
+fn course(id: &str, title: &str, figure: &Figure, trails: &[Trail]) -> Option<String> {
+    let slots = |trail: &Trail| -> Vec<[i64; 3]> {
+        let first = trail.points.first().map_or(0.0, |point| point[0]);
+        let slot = |[t, value]: &[f64; 2]| [(t - first) as i64, *value as i64, *value as i64];
+        trail.points.iter().map(slot).collect()
+    };
+    let slots: Vec<Vec<[i64; 3]>> = trails.iter().map(slots).collect();
+    let courses: Vec<Course<'_>> = trails
+        .iter()
+        .zip(&slots)
+        .enumerate()
+        .map(|(at, (trail, slots))| Course { label: &trail.label, style: at, slots })
+        .collect();
+    let upright = if figure.log { Upright::Log } else { Upright::Linear };
+    svg::course(id, title, &figure.what, upright, &courses)
+}
+
+fn lanes(id: &str, title: &str, spans: &[Span]) -> Option<String> {
+    let span = |span: &Span| LaneSpan {
+        lane: span.lane.clone(),
+        label: span.label.clone(),
+        from_ns: span.from,
+        ns: span.length,
+    };
+    svg::lanes(id, title, &spans.iter().map(span).collect::<Vec<_>>())
+}
+
+/// The study's page.
+pub(super) fn page(
+    args: &Told,
+    experiment: &Experiment,
+    concluded: &Concluded,
+    sheets: &[Sheet],
+    (notes, worth): (Vec<String>, Vec<String>),
+    figures: Vec<StudyFigure>,
+) -> Result<String, report::Error> {
+    let mut places: Vec<String> = concluded.groups.iter().flat_map(|group| group.places.clone()).collect();
+    places.sort();
+    places.dedup();
+    let cells: usize = concluded.groups.iter().map(|group| group.cells).sum();
+    let ok: usize = concluded.groups.iter().map(|group| group.ok).sum();
+    let conditions = [
+        ("on", places.join("; ")),
+        ("cells", format!("{ok} of {cells} with figures")),
+        ("scale", args.scale.to_string()),
+        ("seed", experiment.seed.to_string()),
+        ("program", format!("stillcore {}", env!("CARGO_PKG_VERSION"))),
+        ("command", format!("stillcore study run {} --scale {}", experiment.name.get_ref(), args.scale)),
+    ];
+    let sheet = |sheet: &Sheet| StudySheet {
+        title: sheet.title.clone(),
+        head: sheet.head.clone(),
+        rows: sheet.rows.clone(),
+    };
+    report::study_page(&StudyPage {
+        name: experiment.name.get_ref().clone(),
+        title: experiment.title.clone(),
+        source: experiment.source.clone(),
+        judged: judged(experiment, concluded),
+        figures,
+        sheets: sheets.iter().map(sheet).collect(),
+        conditions: conditions.map(|(name, told)| (name.to_owned(), told)).to_vec(),
+        worth,
+        notes,
+    })
+}
+
+fn judged(experiment: &Experiment, concluded: &Concluded) -> Vec<Judged> {
+    let class = |judgement: Judgement| match judgement {
+        Judgement::Agrees => "good",
+        Judgement::Differs => "bad",
+        Judgement::CannotBeTold => "warn",
+        Judgement::NotComparable | Judgement::NotApplicable => "dim",
+    };
+    let numbers = concluded.published.iter().map(|one| {
+        let value = experiment.value(&one.value);
+        let unit = value.map_or("", |value| value.unit.as_str());
+        let title = value.map_or(one.value.as_str(), |value| value.title.as_str());
+        let levels = one.at.values().cloned().collect::<Vec<_>>().join(" ");
+        let levels = if levels.is_empty() { String::new() } else { format!(" ({levels})") };
+        let number = |number: f64| format!("{number:.3} {unit}").trim_end().to_owned();
+        Judged {
+            what: format!("{title}{levels}; {}", one.system),
+            published: Some(format!("{} {unit}", one.published).trim_end().to_owned()),
+            measured: one.measured.median.map(number),
+            word: one.judgement.words().to_owned(),
+            class: class(one.judgement),
+            why: one.why.clone(),
+        }
+    });
+    let claims = concluded.claims.iter().map(|claim| Judged {
+        what: format!("\u{201c}{}\u{201d}", claim.text),
+        published: None,
+        measured: None,
+        word: claim.judgement.words().to_owned(),
+        class: class(claim.judgement),
+        why: claim.why.clone(),
+    });
+    numbers.chain(claims).collect()
+}

@@ -1,0 +1,134 @@
+//! A few events in the order in which they began: the sequence that a figure of a paper draws, each event with who caused it.
+//!
+//! Figs. 3 and 4 of the RTSS 2024 paper on isolation are such sequences: an IPI, a switch to a worker, its work item, the switch back.
+
+use analysis::attribute::events::Attributed;
+use model::EventClass;
+use report::format;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+/// Of a list about an event, this part comes before it.
+const BEFORE: f64 = 0.4;
+
+/// Events that are told.
+pub(super) struct List {
+    most: usize,
+    around: Option<EventClass>,
+    /// Before the event it is about: the last ones only.
+    begun: bool,
+    kept: VecDeque<Attributed>,
+}
+
+impl List {
+    pub(super) fn new(most: u32, around: Option<EventClass>) -> Self {
+        Self { most: most as usize, around, begun: around.is_none(), kept: VecDeque::new() }
+    }
+
+    /// Takes an event, starts ascending.
+    pub(super) fn add(&mut self, event: &Attributed) {
+        if !event.counts || event.class == EventClass::SelfCaused || self.most == 0 {
+            return;
+        }
+        self.begun |= self.around == Some(event.class);
+        let room = if self.begun { self.most } else { (self.most as f64 * BEFORE) as usize };
+        if self.kept.len() >= room {
+            if self.begun {
+                return;
+            }
+            self.kept.pop_front();
+        }
+        if room > 0 {
+            self.kept.push_back(event.clone());
+        }
+    }
+
+    /// What is told: nothing where the event that it is about never came.
+    fn events(&self) -> impl Iterator<Item = &Attributed> {
+        self.kept.iter().filter(|_| self.begun)
+    }
+
+    /// As JSON: times from the first event on, ns.
+    pub(super) fn rows(&self) -> Vec<Value> {
+        let first = self.events().next().map_or(0, |event| event.t0_ns);
+        let row = |event: &Attributed| {
+            let source = event.sources.first().map(|(source, _)| source);
+            json!({
+                "t_ns": event.t0_ns - first,
+                "ns": event.t1_ns - event.t0_ns,
+                "cpu": event.cpu,
+                "by": source.map_or_else(
+                    || "unknown".to_owned(),
+                    |source| format!("{} on CPU {}", source.who, source.cpu),
+                ),
+                "class": event.class,
+                "label": event.label,
+                "known": source.is_some(),
+                "who": source.map(|source| source.who.clone()),
+                "from_cpu": source.map(|source| source.cpu),
+                "site": source.and_then(|source| source.site.clone()),
+                "confidence": event.sources.first().map(|(_, how)| how.word()),
+            })
+        };
+        self.events().map(row).collect()
+    }
+
+    /// As lines.
+    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
+        let first = self.events().next().map_or(0, |event| event.t0_ns);
+        self.events().map(move |event| {
+            let by = event.sources.first().map_or_else(String::new, |(source, how)| {
+                let site = source.site.as_ref().map_or_else(String::new, |site| format!(" at {site}"));
+                format!(", by {} on CPU {}{site} ({})", source.who, source.cpu, how.word())
+            });
+            let [at, ns] = [event.t0_ns - first, event.t1_ns - event.t0_ns].map(format::ns);
+            format!("{at:>12}  CPU {}  {} {} for {ns}{by}", event.cpu, event.class.name(), event.label)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(class: EventClass, t0_ns: i64) -> Attributed {
+        Attributed {
+            cpu: 3,
+            class,
+            label: "x".to_owned(),
+            t0_ns,
+            t1_ns: t0_ns + 2,
+            net_ns: 2,
+            counts: true,
+            sources: Vec::new(),
+        }
+    }
+
+    fn told(list: &List) -> Vec<i64> {
+        list.events().map(|event| event.t0_ns).collect()
+    }
+
+    #[test]
+    fn a_list_has_the_first_events_or_those_about_one_of_a_class() {
+        let of = |most, around| {
+            let mut list = List::new(most, around);
+            for t in 0..20 {
+                let class = match t {
+                    3 => EventClass::SelfCaused,
+                    12 => EventClass::Work,
+                    _ => EventClass::Switch,
+                };
+                list.add(&event(class, t));
+            }
+            list
+        };
+        assert_eq!(told(&of(4, None)), [0, 1, 2, 4]);
+        assert_eq!(told(&of(5, Some(EventClass::Work))), [10, 11, 12, 13, 14]);
+        assert_eq!(told(&of(1, Some(EventClass::Work))), [12]);
+        assert!(told(&of(5, Some(EventClass::Nmi))).is_empty());
+        assert!(told(&of(0, None)).is_empty());
+        let rows = of(5, Some(EventClass::Work)).rows();
+        assert_eq!((&rows[0]["t_ns"], &rows[2]["class"]), (&json!(0), &json!("work")));
+        assert_eq!(of(5, None).lines().count(), 5);
+    }
+}
