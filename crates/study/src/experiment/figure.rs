@@ -47,7 +47,8 @@ pub struct Figure {
     /// Factors whose levels are curves, or rows.
     #[serde(default)]
     pub curves: Vec<Spanned<String>>,
-    /// The value upwards; of a spread two to four: least, median, quantile, observed maximum; of bars without x one a bar.
+    /// The value upwards; of a spread three or four: least, median, quantile, observed maximum; of counts the observed maximum, which may
+    /// lie beyond the last bin; of bars without x one a bar.
     #[serde(default)]
     pub values: Vec<Spanned<String>>,
     /// The list that it is drawn of: counts, courses, lanes.
@@ -76,7 +77,10 @@ impl Kind {
             Self::Spread if !(3..=4).contains(&values) || figure.x.is_some() || list => {
                 Some("values of three or four names: least, median, a quantile, observed maximum")
             }
-            Self::Counts | Self::Course | Self::Lanes if !list || values != 0 || figure.x.is_some() => {
+            Self::Counts if !list || values != 1 || figure.x.is_some() => {
+                Some("of = a series, values of one name, the observed maximum, and no x")
+            }
+            Self::Course | Self::Lanes if !list || values != 0 || figure.x.is_some() => {
                 Some("of = a series, and neither x nor values")
             }
             _ => None,
@@ -132,6 +136,8 @@ pub struct Bins {
     pub label: String,
     /// Lower end and count, ascending.
     pub bins: Vec<[f64; 2]>,
+    /// Observed maximum of all repetitions, in the unit of its value.
+    pub max: f64,
 }
 
 /// Values over time.
@@ -328,7 +334,8 @@ fn counts(figure: &Figure, results: &[(Cell, CellResult)], groups: &[&Group]) ->
             }
             same
         });
-        (!bins.is_empty()).then(|| Bins { label: label(figure, group, "measured"), bins })
+        let max = group.values.get(figure.values.first()?.get_ref())?.high?;
+        (!bins.is_empty()).then(|| Bins { label: label(figure, group, "measured"), bins, max })
     };
     let all: Vec<Bins> = groups.iter().filter_map(bins).collect();
     (!all.is_empty()).then_some(Drawn::Counts(all))

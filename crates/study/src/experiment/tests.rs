@@ -78,6 +78,7 @@ values = ["max"]
 name = "dist"
 kind = "counts"
 of = "bins"
+values = ["max"]
 curves = ["load"]
 only = { period = "50us" }
 "#;
@@ -208,7 +209,7 @@ fn every_mistake_is_one_sentence_with_its_place() {
         (
             "only = { period = \"50us\" }",
             "only = { period = \"51us\" }",
-            "line 74, column 19: factor \"period\" has no level",
+            "line 75, column 19: factor \"period\" has no level",
         ),
     ];
     for (from, to, expected) in cases {
@@ -414,6 +415,7 @@ fn factors_that_are_neither_axis_nor_curve_are_panels_of_their_own() {
     let Drawn::Counts(lines) = &dist[0].drawn else { panic!("{dist:?}") };
     assert_eq!(lines.iter().map(|line| line.label.as_str()).collect::<Vec<_>>(), ["idle", "busy"]);
     assert_eq!(lines[0].bins, [[3.0, 10.0], [4.0, 6.0], [9.0, 14.0]]);
+    assert_eq!((lines[0].max, lines[1].max), (1.0, 101.0), "the largest of all repetitions");
     assert_eq!(level(&results[0].0, "kernel"), "6.1");
 }
 

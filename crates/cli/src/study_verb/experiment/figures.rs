@@ -65,7 +65,9 @@ fn caption(figure: &Figure, panel: &Panel, concluded: &Concluded) -> String {
         Kind::Spread => {
             "From the least to the observed maximum of all repetitions, dot at the median; a bar ends at the quantile, a triangle is the published maximum."
         }
-        Kind::Counts => "Samples of each microsecond, all repetitions together.",
+        Kind::Counts => {
+            "Samples of each microsecond up to 1 ms, all repetitions together; what lies beyond shows in the observed maximum alone."
+        }
         Kind::Course => "First repetition.",
         Kind::Lanes => "First repetition; what is shorter than can be seen is drawn as a stroke.",
     };
@@ -84,7 +86,7 @@ fn chart(experiment: &Experiment, figure: &Figure, panel: &Panel, id: &str) -> O
     match &panel.drawn {
         Drawn::Over { x, ticks, curves } => over(id, &title, figure, value, (x, ticks), curves),
         Drawn::Spread(rows) => spread(id, &title, value, rows),
-        Drawn::Counts(lines) => counts(id, &title, figure, lines),
+        Drawn::Counts(lines) => counts(id, &title, figure, value, lines),
         Drawn::Course(trails) => course(id, &title, figure, trails),
         Drawn::Lanes(spans) => lanes(id, &title, spans),
     }
@@ -147,21 +149,19 @@ fn spread(id: &str, title: &str, value: Option<&ValueOf>, rows: &[Spread]) -> Op
     svg::spread(id, title, "time", &rows.iter().map(row).collect::<Vec<_>>())
 }
 
-fn counts(id: &str, title: &str, figure: &Figure, lines: &[Bins]) -> Option<String> {
+fn counts(id: &str, title: &str, figure: &Figure, value: Option<&ValueOf>, lines: &[Bins]) -> Option<String> {
+    let (_, times) = measure(value.map_or("", |value| value.unit.as_str()));
     let whole = |bins: &Bins| -> Vec<[i64; 2]> {
         bins.bins.iter().map(|bin| bin.map(|number| number as i64)).collect()
     };
     let bins: Vec<Vec<[i64; 2]>> = lines.iter().map(whole).collect();
-    let line = |(line, bins): (&Bins, &'_ Vec<[i64; 2]>)| {
+    let line = |(line, bins)| -> Line<'_> {
+        let (line, bins): (&Bins, &Vec<[i64; 2]>) = (line, bins);
+        // How many lie beyond is not among the figures of a cell: none are told as such.
         let n = bins.iter().map(|bin| bin[1].max(0) as u64).sum();
-        (line.label.clone(), n, bins.last().map_or(0, |bin| (bin[0] + 1) * 1000))
+        Line { label: line.label.clone(), bins, n, max_ns: (line.max * times).round() as i64 }
     };
-    let told: Vec<(String, u64, i64)> = lines.iter().zip(&bins).map(line).collect();
-    let lines: Vec<Line<'_>> = told
-        .into_iter()
-        .zip(&bins)
-        .map(|((label, n, max_ns), bins)| Line { label, bins, n, max_ns })
-        .collect();
+    let lines: Vec<Line<'_>> = lines.iter().zip(&bins).map(line).collect();
     svg::linear(id, title, &figure.what, &lines)
 }
 
