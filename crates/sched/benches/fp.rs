@@ -5,9 +5,10 @@
 //! runs here, CPU time does not count waiting for one another, which is therefore counted by itself.
 
 use sched::generate::{Generator, Spec};
+use sched::question::{self, Unit};
 use sched::{
-    Limits, Path, Task, TaskSet, are_generated_schedulable, are_schedulable, edf_qpa, is_schedulable,
-    response_times,
+    Limits, Path, Task, TaskSet, Test, answer, are_generated_schedulable, are_schedulable, edf_qpa,
+    is_schedulable, question_line, response_times,
 };
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -124,7 +125,38 @@ fn main() {
         );
     }
     constrained(rounds);
+    lines(rounds);
     scaling(rounds);
+}
+
+/// What a line of `sched analyze` costs: to read it, and to answer it.
+fn lines(rounds: usize) {
+    let generator = Generator::new(Spec::default(), 1).expect("a good specification");
+    let line = |set| {
+        let system = generator.system(set).expect("every set can be drawn");
+        question_line(&system, Unit::Ns).expect("times are whole ns")
+    };
+    let lines: Vec<String> = (0..SETS).map(line).collect();
+    let schedulable = |line: &&String, test| {
+        let question = question::read(line).expect("a good line");
+        answer(&question, test, Limits::default()).is_ok_and(|verdict| verdict.schedulable)
+    };
+    race(
+        "lines of JSON, 40 tasks, U = 0.8, uniform [10, 100] ms",
+        SETS,
+        &[
+            ("read", Box::new(|| lines.iter().filter(|line| question::read(line).is_ok()).count())),
+            (
+                "read, fp-rta with response times",
+                Box::new(|| lines.iter().filter(|line| schedulable(line, Test::FpRta)).count()),
+            ),
+            (
+                "read, edf-qpa",
+                Box::new(|| lines.iter().filter(|line| schedulable(line, Test::EdfQpa)).count()),
+            ),
+        ],
+        rounds,
+    );
 }
 
 /// Deadlines below periods make processor demand look at many more intervals.
