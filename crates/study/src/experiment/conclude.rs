@@ -44,6 +44,9 @@ pub struct Group {
     pub lists: BTreeMap<String, BTreeMap<String, Summary>>,
     /// Why cells have none, each reason once.
     pub reasons: Vec<String>,
+    /// Why a value has no figure in any of them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<String, String>,
     /// Where they ran, each once.
     pub places: Vec<String>,
     /// Whether any ran in an emulated guest.
@@ -172,8 +175,15 @@ fn group(experiment: &Experiment, levels: BTreeMap<String, String>, all: &[&Cell
         let name = value.name.get_ref();
         (name.clone(), summary(all.iter().copied(), name))
     });
+    let values: BTreeMap<String, Summary> = values.collect();
+    let absent = values.iter().filter(|(_, summary)| summary.n == 0);
+    let absent = absent.filter_map(|(name, _)| {
+        let why = all.iter().find_map(|result| result.absent.get(name))?;
+        Some((name.clone(), why.clone()))
+    });
     Group {
-        values: values.collect(),
+        absent: absent.collect(),
+        values,
         lists: super::list::together(experiment, all),
         cells: all.len(),
         ok: all.iter().filter(|result| result.state == CellState::Ok).count(),
@@ -243,7 +253,8 @@ fn judge(
     emulated_time: bool,
 ) -> (Judgement, String) {
     let (Some(low), Some(high)) = (measured.low, measured.high) else {
-        let reason = found.iter().find_map(|result| result.reason.clone());
+        let absent = found.iter().find_map(|result| result.absent.get(one.value.get_ref()).cloned());
+        let reason = found.iter().find_map(|result| result.reason.clone()).or(absent);
         let reason = reason.unwrap_or_else(|| {
             if found.is_empty() { "no such cell was run" } else { "no figure" }.to_owned()
         });

@@ -54,10 +54,10 @@ pub use figure::{Bins, Curve, Drawn, Figure, Kind, Panel, Point, Span, Spread, T
 pub use level::Level;
 pub use list::{ListOf, listed};
 pub use part::{Gathered, PART_SCHEMA, Part, PartsError, gather};
-pub use plan::{Boot, KERNEL, Plan, Planned};
+pub use plan::{Boot, KERNEL, Plan, Planned, expected};
 pub use published::{Published, PublishedError};
 pub use quantity::{Amount, Quantity};
 pub use result::{CellResult, CellState, RESULT_SCHEMA, Row, Series};
 pub use table::{Sheet, sheets};
-pub use taken::{Take, rows, taken};
+pub use taken::{Take, absent, rows, taken};
 pub use words::{Commands, Place, commands};

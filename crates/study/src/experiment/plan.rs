@@ -6,7 +6,7 @@ use super::words::text;
 use crate::cell::{Cell, canonical, digest};
 use crate::spec::{STUDY_SCHEMA, Study, StudyError};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The factor that kernels of the lab are.
@@ -82,12 +82,20 @@ impl Plan {
         self.cells.iter().for_each(|planned| *boots.entry(&planned.boot).or_default() += 1);
         boots
     }
+}
 
-    /// How long all of it takes, as far as that can be told before it starts.
+impl Planned {
+    /// How long it takes, as far as that can be told before it starts: its windows, and what a verb costs beside them.
     pub fn expected(&self) -> Duration {
-        let boots = self.boots().keys().filter(|boot| boot.kernel.is_some()).count() as u32;
-        self.cells.iter().map(|planned| planned.takes + BESIDE).sum::<Duration>() + BOOT * boots
+        self.takes + BESIDE
     }
+}
+
+/// How long cells take one after the other, with the boots that they need.
+pub fn expected(cells: &[&Planned]) -> Duration {
+    let boots: BTreeSet<&Boot> =
+        cells.iter().map(|planned| &planned.boot).filter(|boot| boot.kernel.is_some()).collect();
+    cells.iter().map(|planned| planned.expected()).sum::<Duration>() + BOOT * boots.len() as u32
 }
 
 fn planned(experiment: &Experiment, cell: Cell, scale: f64) -> Planned {

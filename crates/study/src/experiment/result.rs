@@ -37,6 +37,9 @@ pub struct CellResult {
     /// Lists for figures, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub series: BTreeMap<String, Series>,
+    /// Why a figure is null, in the verb's own words, where it said so.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<String, String>,
     /// Where it ran: kernel release, and `emulated` or `this machine` or a host's name.
     pub place: String,
     /// Times are those of an emulated guest.
@@ -88,6 +91,7 @@ impl CellResult {
             state,
             reason: Some(reason),
             values: BTreeMap::new(),
+            absent: BTreeMap::new(),
             lists: BTreeMap::new(),
             series: BTreeMap::new(),
             place: place.to_owned(),

@@ -106,7 +106,7 @@ fn told(group: &Group, value: &str, concluded: &Concluded) -> String {
             format!("{} [{}, {}]", number(median), number(low), number(high))
         }
         (Some(median), ..) => number(median),
-        _ if group.ok == 0 => "n/a".to_owned(),
+        _ if group.ok == 0 || group.absent.contains_key(value) => "n/a".to_owned(),
         _ => "-".to_owned(),
     };
     let of =

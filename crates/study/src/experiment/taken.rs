@@ -102,6 +102,21 @@ fn said(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// Why an answer has no number at `path`: what its `limits` say of a name that the path chooses elements by, such as the counter of
+/// `counters/[0=l2d_refill]/1/mean`.
+pub fn absent(value: &Value, path: &str) -> Option<String> {
+    let chosen =
+        path.split('/').filter_map(|step| step.strip_prefix('[')?.strip_suffix(']')?.split_once('='));
+    let names: Vec<&str> = chosen.map(|(_, name)| name).collect();
+    let mut limits = value.get("limits")?.as_array()?.iter().filter_map(Value::as_str);
+    limits.find(|limit| names.iter().any(|name| names_it(limit, name))).map(str::to_owned)
+}
+
+/// Whether a sentence has this name as a word.
+fn names_it(sentence: &str, name: &str) -> bool {
+    sentence.split(|c: char| !(c.is_alphanumeric() || "_.-".contains(c))).any(|word| word == name)
+}
+
 fn children<'a>(value: &'a Value, step: &str) -> Vec<&'a Value> {
     match (value, step) {
         (Value::Array(items), "*") => items.iter().collect(),
@@ -132,5 +147,21 @@ fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Bool(yes) => Some(f64::from(u8::from(*yes))),
         other => other.as_f64().filter(|number| number.is_finite()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_limit_that_names_what_is_chosen_says_why_it_is_absent() {
+        let answer = json!({ "limits": ["counter l2 is slow", "counter l2d_refill is unavailable"], "counters": [["switches", 1]] });
+        let why = |path| absent(&answer, path);
+        assert_eq!(why("counters/[0=l2d_refill]/1").as_deref(), Some("counter l2d_refill is unavailable"));
+        assert_eq!(why("counters/[0=l2d]/1"), None);
+        assert_eq!(why("counters/l2d_refill"), None);
+        assert_eq!(absent(&json!({}), "counters/[0=l2d_refill]/1"), None);
     }
 }

@@ -524,3 +524,40 @@ fn an_ablation_says_what_was_not_measured_and_where_it_is_wrong() {
         );
     }
 }
+
+#[test]
+fn a_figure_that_a_machine_cannot_have_is_not_applicable_with_its_reason() {
+    let experiment = read(TEXT);
+    let plan = Plan::of(&experiment, &[], 2, 1.0).unwrap();
+    let why = "counter max is unavailable: this CPU has none";
+    let concluded = |absent: bool| {
+        let reasons =
+            if absent { BTreeMap::from([("max".to_owned(), why.to_owned())]) } else { BTreeMap::new() };
+        let result = CellResult { absent: reasons, ..result(None, false) };
+        let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), result.clone())).collect();
+        conclude(&experiment, &numbers(), &results)
+    };
+    let told = concluded(true);
+    assert_eq!(
+        (told.published[0].judgement, told.published[0].why.as_str()),
+        (Judgement::NotApplicable, why)
+    );
+    assert!(told.groups.iter().all(|group| group.ok == 2 && group.absent["max"] == why));
+    let shown = |concluded: &super::Concluded| format!("{:?}", super::sheets(&experiment, concluded));
+    assert!(shown(&told).contains("n/a"), "{}", shown(&told));
+    assert!(!shown(&concluded(false)).contains("n/a"), "{}", shown(&concluded(false)));
+}
+
+#[test]
+fn the_expected_time_is_of_what_is_left_and_of_its_boots() {
+    let experiment = read(TEXT);
+    let kernels = ["6.1".to_owned(), "6.12".to_owned()];
+    let plan = Plan::of(&experiment, &kernels, 1, 1.0).unwrap();
+    let all: Vec<_> = plan.cells.iter().collect();
+    let some: Vec<_> = all.iter().copied().filter(|one| one.boot.kernel.as_deref() == Some("6.1")).collect();
+    let (whole, part) = (super::expected(&all), super::expected(&some));
+    assert_eq!(whole, part * 2);
+    let cells: std::time::Duration = some.iter().map(|one| one.expected()).sum();
+    assert!(part > cells, "boots cost time, too");
+    assert_eq!(super::expected(&[]), std::time::Duration::ZERO);
+}

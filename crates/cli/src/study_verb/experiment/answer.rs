@@ -10,18 +10,21 @@ use std::fmt::Write;
 use std::path::Path;
 use study::Cell;
 use study::experiment::{
-    Beside, CellResult, Concluded, Experiment, Judgement, Plan, Planned, Sheet, ablated, conclude, sheets,
+    Beside, CellResult, Concluded, Experiment, Judgement, Plan, Planned, Sheet, ablated, conclude, expected,
+    sheets,
 };
 
 /// Schema of `--json` and of `study.json`.
 const SCHEMA: &str = "stillcore.study-run/1";
 
 /// One line before the first cell.
-pub(super) fn ahead(plan: &Plan, cells: usize, todo: usize, out: &Path) -> String {
-    let expected = plan.expected().mul_f64(todo as f64 / plan.cells.len().max(1) as f64);
+pub(super) fn ahead(cells: usize, todo: &[&Planned], out: &Path) -> String {
+    let guests = todo.iter().any(|planned| planned.boot.kernel.is_some());
+    let longer = if guests { " one after the other (guests take longer than their windows)" } else { "" };
     format!(
-        "{todo} of {cells} cells to run, about {} (guests take longer than their windows); results in {}",
-        format::span(expected.as_nanos() as u64),
+        "{} of {cells} cells to run, about {}{longer}; results in {}",
+        todo.len(),
+        format::span(expected(todo).as_nanos() as u64),
         out.display()
     )
 }
@@ -45,7 +48,7 @@ pub(super) fn plan(experiment: &Experiment, plan: &Plan, cells: &[Planned], out:
         page,
         "\n{} cells, {boots} boots; {}",
         cells.len(),
-        ahead(plan, cells.len(), cells.len(), out)
+        ahead(cells.len(), &cells.iter().collect::<Vec<_>>(), out)
     );
     page
 }
@@ -162,10 +165,20 @@ fn beside(concluded: &Concluded) -> Vec<String> {
 /// The file's notes, and why cells have no figures.
 fn notes(experiment: &Experiment, concluded: &Concluded) -> Vec<String> {
     let mut notes = experiment.notes.clone();
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for group in &concluded.groups {
-        let levels: Vec<&str> = group.levels.values().map(String::as_str).collect();
-        notes.extend(group.reasons.iter().map(|why| format!("{}: {why}", levels.join(" "))));
+        let levels = group.levels.values().map(String::as_str).collect::<Vec<_>>().join(" ");
+        let absent = group.absent.iter().map(|(value, why)| format!("{value}: {why}"));
+        for why in group.reasons.iter().cloned().chain(absent) {
+            match reasons.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, places)) => places.push(levels.clone()),
+                None => reasons.push((why, vec![levels.clone()])),
+            }
+        }
     }
+    notes.extend(
+        reasons.iter().map(|(why, places)| format!("{}: {why}", some(places, concluded.groups.len()))),
+    );
     if concluded.groups.iter().any(|group| group.emulated) {
         notes.push(
             "guests are emulated: events are counted exactly there, times are not those of a machine"
@@ -173,6 +186,15 @@ fn notes(experiment: &Experiment, concluded: &Concluded) -> Vec<String> {
         );
     }
     notes
+}
+
+/// Combinations of levels, the first few by name.
+fn some(places: &[String], all: usize) -> String {
+    match places.len() {
+        1..=3 => places.join(", "),
+        count if count == all => format!("all {all} combinations"),
+        count => format!("{count} of {all} combinations ({}, …)", places[..2].join(", ")),
+    }
 }
 
 fn markdown(

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use study::Cell;
 use study::experiment::{
-    CellResult, CellState, Experiment, Place, SeriesOf, ValueOf, commands, listed, rows, taken,
+    CellResult, CellState, Experiment, Place, SeriesOf, ValueOf, absent, commands, listed, rows, taken,
 };
 use toml::Spanned;
 
@@ -135,15 +135,19 @@ impl Room {
         let figure = |value: &ValueOf| {
             taken(answer(&value.step)?, &value.at, value.take).map(|number| number * value.times)
         };
-        let values = experiment.values.iter().map(|value| (value.name.get_ref().clone(), figure(value)));
+        let values: BTreeMap<String, Option<f64>> =
+            experiment.values.iter().map(|value| (value.name.get_ref().clone(), figure(value))).collect();
+        let missing = experiment.values.iter().filter(|value| values[value.name.get_ref()].is_none());
+        let why = |value: &ValueOf| absent(answer(&value.step)?, &value.at);
+        let absent = missing.filter_map(|value| Some((value.name.get_ref().clone(), why(value)?))).collect();
         let lists = experiment
             .lists
             .iter()
             .filter_map(|list| Some((list.name.get_ref().clone(), listed(answer(&list.step)?, list))));
         let series = |of: &SeriesOf| Some((of.name.get_ref().clone(), rows(answer(&of.step)?, of)));
         let series = experiment.series.iter().filter_map(series).collect();
-        let (values, lists) = (values.collect(), lists.collect());
-        Ok(CellResult { reason: None, values, lists, series, ..self.without(CellState::Ok, "") })
+        let lists = lists.collect();
+        Ok(CellResult { reason: None, values, absent, lists, series, ..self.without(CellState::Ok, "") })
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
     }
     let machines = args.hosts.as_deref().map(hosts::machines).transpose()?.unwrap_or_default();
     let _held = directory::open(&out, &part(args, &experiment, text, &kernels, &plan))?;
-    Teller::say(&answer::ahead(&plan, cells.len(), todo.len(), &out));
+    Teller::say(&answer::ahead(cells.len(), &todo, &out));
     let mut lost = Vec::new();
     let interrupted = if let Some(inventory) = &args.hosts {
         let repetitions = args.repetitions.unwrap_or(*experiment.repetitions.get_ref());

@@ -4,9 +4,6 @@ use report::format;
 use std::time::{Duration, Instant};
 use study::experiment::Planned;
 
-/// What a cell costs beside its window, until the first has told.
-const BESIDE: Duration = Duration::from_secs(3);
-
 /// Cells that are being run.
 pub(super) struct Pace {
     begun: Instant,
@@ -24,7 +21,7 @@ impl Pace {
             begun: Instant::now(),
             cells: todo.len(),
             done: 0,
-            expected: expected(todo),
+            expected: todo.iter().map(|planned| planned.expected()).sum(),
             past: Duration::ZERO,
         }
     }
@@ -32,7 +29,7 @@ impl Pace {
     /// Counts one that has ended: `3 of 12, about 40 s left`.
     pub(super) fn ended(&mut self, planned: &Planned) -> String {
         self.done += 1;
-        self.past += weight(planned);
+        self.past += planned.expected();
         self.told(self.begun.elapsed())
     }
 
@@ -45,15 +42,6 @@ impl Pace {
         let left = Duration::from_secs_f64((elapsed.as_secs_f64() * rest).min(1e9));
         format!("{count}, about {} left", format::span(left.as_nanos() as u64))
     }
-}
-
-/// How long cells take, as far as that can be told before they start.
-pub(super) fn expected(cells: &[&Planned]) -> Duration {
-    cells.iter().map(|planned| weight(planned)).sum()
-}
-
-fn weight(planned: &Planned) -> Duration {
-    planned.takes + BESIDE
 }
 
 #[cfg(test)]

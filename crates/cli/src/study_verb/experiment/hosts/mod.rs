@@ -8,7 +8,6 @@ pub(crate) mod playbook;
 
 use super::super::RunArgs;
 use super::cell;
-use super::pace;
 use crate::run::progress::Teller;
 use anyhow::Context;
 use linux::sys::signals::EndSignals;
@@ -19,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::experiment::{CellResult, CellState, Planned};
+use study::experiment::{CellResult, CellState, Planned, expected};
 use study::{Cell, Entry, Found, Shard, Store, digest};
 
 /// A machine beside others takes this much longer than expected, at most; and this besides.
@@ -85,7 +84,7 @@ pub(super) fn run(
     }
     let shares = shares(&reached, &left)?;
     write_orders(&here, machines, &shares, fleet.text)?;
-    let longest = shares.values().map(|cells| pace::expected(cells)).max().unwrap_or_default();
+    let longest = shares.values().map(|cells| expected(cells)).max().unwrap_or_default();
     let told = format!(
         "{} cells on {}, about {} on the one that has most",
         left.len(),
