@@ -30,7 +30,7 @@ pub enum Take {
 }
 
 /// The number at `path` (keys and indices between slashes, `*` for every element of an array or object, `[KEY=TEXT]` for the elements of an
-/// array whose KEY, a key or an index, is TEXT); `true` is 1. `None` where there
+/// array whose KEY, a key or an index, is TEXT, `[KEY!=TEXT]` for the others); `true` is 1. `None` where there
 /// is no number.
 pub fn taken(value: &Value, path: &str, take: Take) -> Option<f64> {
     let found = at(value, path);
@@ -124,6 +124,7 @@ fn children<'a>(value: &'a Value, step: &str) -> Vec<&'a Value> {
         (Value::Array(items), chosen) if chosen.starts_with('[') => {
             let pair = chosen.trim_start_matches('[').trim_end_matches(']').split_once('=');
             let Some((key, wanted)) = pair else { return Vec::new() };
+            let (key, others) = key.strip_suffix('!').map_or((key, false), |key| (key, true));
             let part = |item: &'a Value| match item {
                 Value::Array(parts) => parts.get(key.parse::<usize>().ok()?),
                 other => other.get(key),
@@ -133,7 +134,7 @@ fn children<'a>(value: &'a Value, step: &str) -> Vec<&'a Value> {
                 Some(other) => serde_json::from_str::<Value>(wanted).is_ok_and(|wanted| wanted == *other),
                 None => false,
             };
-            items.iter().filter(is).collect()
+            items.iter().filter(|item| is(item) != others).collect()
         }
         (Value::Array(items), index) => {
             index.parse::<usize>().ok().and_then(|at| items.get(at)).into_iter().collect()

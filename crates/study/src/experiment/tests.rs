@@ -238,6 +238,8 @@ fn figures_are_taken_from_json() {
     assert_eq!(get("m/*", Take::Sum), Some(3.0));
     assert_eq!(get("ok", Take::First), Some(1.0));
     assert_eq!(get("a/[b=3]/b", Take::First), Some(3.0));
+    assert_eq!(get("a/[b!=3]", Take::Count), Some(2.0));
+    assert_eq!(get("p/[0!=o]/1", Take::Sum), Some(4.0));
     assert_eq!(get("a/[c=1]", Take::Count), Some(1.0));
     assert_eq!(get("p/[0=o]/1", Take::First), Some(5.0));
     assert_eq!(get("a/[b]/b", Take::First), None);
