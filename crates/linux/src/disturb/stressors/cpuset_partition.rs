@@ -1,8 +1,9 @@
 //! `cpuset_partition`: one of its own CPUs made a partition of its own, and given back.
 //!
 //! Each change rebuilds the scheduling domains of the machine (kernel/cgroup/cpuset.c: `update_partition_sd_lb`,
-//! `rebuild_sched_domains_locked`) and moves every task that may no longer be where it is. On 5.10 it moved tasks onto an isolated CPU, on
-//! 6.1-rt and 6.12-rt it left `rcu_preempt` there until the next boot, hence dangerous.
+//! `rebuild_sched_domains_locked`) and moves every task that may no longer be where it is. On 5.10 it moved tasks onto an isolated CPU, and
+//! its end lets the kernel's bound workers (`kworker/1:0`) run on every CPU, where nobody can bind them again before their CPU has been
+//! off line; on 6.1-rt and 6.12-rt it left `rcu_preempt` on an isolated CPU until the next boot. Hence dangerous.
 
 use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;
@@ -32,7 +33,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     ],
     witness: "how often the CPU was gone from the effective CPUs of the group above: one an operation",
     cleanup: "the group is removed, which gives the CPU back; affinities that the kernel widens then are narrowed again",
-    danger: "tasks and kernel threads that are moved onto isolated CPUs, and stay there",
+    danger: "tasks and kernel threads that are moved onto isolated CPUs, and stay there; bound workers that stay unbound (5.10)",
     default_rate: Some(1.0),
     leaves: |mark| group(mark).into_iter().flat_map(|group| [Leaving::affinities(), group]).collect(),
     dangerous: true,
