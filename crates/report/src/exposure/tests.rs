@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixture;
 use crate::text::TextOptions;
-use analysis::exposure::{CellFacts, Count, Expectation, Stretch, conclude};
+use analysis::exposure::{CellFacts, Count, Expectation, RowState, Stretch, conclude};
 use model::Cpus;
 use model::stressor::{StressorRecord, StressorState, Witness};
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,6 +122,22 @@ fn the_page_has_a_colour_a_figure_and_the_void_in_words() {
     let mut void = study();
     void.exposure.void = true;
     assert!(crate::exposure_page(&void).unwrap().contains("<p class=\"word\">void</p>"));
+}
+
+#[test]
+fn a_page_without_weak_rows_says_so() {
+    let nothing = "Nothing: every row has figures";
+    assert!(!crate::exposure_page(&study()).unwrap().contains(nothing));
+    let mut strong = study();
+    strong.exposure.rows.retain(|row| row.state == RowState::Ok);
+    for row in &mut strong.exposure.rows {
+        row.contaminated.clear();
+        row.failed.clear();
+        row.limits.clear();
+        row.idle_apart.clear();
+        row.left_out.clear();
+    }
+    assert!(crate::exposure_page(&strong).unwrap().contains(nothing));
 }
 
 #[test]
