@@ -119,7 +119,7 @@ pub(crate) fn warning(column: &Column) -> Option<String> {
     let names: Vec<&str> = column.unsteady.iter().map(|class| class.name()).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "{} left out: the negative control changed it, so the machine does it by itself",
+            "left out, because the negative control changed it, so that the machine does it by itself: {}",
             names.join(", ")
         )
     })
