@@ -76,11 +76,9 @@ fuzz:
 	{ $(HEAD_LINES); (ulimit -v 4000000; nice -n 19 "$${CARGO_TARGET_DIR:-target}/fuzz/examples/fuzz" $(ARGS)); } | tee "$$log"; \
 	grep -q 'executions in all, .* 0 failed' "$$log"
 
-# A matrix of guests: name of the log, test binaries. No other is built.
+# A matrix of guests: name of the log, test binaries; no others are built.
 LAB = { $(HEAD_LINES); \
 	  $(CARGO) nextest run --locked --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --cargo-profile ci \
-	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix --test $(2) -E 'test(/^matrix/)' \
-# A matrix of guests: name of the log, test binaries; no others are built.
 	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix $(patsubst %,--test %,$(2)) -E 'test(/^matrix/)' \
 	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9]|Compiling )' | tee "docs/results/lab-$(1)-$$(date -u +%F).txt"; \
 	! grep -q ' FAIL ' "docs/results/lab-$(1)-$$(date -u +%F).txt" && grep -q 'tests* run:' "docs/results/lab-$(1)-$$(date -u +%F).txt"
@@ -191,7 +189,6 @@ test-lab-counts:
 test-lab-exposure:
 	@sh xtask/deps.sh test
 	@mkdir -p docs/results
-	@$(call LAB,exposure,guest_exposure --test guest_matrix)
 	@$(call LAB,exposure,guest_exposure guest_matrix)
 
 # Interference every 3 s, longer every 30 s, for three minutes.
