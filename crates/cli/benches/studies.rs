@@ -101,13 +101,13 @@ fn every(asked: &Asked) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The experiments that the program carries: those that take `--plan`.
+/// The experiments that the program carries; what is calculated has targets of its own.
 fn names(program: &str) -> Result<Vec<String>, Failed> {
     let output = Command::new(program).args(["study", "list", "--json"]).output().map_err(Failed::because)?;
     let answer: Value = serde_json::from_slice(&output.stdout).map_err(Failed::because)?;
     let studies = answer["studies"].as_array().cloned().unwrap_or_default();
-    let names = studies.iter().filter_map(|one| one["name"].as_str()).filter(|name| *name != "exposure");
-    Ok(names.map(str::to_owned).collect())
+    let experiments = studies.iter().filter(|one| one["kind"] == "experiment");
+    Ok(experiments.filter_map(|one| one["name"].as_str()).map(str::to_owned).collect())
 }
 
 fn one(asked: &Asked, name: &str, out: &Path) -> Result<(), Failed> {

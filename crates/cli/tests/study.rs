@@ -23,6 +23,31 @@ fn the_built_in_studies_are_listed() {
 }
 
 #[test]
+fn what_is_calculated_is_run_by_its_name_too() {
+    let place = Place::new();
+    let run = |more: &[&str]| {
+        let mut command = stillcore(&["study", "run", "replication-table7", "--scale", "0.01", "--out"]);
+        command.arg(place.path("out")).args(more).output().unwrap()
+    };
+    let output = run(&["--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((told["name"].as_str(), told["sets"].as_u64()), (Some("replication-table7"), Some(100)));
+    assert!(place.path("out").join("curves.svg").exists());
+    let refused = run(&["--lab", "6.1"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("calculated, not measured"), "{}", text(&refused.stderr));
+    let listed = stillcore(&["study", "list", "--json"]).output().unwrap();
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let kind = |name: &str| {
+        let studies = listed["studies"].as_array().unwrap();
+        studies.iter().find(|one| one["name"] == name).map(|one| one["kind"].clone())
+    };
+    assert_eq!(kind("rtss24-fig8c-readings").unwrap(), "calculated");
+    assert_eq!(kind("rtss24-fig5").unwrap(), "experiment");
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_in_a_sentence() {
     let place = Place::new();
     let declared = place.path("study.toml");

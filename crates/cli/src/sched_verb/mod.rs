@@ -5,11 +5,11 @@ mod budget;
 mod budget_cost;
 mod check_certificate;
 mod generate;
-mod jitter;
+pub(crate) mod jitter;
 mod lines;
 mod overheads;
 mod probabilistic;
-mod study;
+pub(crate) mod study;
 
 use clap::Subcommand;
 

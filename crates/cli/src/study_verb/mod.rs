@@ -7,6 +7,7 @@ pub(crate) mod experiment;
 mod exposure;
 
 use crate::args::duration;
+use crate::sched_verb::{jitter::At, study as curves};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use linux::sys::signals::EndSignals;
@@ -142,6 +143,29 @@ impl RunArgs {
         refuse(&given, "an experiment, whose file says that", "options of experiments")
     }
 
+    /// Refuses what studies that are calculated do not take.
+    fn only_of_curves(&self) -> Result<(), Error> {
+        let given = [
+            ("--repetitions", self.repetitions.is_some()),
+            ("--cpus", self.cpus.is_some()),
+            ("--here", self.here),
+            ("--lab", self.lab.is_some()),
+            ("--hosts", self.hosts.is_some()),
+            ("--plan", self.plan),
+            ("--cells", self.cells.is_some()),
+            ("--keep", self.keep),
+            ("--retry", self.retry),
+            ("--jobs", self.jobs.is_some()),
+            ("--binary", self.binary.is_some()),
+        ];
+        self.only_of_experiments()?;
+        refuse(
+            &given,
+            "a study that is calculated, not measured",
+            "--scale, --shard, --out, --resume or --json",
+        )
+    }
+
     /// Refuses what only experiments take.
     fn only_of_runners(&self) -> Result<(), Error> {
         let given = [
@@ -215,6 +239,9 @@ fn run(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
     if let Some(text) = experiment::files::built_in(&args.study) {
         return experiment::run(args, text, &args.study, signals);
     }
+    if let Some(text) = curves::built_in(&args.study) {
+        return calculate(args, text);
+    }
     let built_in = RUNNERS.iter().find(|runner| runner.name == args.study);
     let (runner, mut study) = if let Some(runner) = built_in {
         (runner, (runner.declared)())
@@ -223,11 +250,40 @@ fn run(args: &RunArgs, signals: EndSignals) -> anyhow::Result<u8> {
         if experiment::is_one(&text) {
             return experiment::run(args, &text, &args.study, signals);
         }
+        if curves::is_one(&text) {
+            return calculate(args, &text);
+        }
         from_text(Path::new(&args.study), &text)?
     };
     args.only_of_runners()?;
     study.repetitions = args.repetitions.unwrap_or(study.repetitions);
     (runner.run)(args, study, &signals)
+}
+
+/// A study of schedulability curves, by the verb that has the rest of their options.
+fn calculate(args: &RunArgs, text: &str) -> anyhow::Result<u8> {
+    args.only_of_curves()?;
+    if args.resume && args.out.as_ref().is_none_or(|out| !out.exists()) {
+        return Err(Error::invalid(
+            "--resume",
+            "no --out that exists",
+            "the directory of a study begun before",
+        )
+        .into());
+    }
+    let asked = curves::StudyArgs {
+        file: PathBuf::from(&args.study),
+        out: args.out.clone(),
+        sets: None,
+        seed: None,
+        threads: None,
+        jitter_from: Vec::new(),
+        jitter_at: At::Max,
+        shard: args.shard,
+        merge: Vec::new(),
+        json: args.json,
+    };
+    curves::run_text(&asked, text, args.scale())
 }
 
 fn known() -> String {
@@ -255,16 +311,25 @@ fn from_text(path: &Path, text: &str) -> anyhow::Result<(&'static Runner, Study)
 }
 
 fn list(as_json: bool) -> anyhow::Result<()> {
-    let mut studies: Vec<(String, String)> =
-        RUNNERS.iter().map(|runner| (runner.name.to_owned(), runner.title.to_owned())).collect();
-    studies.extend(experiment::files::titles()?);
+    let built_in = RUNNERS.iter().map(|runner| (runner.name.to_owned(), runner.title.to_owned())).collect();
+    let kinds = [
+        ("built-in", built_in),
+        ("experiment", experiment::files::titles()?),
+        ("calculated", curves::titles()?),
+    ];
+    let studies: Vec<(&str, String, String)> = kinds
+        .into_iter()
+        .flat_map(|(kind, titles): (&str, Vec<(String, String)>)| {
+            titles.into_iter().map(move |(name, title)| (kind, name, title))
+        })
+        .collect();
     if as_json {
-        let told = |(name, title): &(String, String)| json!({ "name": name, "title": title });
+        let told = |(kind, name, title): &(&str, String, String)| json!({ "name": name, "title": title, "kind": kind });
         let studies: Vec<_> = studies.iter().map(told).collect();
         println!("{}", json!({ "schema": "stillcore.study-list/1", "studies": studies }));
     } else {
-        let width = studies.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        studies.iter().for_each(|(name, title)| println!("{name:width$}  {title}"));
+        let width = studies.iter().map(|(_, name, _)| name.len()).max().unwrap_or(0);
+        studies.iter().for_each(|(_, name, title)| println!("{name:width$}  {title}"));
     }
     Ok(())
 }

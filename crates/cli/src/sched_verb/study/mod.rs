@@ -3,7 +3,10 @@
 //! A cell is one point of the axis and one block of sets; its result is the verdict of every curve on every set of it, a bit each. All
 //! conclusions are drawn from these bits, so that more sets, or another look at them, costs no cell that is there already.
 
+mod files;
 mod text;
+
+pub(crate) use files::{built_in, titles};
 
 use super::generate::refused;
 use super::jitter::{At, observed, read_at};
@@ -31,42 +34,62 @@ const PART: u64 = 256;
 /// Arguments of `sched study`.
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
-    /// A declared study.
-    #[arg(value_name = "FILE.toml")]
-    file: PathBuf,
+    /// A declared study, or the name of one that the program carries.
+    #[arg(value_name = "NAME|FILE.toml")]
+    pub(crate) file: PathBuf,
     /// Directory for results: new, empty, or of the same study, which is then gone on with [default: study-NAME].
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
     /// Sets a point [default: as declared].
     #[arg(long, value_name = "N")]
-    sets: Option<u64>,
+    pub(crate) sets: Option<u64>,
     /// What all sets follow from [default: as declared].
     #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Threads [default: as many as there are CPUs].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    pub(crate) threads: Option<u16>,
     /// Add a curve with the latest wake-up of a measured run as jitter; test and partition as of the first curve.
     #[arg(long, value_name = "RUN")]
-    jitter_from: Vec<PathBuf>,
+    pub(crate) jitter_from: Vec<PathBuf>,
     /// What of the run to take: max, the observed maximum, or a quantile such as 0.999.
     #[arg(long, value_name = "max|P", default_value = "max", requires = "jitter_from", value_parser = read_at)]
-    jitter_at: At,
+    pub(crate) jitter_at: At,
     /// Run the i-th of n parts of the cells and conclude nothing: for another machine, or another day.
     #[arg(long, value_name = "I/N", default_value = "1/1")]
-    shard: Shard,
+    pub(crate) shard: Shard,
     /// Take over the cells that parts of this study have left in these directories.
     #[arg(long, value_name = "DIR")]
-    merge: Vec<PathBuf>,
+    pub(crate) merge: Vec<PathBuf>,
     /// Print one JSON object instead of the tables.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
+/// Sets that a scale leaves of those declared, at least.
+const FEWEST: u64 = 100;
+
+/// Whether a text declares curves.
+pub(crate) fn is_one(text: &str) -> bool {
+    text.contains(SCHEMA)
+}
+
 /// Runs it, or what is left of it.
 pub(crate) fn run(args: &StudyArgs) -> anyhow::Result<u8> {
-    let mut declared = read(&args.file)?;
-    declared.sets = args.sets.unwrap_or(declared.sets);
+    let text = match args.file.to_str().and_then(built_in) {
+        Some(text) => text.to_owned(),
+        None => {
+            std::fs::read_to_string(&args.file).map_err(|source| Error::io("read", &args.file, source))?
+        }
+    };
+    run_text(args, &text, 1.0)
+}
+
+/// Runs what `text` declares, with this share of its sets where none are asked for.
+pub(crate) fn run_text(args: &StudyArgs, text: &str, scale: f64) -> anyhow::Result<u8> {
+    let mut declared = read(text, &args.file)?;
+    let scaled = ((declared.sets as f64 * scale).ceil() as u64).max(FEWEST.min(declared.sets));
+    declared.sets = args.sets.unwrap_or(scaled);
     declared.seed = args.seed.unwrap_or(declared.seed);
     let conditions = add_measured(args, &mut declared)?;
     check(&declared, &args.file)?;
@@ -92,9 +115,8 @@ pub(crate) fn run(args: &StudyArgs) -> anyhow::Result<u8> {
 }
 
 /// Reads and checks a declaration.
-fn read(path: &Path) -> anyhow::Result<Declared> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
-    let declared: Declared = toml::from_str(&text).map_err(|error| {
+fn read(text: &str, path: &Path) -> anyhow::Result<Declared> {
+    let declared: Declared = toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
         let line = 1 + text.get(..start).unwrap_or_default().matches('\n').count();
         let what = error.message().trim().replace('\n', ", ");
