@@ -148,12 +148,16 @@ fn identity(experiment: &Experiment, scale: f64) -> String {
         .collect();
     let machine = &experiment.machine;
     let guest = json!([machine.smp, machine.memory_mib, machine.nic, machine.modules]);
-    let lists: Vec<Value> = experiment
+    let series: Vec<Value> = experiment
         .series
         .iter()
         .map(|list| json!([list.name.get_ref(), list.at, list.columns.get_ref(), list.lane, list.label]))
         .collect();
-    let whole = json!([levels, steps, values, lists, quantities, guest]);
-    let digits = digest(&[&canonical(&whole)], 4);
+    let mut whole = vec![json!(levels), json!(steps), json!(values), json!(quantities), guest];
+    // What has none keeps the name that it had before there were any.
+    if !series.is_empty() {
+        whole.push(json!(series));
+    }
+    let digits = digest(&[&canonical(&Value::Array(whole))], 4);
     format!("{} at {scale} of {digits}", experiment.name.get_ref())
 }
