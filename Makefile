@@ -77,11 +77,11 @@ fuzz:
 	grep -q 'executions in all, .* 0 failed' "$$log"
 
 # A matrix of guests: name of the log, test binaries; no others are built.
-LAB = { $(HEAD_LINES); \
+LAB = log="docs/results/lab-$(1)-$$(date -u +%F).txt"; { $(HEAD_LINES); \
 	  $(CARGO) nextest run --locked --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --cargo-profile ci \
 	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix $(patsubst %,--test %,$(2)) -E 'test(/^matrix/)' \
-	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9]|Compiling )' | tee "docs/results/lab-$(1)-$$(date -u +%F).txt"; \
-	! grep -q ' FAIL ' "docs/results/lab-$(1)-$$(date -u +%F).txt" && grep -q 'tests* run:' "docs/results/lab-$(1)-$$(date -u +%F).txt"
+	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9]|Compiling )' | tee "$$log"; \
+	! grep -q ' FAIL ' "$$log" && grep -q 'tests* run:' "$$log"
 
 # The program that is measured is the one that ships.
 STATIC = $${CARGO_TARGET_DIR:-$$PWD/target}/$$(uname -m)-unknown-linux-musl/dist/stillcore
