@@ -97,7 +97,7 @@ fn a_newcomers_core_becomes_still() {
 
     let (_second, after) = run(&page.after, &page.words, &page.tasks);
     let command_line =
-        |run: &Path| -> Value { read_json(&run.join("machine-before.json"))["kernel"]["cmdline"].clone() };
+        |run: &Path| -> Value { read_json(&run.join("machine-before.json"))["machine"]["cmdline"].clone() };
     assert!(
         command_line(&after.join("after")).as_str().unwrap().contains("nohz_full=2,3"),
         "the words of the page"
