@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use support::shares::{ansible, declared};
+use support::shares::{ansible, declared, long};
 use support::{Place, assert_refused, eventually, read_json, stillcore, text};
 
 /// Two machines that are this one, each with a directory of its own; `more` is put behind the variables of the second.
@@ -142,37 +142,10 @@ fn what_cannot_work_is_one_sentence_and_nothing_is_made() {
     assert!(!place.path("out").exists());
 }
 
-/// One cell a machine, each of which measures for a minute and says when it gives back what it was to change.
-fn long(place: &Place) {
-    let text = format!(
-        r#"
-schema = "stillcore.experiment/1"
-name = "long"
-title = "t"
-source = "s"
-seed = 1
-repetitions = 2
-[[factor]]
-name = "way"
-levels = [{{ name = "changed", after = [["snapshot", "--out", "{}/after-{{seed}}.tar"]] }}]
-[[step]]
-run = ["measure", "wakeup", "--duration", "60s", "--quiet", "--out", "{{out}}", "--state", "{}"]
-[[value]]
-name = "n"
-title = "n"
-at = "threads"
-take = "count"
-"#,
-        place.dir.path().display(),
-        place.state().display()
-    );
-    fs::write(place.path("shares.toml"), text).unwrap();
-}
-
 #[test]
 fn ctrl_c_ends_the_machines_and_gives_back_what_they_changed() {
     let place = Place::new();
-    long(&place);
+    long(&place, 2, &place.path("after-{seed}.tar"));
     inventory(&place, "");
     let list = place.path("inventory.ini").display().to_string();
     let mut command = study(&place, "fleet", &["--hosts", &list]);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Output;
-use support::shares::declared;
+use support::shares::{declared, long};
 use support::{Place, assert_refused, eventually, read_json, stillcore, text};
 
 fn run(place: &Place, out: &str, arguments: &[&str]) -> Output {
@@ -163,37 +163,10 @@ fn cells_by_name_are_run_alone_and_a_name_that_is_none_starts_nothing() {
     assert!(!place.path("none").exists());
 }
 
-/// An experiment of one cell that measures for a minute, and says when it gives back what it was to change.
-fn long(place: &Place) {
-    let after = place.path("after.tar").display().to_string();
-    let text = format!(
-        r#"
-schema = "stillcore.experiment/1"
-name = "long"
-title = "t"
-source = "s"
-seed = 1
-repetitions = 1
-[[factor]]
-name = "way"
-levels = [{{ name = "changed", after = [["snapshot", "--out", "{after}"]] }}]
-[[step]]
-run = ["measure", "wakeup", "--duration", "60s", "--quiet", "--out", "{{out}}", "--state", "{}"]
-[[value]]
-name = "n"
-title = "n"
-at = "threads"
-take = "count"
-"#,
-        place.state().display()
-    );
-    fs::write(place.path("shares.toml"), text).unwrap();
-}
-
 #[test]
 fn one_call_at_a_time_works_on_a_directory_and_another_can_end_it() {
     let place = Place::new();
-    long(&place);
+    long(&place, 1, &place.path("after.tar"));
     let out = place.path("out");
     let mut child = stillcore(&["study", "run"]);
     child.arg(place.path("shares.toml")).arg("--state").arg(place.state()).arg("--out").arg(&out);

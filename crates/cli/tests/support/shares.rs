@@ -91,6 +91,33 @@ pub(crate) fn declared(place: &Place) -> PathBuf {
     file
 }
 
+/// An experiment whose cells measure for a minute each, and say by a file `after` when they give back what they were to change.
+pub(crate) fn long(place: &Place, repetitions: u32, after: &Path) {
+    let text = format!(
+        r#"
+schema = "stillcore.experiment/1"
+name = "long"
+title = "t"
+source = "s"
+seed = 1
+repetitions = {repetitions}
+[[factor]]
+name = "way"
+levels = [{{ name = "changed", after = [["snapshot", "--out", "{}"]] }}]
+[[step]]
+run = ["measure", "wakeup", "--duration", "60s", "--quiet", "--out", "{{out}}", "--state", "{}"]
+[[value]]
+name = "n"
+title = "n"
+at = "threads"
+take = "count"
+"#,
+        after.display(),
+        place.state().display()
+    );
+    fs::write(place.path("shares.toml"), text).unwrap();
+}
+
 /// Where the driver has installed Ansible: `hosts/venv/bin` of cargo's target directory.
 pub(crate) fn ansible() -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_stillcore"));
