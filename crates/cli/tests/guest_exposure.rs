@@ -128,6 +128,9 @@ fn repeats(kernel: &str) {
     let studies = ["first", "second"].map(|name| read_json(&root.join(format!("{name}.json"))));
     for study in &studies {
         assert_eq!(study["void"], false, "{kernel}: {}", study["verdict"]);
+        // What a kernel that ticks does by itself is left out; what is counted to the event below never is.
+        let unsteady = study["unsteady"].as_array().unwrap();
+        assert!(EXACT.iter().all(|exact| !unsteady.contains(&exact.class.into())), "{kernel}: {unsteady:?}");
         for row in study["rows"].as_array().unwrap() {
             assert_eq!(row["contaminated"], Value::Array(Vec::new()), "{kernel}: {row}");
         }
@@ -150,7 +153,8 @@ fn repeats(kernel: &str) {
 
 fn page(path: &Path) {
     let page = fs::read_to_string(path).unwrap();
-    assert!(page.contains("controls hold") && page.contains("<code>tlb_span</code>"), "{page}");
+    let judged = page.contains("controls hold") || page.contains("some classes left out");
+    assert!(judged && page.contains("<code>tlb_span</code>"), "{page}");
 }
 
 #[test]

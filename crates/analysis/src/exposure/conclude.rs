@@ -1,12 +1,15 @@
 //! Cells → the exposure table: repetitions pooled, coefficients with their conditions, and whether the study counts at all.
 //!
-//! A study carries controls: a positive one that must be seen on the measured CPU and a negative one that must not. Where they fail,
-//! the observer is blind or the machine disturbs itself, and no other row means anything. Several classes are asked at once, so
-//! that their probabilities are adjusted (Holm, [`crate::rates::holm`]).
+//! A study carries controls: a positive one that must be seen on the measured CPU and a negative one that must not. A class that the
+//! negative one changed comes from the machine's own doing and is left out of every row (`unsteady`). Where in what is left the positive
+//! one is not seen, the observer is blind; where no control tells anything, nobody knows: no row means anything then. Several classes
+//! are asked at once, so that their probabilities are adjusted (Holm, [`crate::rates::holm`]).
 
 use super::coefficient::{Coefficient, coefficient};
 use super::facts::{CellFacts, Count, SourceCount, Stretch};
-use crate::rates::{Rate, holm, p_value};
+use super::idle;
+use super::unsteady::{changed, steady};
+use crate::rates::holm;
 use model::EventClass;
 use model::stressor::StressorState;
 use serde::{Deserialize, Serialize};
@@ -14,10 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a class must fall below, all classes of a cell considered, to count as seen.
 const SEEN_P: f64 = 0.05;
-/// What idle before and idle after must fall below to count as different. A study asks this of every cell.
-const APART_P: f64 = 0.01;
-/// What a class of the negative control must fall below to void a study: a background is never quite even, and chance must not.
-const CONTROL_P: f64 = 0.001;
+/// What it means that a positive control is not seen, and that a negative one is.
+const NOT_SEEN: &str = "what is not seen here is not known to be absent";
+const NOT_ITS_OWN: &str = "what is seen there need not come from the stressor";
 /// Sources given for a row.
 const SOURCES: usize = 3;
 
@@ -37,9 +39,13 @@ pub struct Exposure {
     pub void: bool,
     /// Why, or why not, in words.
     pub verdict: Vec<String>,
+    /// Classes whose rate a negative control changed, up or down: their events come from the machine's own doing.
+    pub unsteady: Vec<EventClass>,
     /// The controls.
     pub controls: Vec<Control>,
-    /// One a stressor, in the order of the cells.
+    /// Events a second on each measured CPU while nothing was done, over all idle controls, of classes that there were any of.
+    pub idle_per_s: BTreeMap<EventClass, f64>,
+    /// One a stressor, in the order of the cells, without the unsteady classes.
     pub rows: Vec<Row>,
 }
 
@@ -118,19 +124,35 @@ pub struct ClassCoefficient {
 
 /// Draws the conclusions of a study.
 pub fn conclude(cells: &[CellFacts], expected: &[Expectation]) -> Exposure {
-    let mut rows: Vec<Row> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     for cell in cells {
-        if rows.iter().all(|row| row.stressor != cell.name) {
-            let ours: Vec<_> = cells.iter().filter(|one| one.name == cell.name).collect();
-            rows.push(row(&cell.name, &ours));
+        if !names.contains(&cell.name.as_str()) {
+            names.push(&cell.name);
         }
     }
-    let controls: Vec<Control> = expected.iter().map(|expected| control(expected, &rows)).collect();
-    let (void, verdict) = judge(&controls);
-    Exposure { void, verdict, controls, rows }
+    let of = |name: &str| cells.iter().filter(|cell| cell.name == name).collect::<Vec<_>>();
+    let rows = |without: &[EventClass]| -> Vec<Row> {
+        names.iter().map(|name| row(name, &of(name), without)).collect()
+    };
+    let whole = rows(&[]);
+    let (positive, negative): (Vec<_>, Vec<_>) = expected.iter().partition(|control| control.seen);
+    let mut controls: Vec<Control> = negative.iter().map(|expected| control(expected, &whole)).collect();
+    let ours = whole.iter().filter(|row| negative.iter().any(|control| control.stressor == row.stressor));
+    let unsteady: BTreeSet<EventClass> = ours.flat_map(changed).map(|one| one.class).collect();
+    let unsteady: Vec<EventClass> = unsteady.into_iter().collect();
+    let idle_per_s = idle::per_s(&whole, cells.first().map_or(1, measured));
+    let rows = if unsteady.is_empty() { whole } else { rows(&unsteady) };
+    controls.splice(0..0, positive.iter().map(|expected| control(expected, &rows)));
+    let (void, verdict) = judge(&controls, &unsteady);
+    Exposure { void, verdict, unsteady, controls, idle_per_s, rows }
 }
 
-fn row(stressor: &str, cells: &[&CellFacts]) -> Row {
+fn measured(cell: &CellFacts) -> u64 {
+    cell.measured.len() as u64
+}
+
+/// The row of a stressor's cells, without some classes.
+fn row(stressor: &str, cells: &[&CellFacts], without: &[EventClass]) -> Row {
     let (whole, left_out): (Vec<&CellFacts>, Vec<&CellFacts>) =
         cells.iter().partition(|cell| cell.void.is_none());
     let absent = cells.iter().all(|cell| cell.record.state == StressorState::Absent);
@@ -147,7 +169,7 @@ fn row(stressor: &str, cells: &[&CellFacts]) -> Row {
     let seconds =
         |of: &dyn Fn(&CellFacts) -> u64| whole.iter().map(|cell| of(cell) as f64 / 1e9).sum::<f64>();
     let (all, classes) = coefficients(&whole);
-    Row {
+    let row = Row {
         stressor: stressor.to_owned(),
         state,
         reason: why.first().filter(|_| state != RowState::Ok).cloned(),
@@ -158,13 +180,21 @@ fn row(stressor: &str, cells: &[&CellFacts]) -> Row {
         idle_s: seconds(&|cell| cell.idle_before.length_ns + cell.idle_after.length_ns),
         all,
         classes,
-        each: whole.iter().filter_map(|cell| coefficients(&[cell]).0).map(|one| one.per_operation).collect(),
+        each: whole.iter().filter_map(|cell| each(cell, without)).collect(),
         sources: sources(&whole),
-        idle_apart: together(whole.iter().flat_map(|cell| idle_apart(cell))),
+        idle_apart: together(whole.iter().flat_map(|cell| idle::apart(cell))),
         contaminated: together(cells.iter().flat_map(|cell| cell.changed.clone())),
         left_out: if state == RowState::Ok { why } else { Vec::new() },
         limits: together(cells.iter().flat_map(|cell| cell.limits.clone())),
-    }
+    };
+    steady(row, without, whole.first().map_or(1, |cell| measured(cell)))
+}
+
+/// Events per operation of one cell, without those of some classes.
+fn each(cell: &CellFacts, without: &[EventClass]) -> Option<f64> {
+    let (all, classes) = coefficients(&[cell]);
+    let left_out = classes.iter().filter(|one| without.contains(&one.class));
+    Some(all?.per_operation - left_out.map(|one| one.coefficient.per_operation).sum::<f64>())
 }
 
 /// Each text once.
@@ -176,7 +206,7 @@ fn together(texts: impl Iterator<Item = String>) -> Vec<String> {
 fn coefficients(cells: &[&CellFacts]) -> (Option<Coefficient>, Vec<ClassCoefficient>) {
     let Some(first) = cells.first() else { return (None, Vec::new()) };
     let operations: u64 = cells.iter().map(|cell| cell.record.ops_ok).sum();
-    let cpus = first.measured.len() as u64;
+    let cpus = measured(first);
     let disturbed: Vec<&Stretch> = cells.iter().map(|cell| &cell.disturbed).collect();
     let idle: Vec<&Stretch> = cells.iter().flat_map(|cell| [&cell.idle_before, &cell.idle_after]).collect();
     let of = |count: &dyn Fn(&Stretch) -> Count| {
@@ -197,7 +227,7 @@ fn coefficients(cells: &[&CellFacts]) -> (Option<Coefficient>, Vec<ClassCoeffici
     (Some(all), classes)
 }
 
-fn of_class(stretch: &Stretch, class: EventClass) -> Count {
+pub(super) fn of_class(stretch: &Stretch, class: EventClass) -> Count {
     stretch.classes.get(&class).cloned().unwrap_or_default()
 }
 
@@ -227,29 +257,6 @@ fn sources(cells: &[&CellFacts]) -> Vec<SourceCount> {
     sums
 }
 
-/// The classes whose rates before and after differ by more than chance, in words.
-fn idle_apart(cell: &CellFacts) -> Vec<String> {
-    let (before, after) = (&cell.idle_before, &cell.idle_after);
-    let cpus = cell.measured.len() as f64;
-    let rate = |stretch: &Stretch, class: EventClass| {
-        let count = of_class(stretch, class);
-        Rate {
-            count: count.count,
-            seconds: stretch.length_ns as f64 / 1e9 * cpus,
-            dispersion: count.dispersion,
-        }
-    };
-    let classes: Vec<EventClass> =
-        cell.observable.iter().copied().filter(|class| *class != EventClass::SelfCaused).collect();
-    let pairs: Vec<_> = classes.iter().map(|&class| (rate(before, class), rate(after, class))).collect();
-    let adjusted = holm(&pairs.iter().map(|(before, after)| p_value(before, after)).collect::<Vec<_>>());
-    let apart = classes.iter().zip(pairs).zip(adjusted).filter(|(_, p)| *p < APART_P);
-    let told = apart.map(|((class, (before, after)), _)| {
-        format!("{class}: {:.1} a second before, {:.1} after", before.per_s(), after.per_s())
-    });
-    told.collect()
-}
-
 /// Whether a control is as expected.
 fn control(expected: &Expectation, rows: &[Row]) -> Control {
     let name = &expected.stressor;
@@ -263,72 +270,85 @@ fn control(expected: &Expectation, rows: &[Row]) -> Control {
         Some((row, None)) => {
             (None, format!("{name} is void: {}", row.reason.as_deref().unwrap_or("no reason is known")))
         }
-        Some((row, Some(all))) => (held(expected.seen, row, &all), seen_in_words(row, &all)),
+        Some((row, Some(all))) if expected.seen => {
+            // One event per operation, which is less than any positive control causes, could have been there.
+            ((all.seen || all.high < 1.0).then_some(all.seen), seen_in_words(row, &all))
+        }
+        Some((row, Some(all))) => {
+            let changed = changed(row);
+            (Some(changed.is_empty()), changed_in_words(row, &all, &changed))
+        }
     };
     Control { expected: expected.clone(), held, told }
 }
 
-/// Whether what was counted is as expected; none where there were too few operations to tell.
-fn held(seen: bool, row: &Row, all: &Coefficient) -> Option<bool> {
-    if seen {
-        // One event per operation, which is less than any positive control causes, could have been there.
-        return (all.seen || all.high < 1.0).then_some(all.seen);
+fn seen_in_words(row: &Row, all: &Coefficient) -> String {
+    if !all.seen {
+        return unseen_in_words(row, all);
     }
-    let adjusted = holm(&row.classes.iter().map(|one| one.coefficient.p).collect::<Vec<_>>());
-    let more = |(one, p): (&ClassCoefficient, f64)| p < CONTROL_P && one.coefficient.per_operation > 0.0;
-    Some(!row.classes.iter().zip(adjusted).any(more))
+    let seen = figures(row.classes.iter().filter(|one| one.coefficient.seen));
+    format!("{} was seen: {seen} events per operation, of {} operations", row.stressor, row.operations)
 }
 
-fn seen_in_words(row: &Row, all: &Coefficient) -> String {
-    let classes = row.classes.iter().filter(|one| one.coefficient.seen);
-    let seen: Vec<String> =
-        classes.map(|one| format!("{} {:.3}", one.class, one.coefficient.per_operation)).collect();
-    let name = &row.stressor;
-    if all.seen {
-        return format!(
-            "{name} was seen: {} events per operation, of {} operations",
-            seen.join(", "),
-            row.operations
-        );
+fn changed_in_words(row: &Row, all: &Coefficient, changed: &[ClassCoefficient]) -> String {
+    if changed.is_empty() {
+        return unseen_in_words(row, all);
     }
     format!(
-        "{name} was not seen: {} events in {} operations, where the idle background gives {:.1}",
-        all.events, row.operations, all.background
+        "{}: {} events per operation, the idle background subtracted, of {} operations",
+        row.stressor,
+        figures(changed.iter()),
+        row.operations
     )
 }
 
+fn unseen_in_words(row: &Row, all: &Coefficient) -> String {
+    format!(
+        "{} was not seen: {} events in {} operations, where the idle background gives {:.1}",
+        row.stressor, all.events, row.operations, all.background
+    )
+}
+
+fn figures<'a>(classes: impl Iterator<Item = &'a ClassCoefficient>) -> String {
+    let each = classes.map(|one| format!("{} {:.3}", one.class, one.coefficient.per_operation));
+    each.collect::<Vec<_>>().join(", ")
+}
+
 /// Whether the controls void the study, and what that means.
-fn judge(controls: &[Control]) -> (bool, Vec<String>) {
-    let mut verdict = Vec::new();
-    for (seen, kind, meaning) in [
-        (true, "positive", "what is not seen here is not known to be absent"),
-        (false, "negative", "what is seen here need not come from the stressor"),
-    ] {
-        let ours: Vec<&Control> = controls.iter().filter(|control| control.expected.seen == seen).collect();
-        let failed: Vec<&str> = ours
-            .iter()
-            .filter(|control| control.held == Some(false))
-            .map(|control| control.told.as_str())
-            .collect();
-        if !failed.is_empty() {
-            verdict.push(format!(
-                "the study is void, because its {kind} control failed ({}): {meaning}",
-                failed.join("; ")
-            ));
-        } else if ours.iter().all(|control| control.held.is_none()) {
-            let told: Vec<&str> = ours.iter().map(|control| control.told.as_str()).collect();
-            let told = if told.is_empty() { String::new() } else { format!(" ({})", told.join("; ")) };
-            verdict.push(format!(
-                "the study is void, because it has no {kind} control that tells anything{told}: {meaning}"
+fn judge(controls: &[Control], unsteady: &[EventClass]) -> (bool, Vec<String>) {
+    let of = |seen: bool| controls.iter().filter(move |control| control.expected.seen == seen);
+    let told = |those: &dyn Fn(&&Control) -> bool| {
+        controls.iter().filter(those).map(|control| control.told.as_str()).collect::<Vec<_>>().join("; ")
+    };
+    let mut void = Vec::new();
+    if of(true).any(|control| control.held == Some(false)) {
+        let failed = told(&|control| control.expected.seen && control.held == Some(false));
+        void.push(format!("the study is void, because its positive control failed ({failed}): {NOT_SEEN}"));
+    }
+    for (seen, kind, meaning) in [(true, "positive", NOT_SEEN), (false, "negative", NOT_ITS_OWN)] {
+        if of(seen).all(|control| control.held.is_none()) {
+            let why = told(&|control| control.expected.seen == seen);
+            let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+            void.push(format!(
+                "the study is void, because it has no {kind} control that tells anything{why}: {meaning}"
             ));
         }
     }
-    if verdict.is_empty() {
-        let told: Vec<&str> =
-            controls.iter().filter(|one| one.held.is_some()).map(|one| one.told.as_str()).collect();
-        return (false, vec![format!("the controls are as expected: {}", told.join("; "))]);
+    let mut verdict = void.clone();
+    if !unsteady.is_empty() {
+        let names: Vec<&str> = unsteady.iter().map(|class| class.name()).collect();
+        verdict.push(format!(
+            "left out of every row: {}, which the negative control changed ({}): {NOT_ITS_OWN}",
+            names.join(", "),
+            told(&|control| control.held == Some(false) && !control.expected.seen)
+        ));
     }
-    (true, verdict)
+    if void.is_empty() {
+        let else_where = if unsteady.is_empty() { "" } else { " in the other classes" };
+        let held = told(&|control| control.held == Some(true));
+        verdict.push(format!("the controls are as expected{else_where}: {held}"));
+    }
+    (!void.is_empty(), verdict)
 }
 
 #[cfg(test)]

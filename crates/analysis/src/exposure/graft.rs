@@ -5,7 +5,8 @@
 //! column of which every row is measured anew is the new one, with its own controls.
 
 use super::conclude::Row;
-use super::matrix::{Change, Column, changes, steady, usable};
+use super::matrix::{Change, Column, changes, usable};
+use super::unsteady::steady;
 
 /// Why rows do not go into a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

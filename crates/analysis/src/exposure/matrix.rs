@@ -1,25 +1,15 @@
 //! Studies of exposure side by side, one a kernel and way of isolating: what changed from a kernel to the next of its flavour.
 //!
-//! A study is void where its negative control is seen at all. Here that is asked class by class: a kernel without `CONFIG_NO_HZ_FULL` ticks,
-//! and each tick takes part in grace periods that anything may have begun, so that softirqs follow every load, also one that makes no
-//! system call; and an emulator that runs CPUs in turn gives fewer ticks to each, the more of them are busy. Such a class is *unsteady* there
-//! and left out; those that the negative control did not change stand.
-//!
 //! Two coefficients differ where their 95 % intervals have no point in common and at least one was seen; that is stricter than a test of
 //! their difference at 5 % (Schenker and Gentleman, "On judging the significance of differences by examining the overlap between
 //! confidence intervals", 2001). A change names what was counted; that it is the version's doing, and not the configuration's, is for
 //! who has both kernels' build options.
 
-use super::coefficient::{Coefficient, coefficient};
-use super::conclude::{ClassCoefficient, Control, Exposure, Row, RowState};
-use super::facts::Count;
-use crate::rates::holm;
+use super::coefficient::Coefficient;
+use super::conclude::{Exposure, Row, RowState};
 use model::EventClass;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// What a class of the negative control must fall below to count as changed.
-const CHANGED_P: f64 = 0.05;
+use std::collections::BTreeMap;
 
 /// One kernel under one way of isolating.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,7 +23,7 @@ pub struct Column {
     /// Why there is nothing; absent where there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
-    /// Whether nothing here says anything: the positive control was not seen, or there was no control.
+    /// Whether nothing here says anything, see [`Exposure::void`].
     pub void: bool,
     /// Classes whose rate the negative control changed, up or down: their events come from the machine's own doing.
     pub unsteady: Vec<EventClass>,
@@ -103,26 +93,18 @@ pub fn changes(columns: &[Column]) -> Vec<Change> {
 }
 
 impl Column {
-    /// The column of a study that measured so many CPUs.
-    pub fn of(kernel: &str, profile: &str, realtime: bool, found: Exposure, cpus: u64) -> Self {
-        let unsteady = unsteady(&found);
-        let blind = |seen: bool| {
-            let ours: Vec<&Control> =
-                found.controls.iter().filter(|control| control.expected.seen == seen).collect();
-            let failed = ours.iter().any(|control| control.held == Some(false));
-            (seen && failed) || ours.iter().all(|control| control.held.is_none())
-        };
-        let void = blind(true) || blind(false);
+    /// The column of a study.
+    pub fn of(kernel: &str, profile: &str, realtime: bool, found: Exposure) -> Self {
         Self {
             kernel: kernel.to_owned(),
             profile: profile.to_owned(),
             realtime,
             absent: None,
-            void,
+            void: found.void,
+            unsteady: found.unsteady,
             verdict: found.verdict,
-            idle_per_s: idle_per_s(&found.rows, cpus),
-            rows: found.rows.into_iter().map(|row| steady(row, &unsteady, cpus)).collect(),
-            unsteady,
+            idle_per_s: found.idle_per_s,
+            rows: found.rows,
         }
     }
 
@@ -130,53 +112,6 @@ impl Column {
     pub fn row(&self, stressor: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.stressor == stressor && row.state == RowState::Ok)
     }
-}
-
-/// Classes whose rate a negative control changed, upwards or downwards, all its classes considered (Holm).
-fn unsteady(found: &Exposure) -> Vec<EventClass> {
-    let mut classes = BTreeSet::new();
-    for control in found.controls.iter().filter(|control| !control.expected.seen) {
-        let row = found.rows.iter().find(|row| row.stressor == control.expected.stressor);
-        let its: &[ClassCoefficient] = row.map_or(&[], |row| &row.classes);
-        let adjusted = holm(&its.iter().map(|one| one.coefficient.p).collect::<Vec<_>>());
-        classes.extend(its.iter().zip(adjusted).filter(|(_, p)| *p < CHANGED_P).map(|(one, _)| one.class));
-    }
-    classes.into_iter().collect()
-}
-
-/// The idle controls of all rows together. Each row has what they would give in the time of its operations.
-fn idle_per_s(rows: &[Row], cpus: u64) -> BTreeMap<EventClass, f64> {
-    let measured = rows.iter().filter(|row| row.all.is_some() && row.disturbed_s > 0.0);
-    let mut events: BTreeMap<EventClass, f64> = BTreeMap::new();
-    let mut seconds = 0.0;
-    for row in measured {
-        seconds += row.idle_s;
-        for one in row.classes.iter().filter(|one| one.coefficient.background > 0.0) {
-            *events.entry(one.class).or_default() +=
-                one.coefficient.background / row.disturbed_s * row.idle_s;
-        }
-    }
-    events.values_mut().for_each(|count| *count /= seconds * cpus as f64);
-    events
-}
-
-/// The row without some classes: `all` counted anew from those that are left.
-pub(super) fn steady(mut row: Row, unsteady: &[EventClass], cpus: u64) -> Row {
-    if unsteady.is_empty() || row.all.is_none() {
-        return row;
-    }
-    row.classes.retain(|one| !unsteady.contains(&one.class));
-    row.sources.retain(|source| !unsteady.contains(&source.class));
-    let events = row.classes.iter().map(|one| one.coefficient.events).sum();
-    let background: f64 = row.classes.iter().map(|one| one.coefficient.background).sum();
-    // The background is that of the disturbed time; counted it was over the idle controls.
-    let idle = (background / row.disturbed_s * row.idle_s).round() as u64;
-    let count = |count: u64| Count { count, ..Count::default() };
-    let all =
-        coefficient(row.operations, cpus, (&count(events), row.disturbed_s), (&count(idle), row.idle_s));
-    let seen = row.classes.iter().any(|one| one.coefficient.seen);
-    row.all = Some(Coefficient { seen, ..all });
-    row
 }
 
 pub(super) fn usable(column: &Column) -> bool {
@@ -214,7 +149,7 @@ fn direction(was: &Coefficient, now: &Coefficient) -> Option<Direction> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::conclude::Expectation;
+    use super::super::conclude::ClassCoefficient;
     use super::*;
 
     pub(in super::super) fn coefficient(low: f64, value: f64, high: f64, seen: bool) -> Coefficient {
@@ -250,54 +185,6 @@ pub(super) mod tests {
             verdict: Vec::new(),
             idle_per_s: BTreeMap::new(),
             rows: vec![row],
-        }
-    }
-
-    fn control(stressor: &str, seen: bool, held: Option<bool>) -> Control {
-        Control { expected: Expectation { stressor: stressor.to_owned(), seen }, held, told: String::new() }
-    }
-
-    #[test]
-    fn a_class_that_the_negative_control_changed_is_left_out_and_no_other() {
-        let seen = coefficient(2.0, 3.0, 4.0, true);
-        let [mut negative, mut ours] = ["calc_pi", "bpf_filter"]
-            .map(|name| Row { stressor: name.to_owned(), ..column("x", "boot", seen).rows.remove(0) });
-        let softirq = ClassCoefficient {
-            class: EventClass::Softirq,
-            coefficient: Coefficient { events: 70, background: 10.0, ..seen },
-        };
-        let tick = ClassCoefficient {
-            class: EventClass::TimerTick,
-            coefficient: Coefficient { events: 250, background: 550.0, ..coefficient(0.0, -3.0, 0.0, false) },
-        };
-        let still = ClassCoefficient {
-            class: EventClass::IpiCall,
-            coefficient: Coefficient { p: 1.0, ..coefficient(0.0, 0.0, 0.3, false) },
-        };
-        negative.classes = vec![tick, softirq, still];
-        ours.classes[0].coefficient = Coefficient { events: 30, background: 0.0, ..seen };
-        ours.classes.extend([tick, softirq]);
-        let found = |held| Exposure {
-            void: true,
-            verdict: Vec::new(),
-            controls: vec![control("tlb_span", true, held), control("calc_pi", false, Some(false))],
-            rows: vec![negative.clone(), ours.clone()],
-        };
-        let column = Column::of("5.10", "boot", false, found(Some(true)), 1);
-        assert_eq!(
-            (column.void, column.unsteady.as_slice()),
-            (false, &[EventClass::TimerTick, EventClass::Softirq][..])
-        );
-        let [calm, kept] =
-            [&column.rows[0], &column.rows[1]].map(|row| (row.all.unwrap(), row.classes.len()));
-        assert_eq!((calm.0.events, calm.0.seen, calm.1), (1, false, 1));
-        // 30 events in 10 operations, and none of the softirqs.
-        assert!(kept.0.seen && (kept.0.per_operation - 3.0).abs() < 1e-9 && kept.1 == 1, "{kept:?}");
-        // Two rows with 550 ticks and 10 softirqs in a second of operations each: so many a second.
-        let idle = [(EventClass::TimerTick, 550.0), (EventClass::Softirq, 10.0)];
-        assert_eq!(column.idle_per_s, BTreeMap::from(idle));
-        for blind in [Some(false), None] {
-            assert!(Column::of("5.10", "boot", false, found(blind), 1).void, "{blind:?}");
         }
     }
 

@@ -6,7 +6,7 @@
 //!
 //! A *cell* is one stressor alone: idle before, disturbed, idle after, as a run directory. [`facts()`] counts what its trace holds while
 //! operations ran (`facts`, `changed`); [`conclude()`] makes coefficients of cells and judges the study by its controls (`coefficient`,
-//! `conclude`). Facts are what a study stores; conclusions can be drawn again. `matrix` compares studies of several kernels,
+//! `conclude`, `idle`, `unsteady`). Facts are what a study stores; conclusions can be drawn again. `matrix` compares studies of several kernels,
 //! and `graft` puts rows of one such comparison into another.
 
 mod changed;
@@ -14,7 +14,9 @@ mod coefficient;
 mod conclude;
 mod facts;
 mod graft;
+mod idle;
 mod matrix;
+mod unsteady;
 
 pub use changed::{changed, shifted};
 pub use coefficient::{Coefficient, coefficient};

@@ -180,10 +180,7 @@ fn column(kernel: &str, profile: Profile, result: &Result<Measured, String>, ker
         Err(why) => absent(why.clone()),
         Ok(measured) => match exposure_of(measured) {
             None => absent(refused(measured)),
-            Some(found) => {
-                let cpus: Option<Cpus> = measured.conditions.measured.parse().ok();
-                Column::of(kernel, profile.name(), realtime, found, cpus.map_or(1, |cpus| cpus.len() as u64))
-            }
+            Some(found) => Column::of(kernel, profile.name(), realtime, found),
         },
     }
 }

@@ -58,7 +58,7 @@ fn exposure() -> Value {
     json!({ "void": false, "verdict": [], "controls": [
         { "stressor": "tlb_span", "seen": true, "held": true, "told": "" },
         { "stressor": "calc_pi", "seen": false, "held": true, "told": "" },
-    ], "rows": [] })
+    ], "unsteady": [], "idle_per_s": {}, "rows": [] })
 }
 
 #[test]

@@ -119,6 +119,9 @@ fn the_page_has_a_colour_a_figure_and_the_void_in_words() {
     for told in ["class=\"h5\"", "class=\"h4\"", "class=\"u\"", "\u{2264}\u{a0}0.075", "why sock &amp; co."] {
         assert!(page.contains(told), "{told}: {page}");
     }
+    let mut left_out = study();
+    left_out.exposure.unsteady = vec![EventClass::Softirq];
+    assert!(crate::exposure_page(&left_out).unwrap().contains("<p class=\"word\">some classes left out</p>"));
     let mut void = study();
     void.exposure.void = true;
     assert!(crate::exposure_page(&void).unwrap().contains("<p class=\"word\">void</p>"));

@@ -25,6 +25,7 @@ pub fn exposure_page(study: &ExposureStudy) -> Result<String, Error> {
         machine => super::value(&study.machine),
         conditions => study.conditions.clone(),
         void => exposure.void,
+        unsteady => !exposure.unsteady.is_empty(),
         verdict => exposure.verdict.clone(),
         controls => super::value(&exposure.controls),
         classes => classes.iter().map(|class| class.name()).collect::<Vec<_>>(),

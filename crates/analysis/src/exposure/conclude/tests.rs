@@ -101,11 +101,43 @@ fn a_blind_observer_voids_the_study() {
 }
 
 #[test]
-fn a_machine_that_disturbs_itself_voids_the_study() {
+fn a_class_that_the_negative_control_changed_is_left_out_and_no_other() {
     let (mut cells, expected) = controls();
-    cells[1] = cell("calc_pi", 500, &[(EventClass::IpiCall, 40)], &[]);
+    // More IPIs than idle, fewer ticks.
+    let own = [(EventClass::IpiCall, 40), (EventClass::TimerTick, 250)];
+    cells[1] = cell("calc_pi", 500, &own, &[(EventClass::TimerTick, 550)]);
+    let events = [(EventClass::IpiCall, 120), (EventClass::Tlb, 80), (EventClass::TimerTick, 250)];
+    cells.push(cell("munmap", 40, &events, &[(EventClass::TimerTick, 550)]));
     let told = conclude(&cells, &expected);
-    assert!(told.void && told.verdict[0].contains("negative control failed"), "{:?}", told.verdict);
+    assert!(!told.void, "{:?}", told.verdict);
+    assert_eq!(told.unsteady, [EventClass::IpiCall, EventClass::TimerTick]);
+    assert!(
+        told.verdict[0]
+            .starts_with("left out of every row: ipi.call, timer.tick, which the negative control")
+            && told.verdict[0].contains("(calc_pi: ipi.call 0.080, timer.tick -0.600 events"),
+        "{:?}",
+        told.verdict
+    );
+    assert!(
+        told.verdict[1].starts_with("the controls are as expected in the other classes: tlb_span was seen")
+    );
+    let row = of(&told, "munmap");
+    assert_eq!(row.classes.iter().map(|one| one.class).collect::<Vec<_>>(), [EventClass::Tlb]);
+    let all = row.all.unwrap();
+    assert!(all.seen && all.events == 80 && (all.per_operation - 2.0).abs() < 1e-12, "{all:?}");
+    assert!((row.each[0] - 2.0).abs() < 1e-12, "{:?}", row.each);
+    assert!(!of(&told, "calc_pi").all.unwrap().seen);
+    // Three cells with idle controls of 4 s each: 0, 1100 and 1100 ticks.
+    assert_eq!(told.idle_per_s, BTreeMap::from([(EventClass::TimerTick, 2200.0 / 12.0)]));
+}
+
+#[test]
+fn a_positive_control_that_is_seen_in_nothing_but_what_is_left_out_is_not_seen() {
+    let (mut cells, expected) = controls();
+    cells[1] = cell("calc_pi", 500, &[(EventClass::Tlb, 400)], &[]);
+    let told = conclude(&cells, &expected);
+    assert!(told.void && told.verdict[0].contains("positive control failed"), "{:?}", told.verdict);
+    assert!(told.verdict[1].starts_with("left out of every row: tlb"), "{:?}", told.verdict);
 }
 
 #[test]
@@ -193,18 +225,21 @@ fn too_few_operations_prove_no_blindness() {
     cells.push(cell("schedstats", 1, &[(EventClass::IpiCall, 3)], &[]));
     let told = conclude(&cells, &expected);
     assert!(!of(&told, "schedstats").all.unwrap().seen, "3 events may be chance");
-    assert!(!told.void && told.controls[2].held.is_none(), "{:?}", told.verdict);
+    let held = |told: &Exposure| {
+        told.controls.iter().find(|control| control.expected.stressor == "schedstats").unwrap().held
+    };
+    assert!(!told.void && held(&told).is_none(), "{:?}", told.verdict);
     cells[2] = cell("schedstats", 1000, &[(EventClass::IpiCall, 3)], &[]);
     let told = conclude(&cells, &expected);
-    assert!(told.void && told.controls[2].held == Some(false), "{:?}", told.verdict);
+    assert!(told.void && held(&told) == Some(false), "{:?}", told.verdict);
 }
 
 #[test]
-fn an_uneven_background_does_not_void_a_study_and_a_disturbed_one_does() {
+fn an_uneven_background_leaves_no_class_out_and_a_disturbed_one_does() {
     let (mut cells, expected) = controls();
     let ticks = |count| vec![(EventClass::TimerTick, count)];
-    for (events, void) in [(22, false), (60, true)] {
+    for (events, left_out) in [(14, 0), (60, 1)] {
         cells[1] = cell("calc_pi", 500, &ticks(events), &ticks(8));
-        assert_eq!(conclude(&cells, &expected).void, void, "{events}");
+        assert_eq!(conclude(&cells, &expected).unsteady.len(), left_out, "{events}");
     }
 }
