@@ -8,8 +8,8 @@ for look in "$@"; do
     IFS=: read -r name suite seconds <<END
 $look
 END
-    # Setting up takes its time under emulation, and the load's own begins after it; each record says whether it was there all the time.
-    $stillcore disturb --suite "$suite" --dangerous --cpus 0,1 --measured 2,3 --duration $((seconds + 25))s --json >$name.load 2>$name.err &
+    # Setting up a measurement takes its time under emulation, so the load lasts until it is told to end.
+    $stillcore disturb --suite "$suite" --dangerous --cpus 0,1 --measured 2,3 --duration 240s --json >$name.load 2>$name.err &
     load=$!
     tries=0
     while [ $tries -lt 600 ] && kill -0 $load 2>/dev/null && ! grep -q ^disturbing "$name.err"; do
@@ -17,6 +17,7 @@ END
         tries=$((tries + 1))
     done
     $stillcore measure wakeup --cpus 2 --period 250ms --warm-up 1 --priority 50 --duration "${seconds}s" --trace --out "$name" >/dev/null 2>$name.log
+    kill -TERM $load
     wait $load
     # A load may end the measurement, which then says so in run.json.
     [ -e "$name/analysis.json" ] || exit 4

@@ -69,6 +69,6 @@ pub use html::{comparison_page, exposure_page, matrix_page, notebook, page, stud
 pub use json::{assess_json, assess_value};
 pub use matrix::{MATRIX_SCHEMA, Matrix, MatrixKernel, matrix_markdown, matrix_text};
 pub use outcome::{Outcome, Status};
-pub use text::{TextOptions, measured, summary};
+pub use text::{Page, TextOptions, measured, summary};
 pub use words::{certainty_title, class_title, thief_title};
 pub use worst::{Cause, Worst, worst};

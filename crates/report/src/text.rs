@@ -9,7 +9,7 @@ mod sections;
 mod tables;
 
 use crate::{Document, heading};
-use layout::Page;
+pub use layout::Page;
 
 /// How the summary is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use linux::disturb::suite::Suite;
 use linux::disturb::{Status, StressorSpec};
 use model::Cpus;
 use model::stressor::{StressorRecord, StressorState};
-use report::format;
+use report::{Page, TextOptions, format};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -163,23 +163,19 @@ pub(super) fn list_json(stressors: &[StressorSpec], suites: &[Suite]) -> Value {
 }
 
 pub(super) fn list_page(stressors: &[StressorSpec], suites: &[Suite]) -> String {
-    let mut page = String::from("stressors (* only with --dangerous):\n");
+    let mut page = Page::new(TextOptions::default());
+    let widest = stressors.iter().map(|spec| spec.name.len()).max().unwrap_or(0);
+    page.item("", "stressors (* only with --dangerous):");
     for spec in stressors {
         let mark = if spec.dangerous { "*" } else { " " };
-        let _ = writeln!(page, " {mark}{:16} {:9} {}", spec.name, spec.class, spec.title);
+        page.item(&format!(" {mark}{:widest$} {:9} ", spec.name, spec.class), spec.title);
     }
-    page.push_str("\nsuites:\n");
+    page.heading("suites:");
+    let widest = suites.iter().map(|suite| suite.id.len()).max().unwrap_or(0);
     for suite in suites {
         let names: Vec<&str> = suite.stressors.iter().map(|member| member.name.as_str()).collect();
-        let _ = writeln!(
-            page,
-            "  {:16} {} ({})\n  {:16} {}",
-            suite.id,
-            suite.title,
-            suite.source,
-            "",
-            names.join(" ")
-        );
+        page.item(&format!("  {:widest$} ", suite.id), &format!("{} ({})", suite.title, suite.source));
+        page.item(&format!("  {:widest$} ", ""), &names.join(" "));
     }
-    page
+    page.finish()
 }

@@ -33,30 +33,32 @@ impl Paint {
     }
 }
 
-/// Text under construction.
-pub(crate) struct Page {
+/// Text for a terminal, under construction: wrapped at the width asked for, 60 to 120 columns.
+pub struct Page {
     text: String,
     color: bool,
     width: usize,
 }
 
 impl Page {
-    pub(crate) fn new(options: TextOptions) -> Self {
+    /// An empty page.
+    pub fn new(options: TextOptions) -> Self {
         Self { text: String::new(), color: options.color, width: usize::from(options.width.clamp(60, 120)) }
     }
 
-    pub(crate) fn finish(self) -> String {
+    /// The text, newline at the end.
+    pub fn finish(self) -> String {
         self.text
     }
 
     /// A blank line and a heading.
-    pub(crate) fn heading(&mut self, text: &str) {
+    pub fn heading(&mut self, text: &str) {
         self.text.push('\n');
         self.paragraph(Some(Paint::Bold), "", "", text);
     }
 
     /// Wrapped text: the first line starts with `first`, the others with as many spaces.
-    pub(crate) fn item(&mut self, first: &str, text: &str) {
+    pub fn item(&mut self, first: &str, text: &str) {
         self.paragraph(None, first, &" ".repeat(first.chars().count()), text);
     }
 
