@@ -80,7 +80,7 @@ fuzz:
 LAB = log="docs/results/lab-$(1)-$$(date -u +%F).txt"; { $(HEAD_LINES); \
 	  $(CARGO) nextest run --locked --target "$$(uname -m)-unknown-linux-musl" --config xtask/ci-profile.toml --cargo-profile ci \
 	    --config-file xtask/nextest.toml --profile matrix --package stillcore --features guest-matrix $(patsubst %,--test %,$(2)) -E 'test(/^matrix/)' \
-	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9]|Compiling )' | tee "$$log"; \
+	    --no-fail-fast --success-output final 2>&1; } | grep -vE '^ *($$|\[ *[0-9]|Compiling |Updating |Download)' | tee "$$log"; \
 	! grep -q ' FAIL ' "$$log" && grep -q 'tests* run:' "$$log"
 
 # The program that is measured is the one that ships.
@@ -149,7 +149,7 @@ test-middleware:
 	{ $(HEAD_LINES); echo "Cyclone DDS $$(dpkg-query -W -f '$${Version}' cyclonedds-dev 2>/dev/null || echo of unknown version)"; \
 	  $(CARGO) nextest run --locked --config-file xtask/nextest.toml --package stillcore-graph --features ros2 \
 	    -E 'binary(ros2_interop) or test(/^ros2::/)' --success-output immediate 2>&1; } | \
-	  grep -vE '^ *($$|Compiling |Blocking |running 1 test|────)' | tee "$$log"; \
+	  grep -vE '^ *($$|Compiling |Updating |Download|Blocking |running 1 test|────)' | tee "$$log"; \
 	grep -q 'messages received and equal' "$$log"
 
 # A study through Ansible on two machines reached by ssh, each a network namespace; one loses its power.
@@ -160,7 +160,7 @@ test-hosts:
 	{ $(HEAD_LINES); "$${CARGO_TARGET_DIR:-target}/hosts/venv/bin/ansible-playbook" --version | head -n 1; \
 	  $(CARGO) nextest run --locked --config-file xtask/nextest.toml --package stillcore --features hosts-ssh-tests \
 	    -E 'binary(hosts_ssh)' --success-output immediate 2>&1; } | \
-	  grep -vE '^ *($$|Compiling |Blocking |running 1 test|────)' | tee "$$log"; \
+	  grep -vE '^ *($$|Compiling |Updating |Download|Blocking |running 1 test|────)' | tee "$$log"; \
 	grep -q 'the table is that of one machine' "$$log"
 
 # Every stressor killed.
