@@ -2,7 +2,7 @@
 # Written for any POSIX make and sh. Settings: ARGS (of stillcore), STRICT=0 (see `test`), CARGO_TARGET_DIR.
 
 .POSIX:
-.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows test-solver study-sched-table7 study-sched-fig8 study-graph study-graph-here bench-report test-hosts test-studies-every test-studies-isolation
+.PHONY: stories story-timer-migration story-throttling help assess binary test test-lab test-lab-isolation test-lab-every test-lab-attribution test-lab-counts test-lab-disturb test-lab-exposure test-lab-asid test-lab-periodic lab-matrix test-studies deps tidy bench bench-measure bench-trace bench-watch bench-interference fuzz check-release dist fmt clean bench-disturb bench-sched study-sched bench-summary test-calibration bench-graph test-middleware test-lab-cards lab-matrix-rows test-solver study-sched-table7 study-sched-fig8 study-graph study-graph-here study-full study-full-here study-full-lab bench-report test-hosts test-studies-every test-studies-isolation
 
 STRICT = 1
 ARGS =
@@ -31,6 +31,7 @@ help:
 	@echo 'make test-calibration  how often intervals hold and alarms are false, on dependent data (ten minutes)'
 	@echo 'make study-graph    graphs idle and disturbed, isolated and not, in guests, beside both papers (half an hour); -here: on this machine'
 	@echo 'make study-sched    Table VII of the replication, and Fig. 8 of the RTSS paper in all its readings (half an hour; ARGS="--threads 2")'
+	@echo 'make study-full     what ends within minutes at full scale, on this machine (root) and in guests (three quarters of an hour); -here, -lab: one of them'
 	@echo 'make bench-watch    trace watch beside cyclictest, here and in a guest, in turns'
 	@echo 'make fuzz           damaged traces and samples by the ten million (half an hour; ARGS="--executions N --campaign N")'
 	@echo 'make check-release  oldest compiler, licences and sources, both static binaries'
@@ -302,6 +303,29 @@ study-graph-here:
 	{ $(HEAD_LINES); for name in $(STUDY_GRAPH); do echo; echo "== study run $$name --here --scale 0.02 $(ARGS)"; \
 	    "$(STATIC)" study run $$name --here --scale 0.02 --out "$$out/$$name" $(ARGS) | grep -v "^$$out"; done; } | tee "$$log"; \
 	rm -r "$$out"; test "$$(grep -c '^median \[lowest' "$$log")" -eq 3
+
+# At full scale, what ends within minutes: on this machine (root), and in guests, where counts are exact. An answer each under
+# docs/results/full-DATE; FULL_OUT keeps the cells, and is gone on with.
+FULL_OUT = target/study-full
+FULL_HERE = rtss24-fig1 rtss24-fig3 rtss24-fig5 rtss24-fig6b rtss24-table3 rtss24-table4 replication-table1 replication-table4 replication-table5
+FULL_LAB = rtss24-fig3 rtss24-fig4 rtss24-fig5 rtss24-table1 rtss24-table3 rtss24-table5 replication-table1 access20-table1
+FULL_KERNELS = 6.1,6.1-rt
+study-full: study-full-here study-full-lab
+
+study-full-here:
+	@$(BUILD_STATIC)
+	@$(call FULL,here,--here,$(FULL_HERE))
+
+study-full-lab:
+	@sh xtask/deps.sh test
+	@$(BUILD_STATIC)
+	@$(call FULL,lab,--lab $(FULL_KERNELS),$(FULL_LAB))
+
+FULL = to="docs/results/full-$$(date -u +%F)/$(1)"; mkdir -p "$$to" $(FULL_OUT); { $(HEAD_LINES); } >"$$to/README.txt"; \
+	for name in $(3); do out="$(FULL_OUT)/$(1)-$$name"; echo "== study run $$name $(2)"; \
+	  "$(STATIC)" study run $$name $(2) --out "$$out" $(ARGS) >/dev/null || exit 1; \
+	  for kind in md html; do cp "$$out/study.$$kind" "$$to/$$name.$$kind"; done; cp "$$out/table.parquet" "$$to/$$name.parquet"; \
+	done
 
 bench-watch:
 	@sh xtask/deps.sh test
