@@ -34,6 +34,9 @@ pub(super) enum Carrier {
     Pipe { file: OwnedFd, packets: bool },
     /// Messages in a socket.
     Socket { file: OwnedFd },
+    /// Messages in memory of iceoryx2.
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx2(super::iceoryx::Port),
 }
 
 /// What came of handing a message over.
@@ -52,6 +55,8 @@ impl Carrier {
     pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Queue { .. } | Self::Ring { .. } => None,
+            #[cfg(feature = "iceoryx2")]
+            Self::Iceoryx2(_) => None,
             Self::Pointer { queue, .. } | Self::Mq { queue, .. } => Some(queue.as_fd()),
             Self::Pipe { file, .. } | Self::Socket { file } => Some(file.as_fd()),
         }
@@ -122,6 +127,8 @@ impl Carrier {
                 Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => Ok(Handed::Full),
                 Err(error) => full_or(error),
             },
+            #[cfg(feature = "iceoryx2")]
+            Self::Iceoryx2(port) => Ok(if port.put(parts)? { Handed::Taken } else { Handed::Full }),
         }
     }
 
@@ -143,6 +150,8 @@ impl Carrier {
             Self::Pipe { file, packets: true } => some_or_empty(pipes::read_some(file, frame)),
             Self::Pipe { file, packets: false } => take_stream(file, frame),
             Self::Socket { file } => some_or_empty(datagram::receive(file, frame)),
+            #[cfg(feature = "iceoryx2")]
+            Self::Iceoryx2(port) => port.take(frame),
         }
     }
 

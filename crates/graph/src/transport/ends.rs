@@ -200,3 +200,11 @@ impl Receiver {
         Ok(Some(header))
     }
 }
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        if self.spec.kind.ends_with_receiver() {
+            let _ = self.leave();
+        }
+    }
+}

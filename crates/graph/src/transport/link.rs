@@ -33,6 +33,9 @@ pub struct Link {
     bell: Bell,
     /// What a queue of this process carries.
     numbers: Numbers,
+    /// Where ends find each other that do so by a name.
+    #[cfg(feature = "iceoryx2")]
+    service: String,
 }
 
 /// How another process takes up an end of a link.
@@ -44,6 +47,17 @@ pub struct EndOrder {
     /// The sender's descriptor and the receiver's, those that this order is for.
     files: [Option<usize>; 2],
     bell: Option<BellOrder>,
+    #[cfg(feature = "iceoryx2")]
+    service: String,
+}
+
+/// An end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The publisher's.
+    Sender,
+    /// The subscriber's.
+    Receiver,
 }
 
 /// Which ends.
@@ -64,7 +78,17 @@ impl Link {
             .map_err(refused(spec, "share memory"))?;
         let account = Account::new(map(spec, &facts, &memory)?);
         let numbers = Arc::new(Mutex::new(VecDeque::with_capacity(facts.depth + IN_HANDS)));
-        Ok(Self { spec: spec.clone(), facts, memory, account, ends, bell: bell.copy()?, numbers })
+        Ok(Self {
+            spec: spec.clone(),
+            facts,
+            memory,
+            account,
+            ends,
+            bell: bell.copy()?,
+            numbers,
+            #[cfg(feature = "iceoryx2")]
+            service: super::iceoryx::service_name(),
+        })
     }
 
     /// What was asked.
@@ -140,6 +164,8 @@ impl Link {
             memory,
             files: [send, receive],
             bell,
+            #[cfg(feature = "iceoryx2")]
+            service: self.service.clone(),
         })
     }
 }
@@ -164,8 +190,8 @@ impl EndOrder {
     fn pair(&self, parcel: &mut Parcel, numbers: &Numbers) -> Result<(Sender, Receiver), Error> {
         let memory = self.map(parcel)?;
         let [send, receive] = self.files;
-        let send = self.carrier(&memory, self.file(send, parcel)?, numbers)?;
-        let receive = self.carrier(&memory, self.file(receive, parcel)?, numbers)?;
+        let send = self.carrier(End::Sender, &memory, self.file(send, parcel)?, numbers)?;
+        let receive = self.carrier(End::Receiver, &memory, self.file(receive, parcel)?, numbers)?;
         let sender = self.sender(&memory, send, parcel)?;
         Ok((sender, self.receiver(&memory, receive)))
     }
@@ -195,6 +221,7 @@ impl EndOrder {
 
     fn carrier(
         &self,
+        end: End,
         memory: &Arc<Mapping>,
         file: Option<OwnedFd>,
         numbers: &Numbers,
@@ -210,13 +237,19 @@ impl EndOrder {
                 Carrier::Ring { slots: slots(), ring }
             }
             Kind::MqPointer => Carrier::Pointer { slots: slots(), queue: MessageQueue::adopt(file()?) },
-            Kind::Mq => Carrier::Mq {
-                queue: MessageQueue::adopt(file()?),
-                frame: touched(frame_bytes),
-                discarded: touched(frame_bytes),
-            },
+            Kind::Mq => {
+                // A receiver has its own frame.
+                let bytes = if end == End::Sender { frame_bytes } else { 0 };
+                let queue = MessageQueue::adopt(file()?);
+                Carrier::Mq { queue, frame: touched(bytes), discarded: touched(bytes) }
+            }
             Kind::Pipe => Carrier::Pipe { file: file()?, packets: in_packets(spec) },
             Kind::Seqpacket | Kind::Udp => Carrier::Socket { file: file()? },
+            #[cfg(feature = "iceoryx2")]
+            Kind::Iceoryx2 => {
+                let port = super::iceoryx::Port::open(&self.service, end, depth, frame_bytes);
+                Carrier::Iceoryx2(port.map_err(refused(spec, "open a service of iceoryx2"))?)
+            }
         })
     }
 }
@@ -226,7 +259,7 @@ impl Sender {
     pub fn adopt(order: &EndOrder, parcel: &mut Parcel) -> Result<Self, Error> {
         let memory = order.map(parcel)?;
         let file = order.file(order.files[0], parcel)?;
-        let carrier = order.carrier(&memory, file, &Numbers::default())?;
+        let carrier = order.carrier(End::Sender, &memory, file, &Numbers::default())?;
         order.sender(&memory, carrier, parcel)
     }
 }
@@ -236,7 +269,7 @@ impl Receiver {
     pub fn adopt(order: &EndOrder, parcel: &mut Parcel) -> Result<Self, Error> {
         let memory = order.map(parcel)?;
         let file = order.file(order.files[1], parcel)?;
-        Ok(order.receiver(&memory, order.carrier(&memory, file, &Numbers::default())?))
+        Ok(order.receiver(&memory, order.carrier(End::Receiver, &memory, file, &Numbers::default())?))
     }
 }
 

@@ -57,6 +57,8 @@ pub(super) fn make(spec: &LinkSpec) -> Result<Made, Error> {
         Kind::Mq => queue(spec, spec.message_bytes + HEADER_BYTES),
         Kind::Pipe => pipe(spec),
         Kind::Seqpacket | Kind::Udp => socket(spec),
+        #[cfg(feature = "iceoryx2")]
+        Kind::Iceoryx2 => Ok(got(spec, Ends::Memory)),
     }?;
     if spec.when_full == WhenFull::ReplaceOldest && !spec.kind.replaces() {
         made.facts.when_full = WhenFull::Refuse;

@@ -34,6 +34,8 @@ mod doorbell;
 mod ends;
 mod error;
 mod header;
+#[cfg(feature = "iceoryx2")]
+mod iceoryx;
 #[cfg(test)]
 mod interleave;
 mod limits;

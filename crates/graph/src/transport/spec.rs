@@ -32,11 +32,14 @@ pub enum Kind {
     ShmEventfd,
     /// The same ring; the receiver never sleeps.
     ShmPoll,
+    /// Eclipse iceoryx2: shared memory of its own making, a service for each link; a receiver that sleeps does so on a futex.
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx2,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 9 + cfg!(feature = "iceoryx2") as usize] = [
         Self::Queue,
         Self::MqPointer,
         Self::Pipe,
@@ -46,6 +49,8 @@ impl Kind {
         Self::ShmFutex,
         Self::ShmEventfd,
         Self::ShmPoll,
+        #[cfg(feature = "iceoryx2")]
+        Self::Iceoryx2,
     ];
 
     /// Its name on the command line and in files.
@@ -60,6 +65,8 @@ impl Kind {
             Self::ShmFutex => "shm-futex",
             Self::ShmEventfd => "shm-eventfd",
             Self::ShmPoll => "shm-poll",
+            #[cfg(feature = "iceoryx2")]
+            Self::Iceoryx2 => "iceoryx2",
         }
     }
 
@@ -73,6 +80,8 @@ impl Kind {
         match self {
             Self::Queue | Self::ShmFutex => Manner::Futex,
             Self::ShmPoll => Manner::Poll,
+            #[cfg(feature = "iceoryx2")]
+            Self::Iceoryx2 => Manner::Futex,
             Self::MqPointer | Self::Pipe | Self::Mq | Self::Seqpacket | Self::Udp | Self::ShmEventfd => {
                 Manner::Epoll
             }
@@ -86,7 +95,17 @@ impl Kind {
 
     /// Whether a sender can take back the oldest message of a full link.
     pub fn replaces(self) -> bool {
-        !matches!(self, Self::Pipe | Self::Seqpacket | Self::Udp)
+        // iceoryx2 can, and does not tell its sender that it did.
+        !matches!(self, Self::Pipe | Self::Seqpacket | Self::Udp) && !self.ends_with_receiver()
+    }
+
+    /// Whether what waits in the link ends with its receiver: one that is dropped counts it as left, and that of one that is killed has
+    /// vanished. What waits in any other link is read by its maker.
+    pub fn ends_with_receiver(self) -> bool {
+        #[cfg(feature = "iceoryx2")]
+        return self == Self::Iceoryx2;
+        #[cfg(not(feature = "iceoryx2"))]
+        return false;
     }
 
     /// Whether messages lie in slots of shared memory.

@@ -233,7 +233,7 @@ proptest! {
                 }
             }
         }
-        drop(sender);
+        drop((sender, receiver));
         expected.left = paper.len() as u64;
         let balance = link.settle().unwrap();
         prop_assert_eq!(Balance { missed: 0, ..balance }, expected);
