@@ -13,6 +13,7 @@ use crate::missed::{self, Charged};
 use crate::noise_causes::{self, Evidence, NoiseCauses};
 use crate::overlap::Intervals;
 use crate::resample;
+use crate::schedule::schedule;
 use crate::sections::Sections;
 use crate::shape::{self, Analysis, Attribution, CountNs, Distribution};
 use crate::tail;
@@ -145,6 +146,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         ipi: sections.ipi,
         periodic: sections.periodic,
         taskset: sections.taskset,
+        schedule: schedule(&sections.first_jobs),
         tail: sections.tail,
         overheads: sections.overheads,
         clocks: sections.clocks,

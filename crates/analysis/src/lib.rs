@@ -44,6 +44,7 @@ pub mod rates;
 pub mod resample;
 pub mod runs;
 pub mod sampled;
+pub mod schedule;
 mod sections;
 pub mod series;
 pub mod shape;

@@ -5,6 +5,7 @@ use crate::clocks::{Clocks, clocks};
 use crate::ipi::{Way, ways};
 use crate::overheads::{Overheads, overheads};
 use crate::periodic::{Process, process};
+use crate::schedule::FirstJobs;
 use crate::tail::Tail;
 use crate::taskset::{MeasuredTask, measured};
 use model::run::{ProbeRecord, TRACED};
@@ -18,6 +19,7 @@ pub(crate) struct Sections {
     pub(crate) ipi: Vec<Way>,
     pub(crate) periodic: Vec<Process>,
     pub(crate) taskset: Vec<MeasuredTask>,
+    pub(crate) first_jobs: Vec<FirstJobs>,
     pub(crate) overheads: Vec<Overheads>,
     pub(crate) clocks: Option<Clocks>,
     pub(crate) tail: Vec<Tail>,
@@ -36,7 +38,10 @@ impl Sections {
             ProbeKind::Wakeup | ProbeKind::Noise | ProbeKind::Graph => {}
             ProbeKind::Ipi => self.ipi.extend(ways(record, samples, &columns)?),
             ProbeKind::Periodic => self.periodic.push(process(record, samples, &columns)?),
-            ProbeKind::Taskset => self.taskset.extend(measured(record, samples, &columns)?),
+            ProbeKind::Taskset => {
+                self.taskset.extend(measured(record, samples, &columns)?);
+                self.first_jobs.extend(FirstJobs::of(record, samples, &columns)?);
+            }
             ProbeKind::Overheads => self.overheads.push(overheads(record, samples, &columns)?),
             ProbeKind::Clocks => self.clocks = Some(clocks(record, samples, &columns)?),
         }

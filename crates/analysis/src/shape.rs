@@ -12,6 +12,7 @@ use crate::noise_causes::NoiseCauses;
 use crate::overheads::Overheads;
 use crate::periodic::Process;
 pub use crate::sampled::{Dependence, Exceedance, Quantile};
+use crate::schedule::Schedule;
 use crate::snapshots::SnapshotSection;
 use crate::tail::Tail;
 use crate::taskset::MeasuredTask;
@@ -69,6 +70,9 @@ pub struct Analysis {
     /// The tasks of a task set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taskset: Vec<MeasuredTask>,
+    /// What their jobs did when, of a stretch behind the first ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
     /// What may lie beyond the largest samples, a window and CPU each; only where asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tail: Vec<Tail>,

@@ -99,16 +99,7 @@ pub fn measured(
     columns: &[(String, Vec<i64>)],
 ) -> Result<Option<MeasuredTask>, Error> {
     let Some(task) = &record.task else { return Ok(None) };
-    let columns = Columns::new(columns, record, samples.len());
-    let [starts, ends] = [columns.get("start_ns")?, columns.get("end_ns")?];
-    let [cpu_times, preemptions] = [columns.get("cpu_ns")?, columns.get("preemptions")?];
-    let job = |row: usize| Job {
-        start_ns: starts[row],
-        end_ns: ends[row],
-        cpu_ns: cpu_times[row],
-        preemptions: preemptions[row],
-    };
-    let jobs: Vec<Job> = (0..samples.len()).map(job).collect();
+    let jobs = jobs(record, samples.len(), columns)?;
     let period_ns = record.period_ns.unwrap_or(0);
     let asked = Asked {
         period_ns: period_ns as i64,
@@ -125,6 +116,24 @@ pub fn measured(
         ring_lost: record.ring_lost,
         figures: figures(samples, &jobs, asked, record.missed),
     }))
+}
+
+/// The columns of a file's rows as jobs.
+pub(crate) fn jobs(
+    record: &ProbeRecord,
+    rows: usize,
+    columns: &[(String, Vec<i64>)],
+) -> Result<Vec<Job>, Error> {
+    let columns = Columns::new(columns, record, rows);
+    let [starts, ends] = [columns.get("start_ns")?, columns.get("end_ns")?];
+    let [cpu_times, preemptions] = [columns.get("cpu_ns")?, columns.get("preemptions")?];
+    let job = |row: usize| Job {
+        start_ns: starts[row],
+        end_ns: ends[row],
+        cpu_ns: cpu_times[row],
+        preemptions: preemptions[row],
+    };
+    Ok((0..rows).map(job).collect())
 }
 
 /// What was asked of a task.

@@ -41,8 +41,34 @@ fn every_release_is_accounted_for_and_every_job_is_whole() {
                 assert!(burn == "cputime" || end - start >= cost);
             }
         }
+        assert_whole(&answer["schedule"]);
         assert_eq!(place.leftovers(), Vec::<String>::new());
     }
+}
+
+/// A hyperperiod behind the first jobs; spans lead from the release of every job to its end, and one job runs at a time.
+fn assert_whole(schedule: &Value) {
+    let number = |row: &Value, key: &str| row[key].as_i64().unwrap();
+    assert_eq!(number(schedule, "to_ns") - number(schedule, "from_ns"), 40_000_000, "{schedule}");
+    assert_eq!((number(schedule, "hyperperiod_ns"), number(schedule, "left_out")), (40_000_000, 0));
+    let (jobs, spans) = (schedule["jobs"].as_array().unwrap(), schedule["spans"].as_array().unwrap());
+    assert!((1..=7).contains(&jobs.len()), "{jobs:?}");
+    let mut rest = spans.as_slice();
+    for job in jobs {
+        let mut t_ns = number(job, "release_ns");
+        while t_ns < number(job, "end_ns") {
+            let (span, others) = rest.split_first().unwrap();
+            assert_eq!((&span["task"], number(span, "from_ns")), (&job["task"], t_ns));
+            (t_ns, rest) = (t_ns + number(span, "ns"), others);
+        }
+        assert_eq!(number(job, "response_ns"), number(job, "end_ns") - number(job, "release_ns"));
+        assert!(number(job, "running_ns") <= number(job, "response_ns"));
+    }
+    assert_eq!(rest, [] as [Value; 0]);
+    let running = spans.iter().filter(|span| span["state"] == "running");
+    let mut running: Vec<_> = running.map(|span| (number(span, "from_ns"), number(span, "ns"))).collect();
+    running.sort_unstable();
+    assert!(running.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{running:?}");
 }
 
 #[test]

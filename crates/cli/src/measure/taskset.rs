@@ -79,6 +79,7 @@ pub(crate) fn run(args: &TasksetArgs, signals: &EndSignals) -> anyhow::Result<u8
     let measured = &outcome.document.analysis.taskset;
     let mut answer = json(&outcome, "stillcore.measure-taskset/1");
     answer["tasks"] = measured.iter().zip(&bounds).map(|(one, bound)| row(one, *bound)).collect();
+    answer["schedule"] = serde_json::to_value(&outcome.document.analysis.schedule)?;
     answer["burn"] = if args.burn == BurnName::Slots { "slots" } else { "cputime" }.into();
     answer["utilization"] = set::utilization(&tasks).into();
     answer["schedulable"] = bounds.iter().all(Option::is_some).into();

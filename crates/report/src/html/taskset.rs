@@ -1,11 +1,12 @@
 //! A task set: measured response times beside the calculated ones, in both metrics.
 
+use analysis::schedule::{Schedule, Span, State};
 use analysis::taskset::{MeasuredTask, Spread as Figures};
 use minijinja::{Value, context};
 
 use super::{chart, value};
 use crate::Document;
-use crate::svg::{Spread, spread};
+use crate::svg::{LaneSpan, Spread, lanes, spread};
 
 pub(super) fn figures(document: &Document) -> Value {
     let tasks = &document.analysis.taskset;
@@ -17,10 +18,39 @@ pub(super) fn figures(document: &Document) -> Value {
         cpu => first.map(|one| one.cpu),
         slot_ns => first.and_then(|one| one.task.slot_ns),
         chart => chart(spread("ts", "Response times beside the calculated ones", "response time from the release", &bars)),
+        schedule => chart(lanes("tg", "What the jobs did when", &spans(document))),
+        scheduled => document.analysis.schedule.as_ref().map(scheduled),
         rows => rows.collect::<Vec<_>>(),
         utilization => tasks.iter().map(|one| one.task.cost_ns as f64 / one.period_ns.max(1) as f64).sum::<f64>(),
         under_executed => tasks.iter().map(|one| one.figures.under_executed).sum::<u64>(),
     }
+}
+
+/// Lanes in the order of priorities.
+fn spans(document: &Document) -> Vec<LaneSpan> {
+    let spans = document.analysis.schedule.iter().flat_map(|schedule| &schedule.spans);
+    let told = |span: &Span| LaneSpan {
+        lane: format!("task {}", span.task),
+        label: state(span.state).to_owned(),
+        from_ns: span.from_ns as f64,
+        ns: span.ns as f64,
+    };
+    spans.map(told).collect()
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Waiting => "waiting",
+        State::Running => "running",
+        State::Preempted => "preempted",
+    }
+}
+
+/// What the chart leaves out.
+fn scheduled(schedule: &Schedule) -> Value {
+    let length_ns = schedule.to_ns.saturating_sub(schedule.from_ns);
+    let whole = schedule.hyperperiod_ns.is_some_and(|ns| ns as i64 == length_ns);
+    context! { whole => whole, length_ns => length_ns, left_out => schedule.left_out }
 }
 
 fn bar(one: &MeasuredTask, calculated: Option<u64>) -> Option<Spread> {
