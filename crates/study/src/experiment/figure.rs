@@ -30,6 +30,8 @@ pub enum Kind {
     Course,
     /// What ran when, in lanes.
     Lanes,
+    /// Quantiles of one distribution against those of another.
+    Qq,
 }
 
 /// One figure of the file.
@@ -48,12 +50,13 @@ pub struct Figure {
     #[serde(default)]
     pub curves: Vec<Spanned<String>>,
     /// The value upwards; of a spread three or four: least, median, quantile, observed maximum; of counts the observed maximum, which may
-    /// lie beyond the last bin; of bars without x one a bar.
+    /// lie beyond the last bin; of bars without x one a bar; of quantiles none, or slope and intercept of the line through them.
     #[serde(default)]
     pub values: Vec<Spanned<String>>,
     /// The list that it is drawn of: counts, courses, lanes.
     pub of: Option<Spanned<String>>,
-    /// What the numbers of that list are, with their unit: `wake-up latency`.
+    /// What the numbers of that list are, with their unit: `wake-up latency`; of lanes, what a lane is: `task`; of
+    /// quantiles, whose those upwards are.
     #[serde(default)]
     pub what: String,
     /// A logarithmic axis.
@@ -82,6 +85,13 @@ impl Kind {
             }
             Self::Course | Self::Lanes if !list || values != 0 || figure.x.is_some() => {
                 Some("of = a series, and neither x nor values")
+            }
+            Self::Qq
+                if !list || !matches!(values, 0 | 2) || figure.x.is_some() || !figure.curves.is_empty() =>
+            {
+                Some(
+                    "of = a series, values of no or two names, slope and intercept, and neither x nor curves",
+                )
             }
             _ => None,
         }
@@ -149,6 +159,15 @@ pub struct Trail {
     pub points: Vec<[f64; 2]>,
 }
 
+/// Quantiles of two distributions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// Of the reference, and of what is compared with it.
+    pub points: Vec<[f64; 2]>,
+    /// Slope and intercept of the line through them, the intercept in the unit of its value.
+    pub line: Option<[f64; 2]>,
+}
+
 /// Something that ran.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Span {
@@ -183,6 +202,8 @@ pub enum Drawn {
     Course(Vec<Trail>),
     /// Lanes.
     Lanes(Vec<Span>),
+    /// Quantiles against quantiles.
+    Qq(Quantiles),
 }
 
 /// One chart.
@@ -229,6 +250,7 @@ pub fn panels(
             Kind::Counts => counts(figure, results, &groups)?,
             Kind::Course => courses(figure, results, &groups)?,
             Kind::Lanes => lanes(figure, results, &groups)?,
+            Kind::Qq => quantiles(figure, results, &groups)?,
         };
         Some(Panel { title, drawn })
     };
@@ -307,6 +329,15 @@ fn lists<'a>(
     results: &'a [(Cell, CellResult)],
     group: &'a Group,
 ) -> impl Iterator<Item = &'a [Row]> + 'a {
+    with_lists(figure, results, group).map(|(rows, _)| rows)
+}
+
+/// The same, with all that came of the cell.
+fn with_lists<'a>(
+    figure: &'a Figure,
+    results: &'a [(Cell, CellResult)],
+    group: &'a Group,
+) -> impl Iterator<Item = (&'a [Row], &'a CellResult)> + 'a {
     let name = figure.of.as_ref().map_or("", |of| of.get_ref().as_str());
     let of = move |cell: &Cell| {
         cell.factors
@@ -315,7 +346,7 @@ fn lists<'a>(
     };
     let mut found: Vec<&(Cell, CellResult)> = results.iter().filter(|(cell, _)| of(cell)).collect();
     found.sort_by_key(|(cell, _)| cell.repetition);
-    found.into_iter().filter_map(move |(_, result)| Some(result.series.get(name)?.rows.as_slice()))
+    found.into_iter().filter_map(move |(_, result)| Some((result.series.get(name)?.rows.as_slice(), result)))
 }
 
 /// The first two numbers of a row.
@@ -353,7 +384,8 @@ fn courses(figure: &Figure, results: &[(Cell, CellResult)], groups: &[&Group]) -
 fn lanes(figure: &Figure, results: &[(Cell, CellResult)], groups: &[&Group]) -> Option<Drawn> {
     let span = |prefix: &str, row: &Row| {
         let [from, length] = pair(row)?;
-        let lane = [prefix, &row.lane].join(" ").trim().to_owned();
+        let named = [prefix, &figure.what, &row.lane];
+        let lane = named.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
         Some(Span { lane, label: row.label.clone(), from, length })
     };
     let of = |group: &&Group| -> Vec<Span> {
@@ -363,4 +395,13 @@ fn lanes(figure: &Figure, results: &[(Cell, CellResult)], groups: &[&Group]) -> 
     };
     let all: Vec<Span> = groups.iter().flat_map(of).collect();
     (!all.is_empty()).then_some(Drawn::Lanes(all))
+}
+
+/// Of the first repetition: points and line are of the same runs.
+fn quantiles(figure: &Figure, results: &[(Cell, CellResult)], groups: &[&Group]) -> Option<Drawn> {
+    let (rows, result) = groups.iter().find_map(|group| with_lists(figure, results, group).next())?;
+    let points: Vec<[f64; 2]> = rows.iter().filter_map(pair).collect();
+    let value = |at: usize| result.values.get(figure.values.get(at)?.get_ref()).copied().flatten();
+    let line = value(0).zip(value(1)).map(|(slope, intercept)| [slope, intercept]);
+    (!points.is_empty()).then_some(Drawn::Qq(Quantiles { points, line }))
 }

@@ -50,7 +50,7 @@ pub use declared::{
     Claim, EXPERIMENT_SCHEMA, Experiment, Factor, Machine, PublishedAt, SeriesOf, Step, Table, ValueOf,
 };
 pub use fault::Fault;
-pub use figure::{Bins, Curve, Drawn, Figure, Kind, Panel, Point, Span, Spread, Trail, panels};
+pub use figure::{Bins, Curve, Drawn, Figure, Kind, Panel, Point, Quantiles, Span, Spread, Trail, panels};
 pub use level::Level;
 pub use list::{ListOf, listed};
 pub use part::{Gathered, PART_SCHEMA, Part, PartsError, gather};

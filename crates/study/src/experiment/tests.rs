@@ -1,5 +1,6 @@
 //! Files, mistakes in them, plans, figures, judgements.
 
+mod drawn;
 mod judged;
 mod lists;
 
@@ -277,7 +278,7 @@ fn the_table_has_measured_and_published_side_by_side() {
     assert_eq!((sheets[0].rows.len(), sheets[0].title.as_str()), (8, "max: observed maximum"));
 }
 
-fn drawn(experiment: &Experiment, results: &[(Cell, CellResult)]) -> Vec<Vec<Panel>> {
+fn drawn_of(experiment: &Experiment, results: &[(Cell, CellResult)]) -> Vec<Vec<Panel>> {
     let concluded = conclude(experiment, &numbers(), results);
     experiment.figures.iter().map(|figure| panels(experiment, figure, &concluded, results)).collect()
 }
@@ -304,7 +305,7 @@ fn factors_that_are_neither_axis_nor_curve_are_panels_of_their_own() {
         Some(100.0 * busy + f64::from(cell.repetition))
     };
     let results = measured(&experiment, number);
-    let [over, dist] = <[Vec<Panel>; 2]>::try_from(drawn(&experiment, &results)).unwrap();
+    let [over, dist] = <[Vec<Panel>; 2]>::try_from(drawn_of(&experiment, &results)).unwrap();
     assert_eq!(over.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>(), ["load idle", "load busy"]);
     let Drawn::Over { x, ticks, curves } = &over[1].drawn else { panic!("{over:?}") };
     assert_eq!((x.as_str(), ticks.as_slice()), ("period", ["50us".to_owned(), "70us".to_owned()].as_slice()));
@@ -328,9 +329,9 @@ fn factors_that_are_neither_axis_nor_curve_are_panels_of_their_own() {
 #[test]
 fn what_was_not_measured_is_not_drawn() {
     let experiment = read(TEXT);
-    assert!(drawn(&experiment, &[]).iter().all(Vec::is_empty));
+    assert!(drawn_of(&experiment, &[]).iter().all(Vec::is_empty));
     let only_idle = |cell: &Cell| (cell.factors["load"] == "idle").then_some(1.0);
-    let over = drawn(&experiment, &measured(&experiment, only_idle)).swap_remove(0);
+    let over = drawn_of(&experiment, &measured(&experiment, only_idle)).swap_remove(0);
     assert_eq!(over.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>(), ["load idle"]);
 }
 

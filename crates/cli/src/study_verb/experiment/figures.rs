@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 use study::Cell;
 use study::experiment::{
-    Bins, CellResult, Concluded, Curve, Drawn, Experiment, Figure, Judgement, Kind, Panel, Sheet, Span,
-    Spread, Trail, ValueOf, panels,
+    Bins, CellResult, Concluded, Curve, Drawn, Experiment, Figure, Judgement, Kind, Panel, Quantiles, Sheet,
+    Span, Spread, Trail, ValueOf, panels,
 };
 
 /// Draws the figures into `figures/` of the study and gives them for its page.
@@ -26,7 +26,7 @@ pub(super) fn draw(
         let mut told = StudyFigure {
             title: title(experiment, figure),
             panels: Vec::new(),
-            half: matches!(figure.kind, Kind::Spread | Kind::Course),
+            half: matches!(figure.kind, Kind::Spread | Kind::Course | Kind::Qq),
         };
         for (at, panel) in panels.iter().enumerate() {
             let name = file_name(figure, panel, panels.len(), at);
@@ -70,6 +70,9 @@ fn caption(figure: &Figure, panel: &Panel, concluded: &Concluded) -> String {
         }
         Kind::Course => "First repetition.",
         Kind::Lanes => "First repetition; what is shorter than can be seen is drawn as a stroke.",
+        Kind::Qq => {
+            "First repetition. Solid: where both are distributed alike; dashed: the line through the points, by least squares."
+        }
     };
     let emulated = concluded.groups.iter().any(|group| group.emulated);
     let emulated = if emulated { " Emulated guest: its times are not those of a machine." } else { "" };
@@ -89,6 +92,7 @@ fn chart(experiment: &Experiment, figure: &Figure, panel: &Panel, id: &str) -> O
         Drawn::Counts(lines) => counts(id, &title, figure, value, lines),
         Drawn::Course(trails) => course(id, &title, figure, trails),
         Drawn::Lanes(spans) => lanes(id, &title, spans),
+        Drawn::Qq(quantiles) => qq(experiment, id, &title, figure, quantiles),
     }
 }
 
@@ -190,6 +194,20 @@ fn lanes(id: &str, title: &str, spans: &[Span]) -> Option<String> {
         ns: span.length,
     };
     svg::lanes(id, title, &spans.iter().map(span).collect::<Vec<_>>())
+}
+
+fn qq(
+    experiment: &Experiment,
+    id: &str,
+    title: &str,
+    figure: &Figure,
+    quantiles: &Quantiles,
+) -> Option<String> {
+    let intercept = figure.values.get(1).and_then(|name| experiment.value(name.get_ref()));
+    let (_, times) = measure(intercept.map_or("", |value| value.unit.as_str()));
+    let line = quantiles.line.map(|[slope, intercept]| [slope, intercept * times]);
+    let upwards = if figure.what.is_empty() { "quantile" } else { figure.what.as_str() };
+    svg::qq(id, title, ["quantile of the reference", upwards], &quantiles.points, line)
 }
 
 /// The study's page.

@@ -34,6 +34,7 @@ pub(super) const FILES: &[(&str, &str)] = &[
     ("access20-table3", include_str!("../../../../../experiments/access20-table3.toml")),
     ("access20-table4", include_str!("../../../../../experiments/access20-table4.toml")),
     ("access20-table5", include_str!("../../../../../experiments/access20-table5.toml")),
+    ("access20-fig5", include_str!("../../../../../experiments/access20-fig5.toml")),
     ("access20-table7-8", include_str!("../../../../../experiments/access20-table7-8.toml")),
     ("ospert13-disk", include_str!("../../../../../experiments/ospert13-disk.toml")),
     ("ospert13-fig3-5", include_str!("../../../../../experiments/ospert13-fig3-5.toml")),
