@@ -120,6 +120,16 @@ fn the_housekeeping_chain_is_whole_over_the_software_bus() {
     assert_eq!(count(&of("tick")["account"], "received"), count(&of("wake-up")["account"], "sent"));
     assert_eq!(count(&of("request")["account"], "received"), count(&of("reply")["account"], "sent"));
     assert_eq!(of("wake-up")["period_ns"], 100_000);
+    // The tick is a signal: of its releases each was served or passed while a signal waited, by the kernel's own count.
+    let timers = answer["timers"].as_array().unwrap();
+    let tick = timers.iter().find(|timer| timer["name"] == "timebase/slot").unwrap();
+    assert_eq!(count(tick, "served") + count(tick, "missed"), 10_000);
+    let told = answer["limits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|limit| limit.as_str().unwrap().contains("no signal"));
+    assert!(count(tick, "overruns") == count(tick, "missed") || told, "{answer}");
 }
 
 /// A publisher at 1 kHz in one process, a subscriber in another one.

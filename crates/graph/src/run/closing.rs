@@ -1,6 +1,7 @@
 //! The end of a run: files and accounts are closed, and what processes said of themselves is put beside them.
 
 use super::carry_out::{EdgeRun, Measured, Running, Store};
+use super::order::TimerReport;
 use crate::Error;
 use crate::results::accounts::Account;
 use crate::transport::Link;
@@ -51,6 +52,7 @@ impl Running<'_> {
                 outputs[1] += executor.outputs_wrong;
             }
         }
+        limits.extend(timers.iter().filter_map(unsignalled));
         if nothing_taken > 0 {
             limits.push(format!(
                 "at {nothing_taken} releases timers found nothing to take, and published nothing"
@@ -134,6 +136,14 @@ impl Running<'_> {
         }
         Ok(record)
     }
+}
+
+/// That releases passed of which no signal told.
+fn unsignalled(timer: &TimerReport) -> Option<String> {
+    let count = timer.missed - timer.overruns?.min(timer.missed);
+    (count > 0).then(|| {
+        format!("timer {}: {count} releases had no signal when the run was over, and are missed", timer.name)
+    })
 }
 
 /// Notes, `subject: what`, with the same of several subjects once.

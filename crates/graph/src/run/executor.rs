@@ -5,18 +5,20 @@
 //! threads one of them looks for work at a time; it lets the next one look as soon as it has found some. A node is served by one thread
 //! at a time (a mutually exclusive callback group).
 
+use super::by_signal;
 use super::node::{Node, Served};
 use super::order::ExecutorOrder;
 use super::records;
 use crate::transport::{Doorbell, Error, Waiter};
 use linux::measure::ring::Ring;
 use linux::sys::clock;
+use linux::sys::timersignal::SignalTimer;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// How long messages are still served after the end, while their senders live, ns: a message that is on its way at the end is not lost.
-const GRACE_NS: i64 = 250_000_000;
+pub(super) const GRACE_NS: i64 = 250_000_000;
 /// The longest sleep, ns: a parent that wants the end is heard by then.
-const LONGEST_SLEEP_NS: i64 = 100_000_000;
+pub(super) const LONGEST_SLEEP_NS: i64 = 100_000_000;
 
 /// What its threads share.
 pub(super) struct Executor {
@@ -91,9 +93,14 @@ impl Executor {
         self.nodes.iter().for_each(|node| lock(node).start_at(start_ns));
     }
 
-    /// One thread's share: serves until the end, and a little longer those who still send.
-    pub(super) fn serve(&self, end_ns: i64) -> Result<(), Error> {
-        while !self.control.stopped() && self.turn(end_ns)? {}
+    /// One thread's share: serves until the end, and a little longer those who still send. With a signal it serves the only timer there is.
+    pub(super) fn serve(&self, end_ns: i64, signal: Option<&SignalTimer>) -> Result<(), Error> {
+        match (signal, self.units.first()) {
+            (Some(signal), Some(Unit::Timer { node, at })) => {
+                by_signal::serve(signal, &mut lock(&self.nodes[*node]), *at, &self.control, end_ns)?;
+            }
+            _ => while !self.control.stopped() && self.turn(end_ns)? {},
+        }
         // Others may sleep, and would only see the end when they wake up.
         self.bell.ring();
         Ok(())

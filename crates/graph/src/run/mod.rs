@@ -4,6 +4,7 @@
 //! `stillcore internal graph`; `carry_out` is the ordering one: it makes the links, starts the processes, stores a row for each message
 //! received and closes the accounts, whoever was killed meanwhile.
 
+mod by_signal;
 pub mod carry_out;
 mod children;
 mod closing;

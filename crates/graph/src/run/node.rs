@@ -29,6 +29,8 @@ struct Timer {
     next: i64,
     served: u64,
     missed: u64,
+    /// Of those, the ones that the kernel counted, where a signal tells of releases.
+    overruns: Option<u64>,
     action: usize,
 }
 
@@ -98,6 +100,7 @@ impl Node {
             next: 0,
             served: 0,
             missed: 0,
+            overruns: one.by_signal.then_some(0),
             action: one.action,
         };
         let mut ports = Vec::new();
@@ -166,6 +169,43 @@ impl Node {
         Served::Ran
     }
 
+    /// First release and period of a timer, ns.
+    pub(super) fn releases(&self, at: usize) -> [i64; 2] {
+        [self.timers[at].first_ns, self.timers[at].period_ns]
+    }
+
+    /// Whether a release of a timer before `end_ns` is still to come or to be served.
+    pub(super) fn awaits(&self, at: usize, end_ns: i64) -> bool {
+        let timer = &self.timers[at];
+        timer.first_ns + timer.next * timer.period_ns < end_ns
+    }
+
+    /// Serves the last of the releases that a signal stands for, its own and `overruns` more; the others are missed. Those at `end_ns` and
+    /// later are no releases of the run.
+    pub(super) fn signalled(&mut self, at: usize, overruns: u64, end_ns: i64) {
+        if !self.awaits(at, end_ns) {
+            return;
+        }
+        let timer = &mut self.timers[at];
+        let last_before_end = (end_ns - 1 - timer.first_ns).div_euclid(timer.period_ns);
+        let last = timer.next.saturating_add_unsigned(overruns).min(last_before_end);
+        let missed = (last - timer.next) as u64;
+        timer.served += 1;
+        timer.missed += missed;
+        timer.overruns = timer.overruns.map(|before| before + missed);
+        timer.next = last + 1;
+        let (action, release_ns) = (timer.action, timer.first_ns + last * timer.period_ns);
+        self.act(action, release_ns, [0; INPUT_BYTES]);
+    }
+
+    /// Counts the releases before `end_ns` that no signal has told of.
+    pub(super) fn give_up(&mut self, at: usize, end_ns: i64) {
+        while self.awaits(at, end_ns) {
+            self.timers[at].next += 1;
+            self.timers[at].missed += 1;
+        }
+    }
+
     /// Does an action for each message that waits at the ports it takes from, the oldest first; whether there was any.
     fn take_waiting(&mut self, action: usize, store: Store<'_>) -> bool {
         let mut any = false;
@@ -225,6 +265,7 @@ impl Node {
             period_ns: timer.period_ns,
             served: timer.served,
             missed: timer.missed,
+            overruns: timer.overruns,
         })
     }
 }

@@ -54,6 +54,13 @@ pub(super) struct ExecutorOrder {
     pub(super) nodes: Vec<NodeOrder>,
 }
 
+impl ExecutorOrder {
+    /// Whether its thread waits for a signal.
+    pub(super) fn by_signal(&self) -> bool {
+        self.nodes.iter().flat_map(|node| &node.timers).any(|timer| timer.by_signal)
+    }
+}
+
 /// One node: timers and ports that all come down to actions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct NodeOrder {
@@ -78,6 +85,8 @@ pub(super) struct TimerOrder {
     pub(super) period_ns: i64,
     /// First release after the start, ns.
     pub(super) offset_ns: i64,
+    /// Whether a signal tells of a release.
+    pub(super) by_signal: bool,
     /// Position of its action.
     pub(super) action: usize,
 }
@@ -172,4 +181,7 @@ pub struct TimerReport {
     pub served: u64,
     /// Releases that passed unserved.
     pub missed: u64,
+    /// Of a timer by signal, the releases that passed while its signal waited to be taken, as the kernel counted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overruns: Option<u64>,
 }

@@ -4,7 +4,7 @@ use super::order::{ActionOrder, NodeOrder, OutOrder, PortOrder, TimerOrder};
 use crate::Error;
 use crate::topology::edges::{Edge, EdgeKind, End, edges};
 use crate::topology::qos::History;
-use crate::topology::{Action, Graph};
+use crate::topology::{Action, By, Graph};
 use crate::transport::{Kind, LinkSpec, MOST_DEPTH, WhenFull};
 use model::Cpus;
 use model::sample::Policy;
@@ -214,6 +214,9 @@ impl Ordering<'_> {
             action.takes = self.ports_of(&timer.action.takes);
             let action = self.push(action);
             self.timer(&timer.name, timer.period_ns, timer.offset_ns, action);
+            if let Some(made) = self.order.timers.last_mut() {
+                made.by_signal = timer.by == By::Signal;
+            }
         }
         for (port, publisher) in node.publishers.iter().enumerate() {
             if let Some(period_ns) = publisher.period_ns {
@@ -268,7 +271,13 @@ impl Ordering<'_> {
 
     fn timer(&mut self, name: &str, period_ns: u64, offset_ns: u64, action: usize) {
         let (period_ns, offset_ns) = (period_ns as i64, offset_ns as i64);
-        self.order.timers.push(TimerOrder { name: name.to_owned(), period_ns, offset_ns, action });
+        self.order.timers.push(TimerOrder {
+            name: name.to_owned(),
+            period_ns,
+            offset_ns,
+            by_signal: false,
+            action,
+        });
     }
 
     fn ports(&mut self, kind: EdgeKind, port: usize, action: usize, held: bool, rank: u8) {

@@ -8,6 +8,7 @@ use crate::Error;
 use crate::transport::{Doorbell, Parcel, Receiver, Sender};
 use linux::isolate;
 use linux::measure::ring::{Ring, State};
+use linux::sys::timersignal::SignalTimer;
 use linux::sys::{clock, memory, sched};
 use model::sample::Policy;
 use std::collections::BTreeMap;
@@ -166,12 +167,14 @@ fn thread_of(
     duration_ns: i64,
 ) -> Result<Thread, Error> {
     let set = set_up(order);
+    let signal = order.by_signal().then(SignalTimer::new).transpose();
     memory::prefault_stack();
     // Others wait here for this one, whatever came of setting it up.
     if ready.wait().is_leader() {
         executor.control().set_state(State::Ready);
     }
     let (policy_effective, policy_refused) = set?;
+    let signal = signal.map_err(|error| Error::os("make", "a timer with a signal", error))?;
     let start_ns = wait_for_start(executor.control())?;
     if ready.wait().is_leader() {
         executor.start_at(start_ns);
@@ -180,7 +183,7 @@ fn thread_of(
     let used = || clock::thread_usage().map_err(|error| Error::os("read", "the usage of a thread", error));
     let (before, cpu_before) = (used()?, clock::thread_cpu_ns());
     clock::sleep_until(start_ns);
-    executor.serve(start_ns + duration_ns)?;
+    executor.serve(start_ns + duration_ns, signal.as_ref())?;
     let (after, cpu_after) = (used()?, clock::thread_cpu_ns());
     let grown = |after: [u64; 2], before: [u64; 2]| std::array::from_fn(|kind| after[kind] - before[kind]);
     Ok(Thread {

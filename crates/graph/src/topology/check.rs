@@ -1,6 +1,6 @@
 //! What a graph must be, beyond its syntax: names that resolve, rates that can be served, actions that make sense.
 
-use super::{Action, Graph, Node};
+use super::{Action, By, Graph, Node};
 use linux::measure::job::{INPUT_BYTES, OUTPUT_BYTES, Work};
 use model::Error;
 
@@ -26,6 +26,9 @@ pub(super) fn check(place: &str, graph: &Graph) -> Result<(), Error> {
     for one in &graph.nodes {
         let at = format!("{place}: node {:?}", one.name);
         node(&at, one)?;
+        if let Some(timer) = one.timers.iter().find(|timer| timer.by == By::Signal) {
+            by_signal(&format!("{at}, timer {:?}", timer.name), graph, one.executor)?;
+        }
     }
     for topic in &graph.topics {
         published(graph, &format!("{place}: topic {:?}", topic.name), &topic.name)?;
@@ -83,6 +86,24 @@ fn node(at: &str, node: &Node) -> Result<(), Error> {
         ),
         None => Ok(()),
     }
+}
+
+/// A thread that waits for a signal hears nothing else.
+fn by_signal(at: &str, graph: &Graph, executor: usize) -> Result<(), Error> {
+    let work = |node: &Node| {
+        let timed = node.publishers.iter().filter(|one| one.period_ns.is_some()).count();
+        let received = node.subscribers.len() + node.clients.len() + node.servers.len();
+        node.timers.len() + timed + received
+    };
+    let nodes = graph.nodes.iter().filter(|node| node.executor == executor);
+    if graph.executors[executor].threads == 1 && nodes.map(work).sum::<usize>() == 1 {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        at,
+        "by = \"signal\" in an executor that has more to do",
+        "an executor of one thread with no other timer and nothing to receive",
+    ))
 }
 
 fn action(at: &str, node: &Node, action: &Action) -> Result<(), Error> {

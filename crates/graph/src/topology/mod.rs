@@ -136,9 +136,23 @@ pub struct Timer {
         skip_serializing_if = "spelling::is_default"
     )]
     pub offset_ns: u64,
+    /// How its thread learns of a release.
+    #[serde(default, skip_serializing_if = "spelling::is_default")]
+    pub by: By,
     /// What is done.
     #[serde(default, rename = "then", skip_serializing_if = "spelling::is_default")]
     pub action: Action,
+}
+
+/// How a timer's thread learns of a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// It sleeps until then.
+    #[default]
+    Sleep,
+    /// A POSIX timer sends a signal, which it waits for.
+    Signal,
 }
 
 /// What a callback does, in this order.

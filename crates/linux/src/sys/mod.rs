@@ -20,3 +20,4 @@ pub mod schedclock;
 pub mod signals;
 pub mod slots;
 pub mod spawn;
+pub mod timersignal;

@@ -1,5 +1,6 @@
 //! What is written is read as the same graph, and what is wrong is one sentence.
 
+use super::super::By;
 use super::*;
 use proptest::prelude::*;
 
@@ -136,6 +137,45 @@ fn what_is_wrong_is_one_sentence() {
         assert!(error.starts_with(&expected), "{error}");
         assert!(!error.contains('\n'));
     }
+}
+
+/// A tick that a signal makes, in an executor of its own.
+const SIGNALLED: &str = r#"
+schema = "stillcore.graph/1"
+executor = [{ name = "tick", threads = 1 }, { name = "rest" }]
+
+[[node]]
+name = "clock"
+executor = "tick"
+timer = [{ name = "tick", period = "1ms", by = "signal", then = { publishes = ["tick"] } }]
+publisher = [{ topic = "tick", bytes = 8 }]
+
+[[node]]
+name = "listener"
+executor = "rest"
+subscriber = [{ topic = "tick" }]
+"#;
+
+#[test]
+fn a_timer_by_signal_has_its_thread_to_itself() {
+    let graph = parse(SIGNALLED).unwrap();
+    assert_eq!(graph.nodes[0].timers[0].by, By::Signal);
+    assert_eq!(parse(&write(&graph).unwrap()).unwrap(), graph);
+    for (from, to) in [
+        ("threads = 1", "threads = 2"),
+        ("executor = \"rest\"", "executor = \"tick\""),
+        ("bytes = 8 }]", "bytes = 8, period = \"1ms\" }]"),
+        ("timer = [", "timer = [{ name = \"other\", period = \"1ms\" }, "),
+    ] {
+        let error = parse(&SIGNALLED.replacen(from, to, 1)).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "g.toml: node \"clock\", timer \"tick\": by = \"signal\" in an executor that has more to do; expected an executor of one \
+             thread with no other timer and nothing to receive"
+        );
+    }
+    let error = parse(&SIGNALLED.replace("\"signal\"", "\"post\"")).unwrap_err().to_string();
+    assert!(error.contains("line 8") && error.contains("unknown variant `post`"), "{error}");
 }
 
 proptest! {
