@@ -1,9 +1,11 @@
 //! The histogram that `cyclictest -h US` prints: lines of a bin and one count a thread, then totals behind `#`.
 //!
+//! A column whose counts are not what its total says is refused.
+//!
 //! Bins are us, ns with `-N`, which the text does not say: us is taken. With `-H` a further column sums the threads; it is told by the
 //! totals, of which there is one less.
 
-use super::{Facts, Thread, single};
+use super::{Facts, Thread, as_many, single};
 use crate::groups::bins::Bins;
 use crate::groups::measured::{MeasuredRun, Tool};
 use model::Error;
@@ -18,7 +20,7 @@ pub(super) fn is(text: &str) -> bool {
 
 pub(super) fn run(text: &str, name: String) -> Result<MeasuredRun, Error> {
     let mut rows: Vec<(i64, Vec<u64>)> = Vec::new();
-    let (mut least, mut most, mut over) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut totals, mut least, mut most, mut over) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
         let numbers = |words: &str| -> Result<Vec<u64>, Error> {
             let parse = |word: &str| {
@@ -28,7 +30,9 @@ pub(super) fn run(text: &str, name: String) -> Result<MeasuredRun, Error> {
             };
             words.split_whitespace().map(parse).collect()
         };
-        if let Some(told) = line.strip_prefix("# Min Latencies:") {
+        if let Some(told) = line.strip_prefix("# Total:") {
+            totals = numbers(told)?;
+        } else if let Some(told) = line.strip_prefix("# Min Latencies:") {
             least = numbers(told)?;
         } else if let Some(told) = line.strip_prefix("# Max Latencies:") {
             most = numbers(told)?;
@@ -76,5 +80,10 @@ pub(super) fn run(text: &str, name: String) -> Result<MeasuredRun, Error> {
         };
         Thread { cpu: None, bins, duration_ns: None }
     };
-    single(name, Tool::Cyclictest, ProbeKind::Wakeup, (0..threads).map(thread).collect(), Facts::default())
+    let threads: Vec<Thread> = (0..threads).map(thread).collect();
+    // Those beyond the last bin are no part of these totals.
+    for (at, (thread, total)) in threads.iter().zip(&totals).enumerate() {
+        as_many(&thread.bins.counts, 0, *total, &name, at)?;
+    }
+    single(name, Tool::Cyclictest, ProbeKind::Wakeup, threads, Facts::default())
 }

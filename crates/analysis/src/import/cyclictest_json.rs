@@ -45,7 +45,7 @@ pub(super) fn run(document: &Document, name: String) -> Result<MeasuredRun, Erro
 }
 
 /// Whether the file is of a call that went well, and has all of its threads.
-fn whole(document: &Document) -> Result<(), Error> {
+pub(super) fn whole(document: &Document) -> Result<(), Error> {
     let code = document.get(&["return_code"]).and_then(Value::as_i64).unwrap_or(0);
     if code != 0 {
         return Err(document.wrong("return_code", &format!("is {code}"), "0, of a call that did not fail"));

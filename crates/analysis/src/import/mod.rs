@@ -90,6 +90,7 @@ fn single(
     threads: Vec<Thread>,
     facts: Facts,
 ) -> Result<MeasuredRun, Error> {
+    threads.iter().try_for_each(|thread| in_one_piece(&thread.bins, &name))?;
     let mut bins = Bins::default();
     threads.iter().for_each(|thread| bins.merge(&thread.bins));
     if bins.n() == 0 {
@@ -122,6 +123,31 @@ fn single(
     };
     let windows = vec![window];
     Ok(MeasuredRun { name, tool, kernel: facts.kernel, started_at: None, cpu_model: None, windows })
+}
+
+/// Whether the bins of a thread lie between the least and the largest value that are told of it.
+fn in_one_piece(bins: &Bins, name: &str) -> Result<(), Error> {
+    let edges = bins.counts.first().zip(bins.counts.last()).map(|(first, last)| (first.0, last.0));
+    let wrong = |what: String, expected: String| Err(Error::invalid(name, what, expected));
+    match (edges, bins.min_ns, bins.max_ns) {
+        (Some((_, last)), _, Some(max)) if max < last => {
+            wrong(format!("a sample in the bin at {last} ns"), format!("none above the largest, {max} ns"))
+        }
+        (Some((first, _)), Some(min), _) if min < first => {
+            wrong(format!("no sample below the bin at {first} ns"), format!("one as the smallest, {min} ns"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether as many samples are in the bins, `over` among them, as the tool's own total of a column says.
+fn as_many(counts: &[(i64, u64)], over: u64, total: u64, name: &str, column: usize) -> Result<(), Error> {
+    let found = counts.iter().fold(u128::from(over), |sum, (_, count)| sum + u128::from(*count));
+    if found == u128::from(total) {
+        return Ok(());
+    }
+    let what = format!("{found} samples in column {}", column + 1);
+    Err(Error::invalid(name, what, format!("{total}, as its total says")))
 }
 
 /// The value of an option in a command line: `-i1000`, `-i 1000`, `--interval=1000`, `--interval 1000`.

@@ -3,7 +3,7 @@
 //! Turns without a gap are in it as well, in its first bins, so it is compared by its rates of long ones and its maximum. The last bin holds
 //! what is longer too: it is told apart where the maximum lies beyond it.
 
-use super::cyclictest_json::facts;
+use super::cyclictest_json::{facts, whole};
 use super::json::Document;
 use super::single;
 use crate::groups::measured::{MeasuredRun, Tool};
@@ -18,6 +18,7 @@ pub(super) fn is(document: &Document) -> bool {
 }
 
 pub(super) fn run(document: &Document, name: String) -> Result<MeasuredRun, Error> {
+    whole(document)?;
     let mut threads = Vec::new();
     for (number, thread) in document.members("thread")? {
         let key = format!("thread.{number}");

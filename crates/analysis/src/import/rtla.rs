@@ -4,7 +4,7 @@
 //! are left out, then `over:`, `count:`, `min:`, `avg:`, `max:`; newer versions add `ALL:` with sums. A column of timerlat is a series of its
 //! own: the interrupt's latency, the thread's, the return to user space. Bins of a width above one are told by the smallest distance.
 
-use super::{Facts, Thread, single};
+use super::{Facts, Thread, as_many, single};
 use crate::groups::bins::Bins;
 use crate::groups::measured::{MeasuredRun, Tool};
 use model::Error;
@@ -20,6 +20,7 @@ struct Column {
     cpu: u32,
     counts: Vec<(i64, u64)>,
     over: u64,
+    total: Option<u64>,
     least: Option<i64>,
     most: Option<i64>,
 }
@@ -73,7 +74,7 @@ pub(super) fn run(text: &str, name: String, part: Option<&str>) -> Result<Measur
                 "over" => column.over = value,
                 "min" => column.least = ns,
                 "max" => column.most = ns,
-                "count" => {}
+                "count" => column.total = Some(value),
                 bin => {
                     let edge = bin.parse::<i64>().ok().and_then(|bin| bin.checked_mul(unit_ns));
                     let edge =
@@ -90,6 +91,9 @@ pub(super) fn run(text: &str, name: String, part: Option<&str>) -> Result<Measur
         let expected =
             "a whole one, which ends with the smallest and the largest of each column (without --no-summary)";
         return Err(Error::invalid(name, "a histogram that breaks off", expected));
+    }
+    for (at, column) in columns.iter().enumerate() {
+        column.total.map_or(Ok(()), |total| as_many(&column.counts, column.over, total, &name, at))?;
     }
     edges.sort_unstable();
     edges.dedup();
@@ -118,7 +122,15 @@ fn head(text: &str, place: &str) -> Result<Vec<Column>, Error> {
     let column = |word: &str| {
         let (kind, cpu) = word.split_once('-')?;
         let kind = ["IRQ", "Thr", "Usr", "CPU"].into_iter().find(|known| *known == kind)?;
-        Some(Column { kind, cpu: cpu.parse().ok()?, counts: Vec::new(), over: 0, least: None, most: None })
+        Some(Column {
+            kind,
+            cpu: cpu.parse().ok()?,
+            counts: Vec::new(),
+            over: 0,
+            total: None,
+            least: None,
+            most: None,
+        })
     };
     let told: Option<Vec<Column>> = text.split_whitespace().map(column).collect();
     told.ok_or_else(|| Error::invalid(place, text.trim(), "columns such as IRQ-001 or CPU-001"))

@@ -61,6 +61,39 @@ fn a_cyclictest_file_that_is_not_whole_is_refused_in_words() {
 }
 
 #[test]
+fn an_oslat_file_of_a_call_that_failed_or_lacks_a_thread_is_refused() {
+    let (_, text) = RESULTS[2];
+    for (from, to, why) in [
+        ("\"return_code\": 0", "\"return_code\": 1", "\"return_code\" is 1; expected 0"),
+        ("\"num_threads\": 1", "\"num_threads\": 2", "has 1 threads; expected 2"),
+    ] {
+        let odd = text.replacen(from, to, 1);
+        assert_ne!(odd, text, "{from}");
+        let error = parse(&odd, "odd".to_owned(), None).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}, not {why}");
+    }
+}
+
+/// What a tool says twice has to be the same both times.
+#[test]
+fn figures_that_contradict_each_other_are_refused_in_words() {
+    for (which, from, to, why) in [
+        (1, "000018 000183", "000018 900183", "902000 samples in column 1; expected 2000, as its total says"),
+        (1, "# Max Latencies: 00338", "# Max Latencies: 00033", "expected none above the largest, 33000 ns"),
+        (1, "# Min Latencies: 00012", "# Min Latencies: 00002", "expected one as the smallest, 2000 ns"),
+        (0, "\"max\": 338", "\"max\": 33", "none above the largest, 33000 ns"),
+        (3, "\"max\": 167", "\"max\": 16", "none above the largest, 16000 ns"),
+        (4, "count:     1932", "count:     1933", "1932 samples in column 1; expected 1933"),
+        (5, "over:        16", "over:        61", "256 samples in column 1; expected 211"),
+    ] {
+        let odd = RESULTS[which].1.replacen(from, to, 1);
+        assert_ne!(odd, RESULTS[which].1, "{from}");
+        let error = parse(&odd, "odd".to_owned(), None).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}, not {why}");
+    }
+}
+
+#[test]
 fn oslat_is_noise_with_its_time() {
     let run = captured("oslat.json");
     let window = &run.windows[0];
