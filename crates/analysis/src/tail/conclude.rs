@@ -222,7 +222,16 @@ impl Tail {
                 "once in {releases:.3e} releases lies beyond {FARTHEST} times the {n:.0} samples: nothing was seen that bears on it"
             ));
         }
-        let Some(fit) = &self.maxima else { return };
+        let Some(fit) = self.maxima.clone() else { return };
+        // Below, one way has no tail to speak of and the other no block: what was observed says more.
+        let nearest = (1.0 / rate).max(fit.block as f64);
+        for &releases in asked.iter().filter(|&&releases| releases < nearest) {
+            self.refuse(format!(
+                "once in {releases:.3e} releases is no tail: it was seen some {:.0} times, so read the quantile of {}",
+                n / releases,
+                1.0 - 1.0 / releases
+            ));
+        }
         let level = |releases: f64| {
             let above = (1.0 / (releases * rate)).min(1.0 - 1e-9);
             let [low, high] = chosen.law.level_interval(&chosen.peaks.excesses, above);
@@ -237,7 +246,8 @@ impl Tail {
             }
         };
         let usual = [1.0, 10.0, FARTHEST].map(|times| times * n);
-        let inside = asked.iter().copied().filter(|&releases| releases >= n && releases <= FARTHEST * n);
+        let inside =
+            asked.iter().copied().filter(|&releases| releases >= nearest && releases <= FARTHEST * n);
         let mut all: Vec<f64> = usual.into_iter().chain(inside).collect();
         all.sort_by(f64::total_cmp);
         all.dedup();

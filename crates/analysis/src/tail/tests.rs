@@ -97,6 +97,28 @@ fn one_sample_of_another_mechanism_refuses_the_estimate() {
 }
 
 #[test]
+fn a_level_that_is_asked_for_is_told_or_refused_and_never_left_out() {
+    let quiet = quiet(40_000, 0.0, 1);
+    let inside = told(&quiet, &[2_000.0]);
+    assert!(inside.estimated, "{:?}", inside.reasons);
+    let level = inside.levels.iter().find(|level| (level.releases - 2_000.0).abs() < 0.5).unwrap();
+    // Twenty of the forty thousand lie above it.
+    let mut sorted = quiet.clone();
+    sorted.sort_unstable();
+    let observed = sorted[sorted.len() - 20] as f64;
+    assert!((level.pareto_ns / observed - 1.0).abs() < 0.02, "{level:?}, observed {observed}");
+    let near = told(&quiet, &[20.0]);
+    assert!(!near.estimated && near.levels.is_empty());
+    assert!(
+        near.reasons
+            .iter()
+            .any(|reason| reason.contains("seen some 2000 times, so read the quantile of 0.95")),
+        "{:?}",
+        near.reasons
+    );
+}
+
+#[test]
 fn what_changes_or_depends_is_refused() {
     let mut drifting = quiet(60_000, 0.0, 8);
     drifting.iter_mut().enumerate().for_each(|(at, value)| *value += at as i64 / 20);
