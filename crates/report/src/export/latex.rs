@@ -19,12 +19,12 @@ const HUES: [(&str, &str); 4] = [("scA", "0072B2"), ("scB", "D55E00"), ("scC", "
 
 /// Files by their names: the data, `figure.tex` and `table.tex`.
 pub fn latex(document: &Document) -> Vec<(String, String)> {
-    let drawn = drawn(document);
+    let drawn = named(drawn(document));
     let mut files = Vec::new();
-    for one in &drawn {
-        files.push((file("exceedance", one), exceedance(one)));
+    for (name, one) in &drawn {
+        files.push((format!("exceedance-{name}.dat"), exceedance(one)));
         if !one.by_us.is_empty() {
-            files.push((file("latency", one), by_us(one)));
+            files.push((format!("latency-{name}.dat"), by_us(one)));
         }
     }
     files.push(("figure.tex".to_owned(), figure(document, &drawn)));
@@ -49,11 +49,22 @@ fn drawn(document: &Document) -> Vec<&Distribution> {
     ours.into_iter().filter(|one| cpus.contains(&one.cpu)).collect()
 }
 
-/// `exceedance-wakeup-cpu3-disturbed.dat`; of a phase's name only what every file system and TeX take.
-fn file(kind: &str, one: &Distribution) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
-    let phase: String = one.phase.chars().map(plain).collect();
-    format!("{kind}-{}-cpu{}-{phase}.dat", one.probe.name(), one.cpu)
+/// A curve with what its files are called: `wakeup-cpu3-disturbed`.
+type Named<'a> = (String, &'a Distribution);
+
+/// Of a phase's name only what every file system and TeX take, and a number where two phases differ in the rest alone.
+fn named(drawn: Vec<&Distribution>) -> Vec<Named<'_>> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let mut named: Vec<Named<'_>> = Vec::with_capacity(drawn.len());
+    for one in drawn {
+        let phase: String = one.phase.chars().map(plain).collect();
+        let name = format!("{}-cpu{}-{phase}", one.probe.name(), one.cpu);
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let free = |name: &String| named.iter().all(|(taken, _)| taken != name);
+        let name = std::iter::once(name.clone()).chain(numbered).find(free).unwrap_or(name);
+        named.push((name, one));
+    }
+    named
 }
 
 /// Share of samples at or above each bucket's lower edge, then one sample at the observed maximum.
@@ -80,7 +91,7 @@ fn by_us(one: &Distribution) -> String {
     text
 }
 
-fn figure(document: &Document, drawn: &[&Distribution]) -> String {
+fn figure(document: &Document, drawn: &[Named<'_>]) -> String {
     let mut text = String::from(
         "% pdflatex figure.tex; the .dat files beside it are the data.\n\\documentclass{standalone}\n\\usepackage{pgfplots}\n\
          \\pgfplotsset{compat=1.16}\n",
@@ -94,19 +105,17 @@ fn figure(document: &Document, drawn: &[&Distribution]) -> String {
         escaped(&title(document)),
         escaped(what(drawn)),
     );
-    let mut cpus: Vec<u32> = drawn.iter().map(|one| one.cpu).collect();
-    cpus.dedup();
+    let mut cpus: Vec<u32> = drawn.iter().map(|(_, one)| one.cpu).collect();
     cpus.sort_unstable();
     cpus.dedup();
-    for one in drawn {
+    for (name, one) in drawn {
         let hue = HUES[cpus.iter().position(|cpu| *cpu == one.cpu).unwrap_or(0) % HUES.len()].0;
         let phase = document.run.phases.iter().position(|phase| phase.name == one.phase).unwrap_or(0);
         let dash = ["solid", "densely dashed", "densely dotted"][phase % 3];
         let max = maximum(one).map_or_else(|| "-".to_owned(), format::ns);
         let _ = write!(
             text,
-            "\\addplot[const plot mark right, {hue}, {dash}, thick] table[x=us, y=share] {{{}}};\n\\addlegendentry{{{}}}\n",
-            file("exceedance", one),
+            "\\addplot[const plot mark right, {hue}, {dash}, thick] table[x=us, y=share] {{exceedance-{name}.dat}};\n\\addlegendentry{{{}}}\n",
             escaped(&format!("CPU {}, {}, max {max}", one.cpu, one.phase)),
         );
     }
@@ -119,8 +128,8 @@ fn title(document: &Document) -> String {
     format!("{} {} {}", heading::title(&document.run), kernel.release, kernel.arch)
 }
 
-fn what(drawn: &[&Distribution]) -> &'static str {
-    match drawn.first().map(|one| one.probe) {
+fn what(drawn: &[Named<'_>]) -> &'static str {
+    match drawn.first().map(|(_, one)| one.probe) {
         Some(ProbeKind::Noise) => "length of a gap [us]",
         _ => "wake-up latency [us]",
     }
@@ -164,6 +173,10 @@ fn escaped(text: &str) -> String {
             '\\' => out.push_str("\\textbackslash{}"),
             '~' => out.push_str("\\textasciitilde{}"),
             '^' => out.push_str("\\textasciicircum{}"),
+            // TeX's own fonts have other letters in the places of these.
+            '<' => out.push_str("\\textless{}"),
+            '>' => out.push_str("\\textgreater{}"),
+            '|' => out.push_str("\\textbar{}"),
             '[' => out.push_str("{[}"),
             ']' => out.push_str("{]}"),
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
@@ -214,6 +227,27 @@ mod tests {
             figure.split("y=share] {").skip(1).map(|rest| rest.split('}').next().unwrap()).collect();
         assert_eq!(used.len(), 2 * 3, "two CPUs in three phases");
         assert!(used.iter().all(|name| files.iter().any(|(known, _)| known == name)));
+    }
+
+    #[test]
+    fn phases_that_differ_in_what_no_file_is_called_have_files_of_their_own() {
+        let mut document = fixture::document();
+        let phases = ["load <1>", "load |1|", "LOAD_-1-", "x"];
+        let names: Vec<String> = document.run.phases.iter().map(|phase| phase.name.clone()).collect();
+        for one in &mut document.analysis.distributions {
+            one.phase = phases[names.iter().position(|name| *name == one.phase).unwrap()].to_owned();
+        }
+        let files = latex(&document);
+        let different: std::collections::BTreeSet<&String> = files.iter().map(|(name, _)| name).collect();
+        assert_eq!(different.len(), files.len(), "{different:?}");
+        let figure = &files.iter().find(|(name, _)| name == "figure.tex").unwrap().1;
+        assert!(
+            different
+                .iter()
+                .filter(|name| name.starts_with("exceedance"))
+                .all(|name| figure.contains(&format!("{{{name}}}")))
+        );
+        assert!(figure.contains("load \\textless{}1\\textgreater{}") && figure.contains("load \\textbar{}1"));
     }
 
     #[test]
