@@ -149,6 +149,21 @@ fn below(tasks: &[Task], jobs: &[Vec<Job>], bounds: &[Option<u64>], horizon: i64
     (0..tasks.len()).map(of).collect()
 }
 
+/// The same over several simulations, each of jobs of its own: by how much the worst of all stayed below.
+fn below_of_several(
+    tasks: &[Task],
+    bounds: &[Option<u64>],
+    horizon: i64,
+    mut jobs: impl FnMut() -> Vec<Vec<Job>>,
+) -> Vec<u64> {
+    let mut least = vec![u64::MAX; tasks.len()];
+    for _ in 0..8 {
+        let slack = below(tasks, &jobs(), bounds, horizon);
+        least.iter_mut().zip(slack).for_each(|(least, slack)| *least = slack.min(*least));
+    }
+    least
+}
+
 /// Jobs that suspend anywhere, in one piece or several, for as long as they may or less.
 #[test]
 fn suspended_jobs_are_in_time() {
@@ -166,24 +181,18 @@ fn suspended_jobs_are_in_time() {
             continue;
         }
         accepted += 1;
-        let mut least = vec![u64::MAX; tasks.len()];
-        for _ in 0..8 {
-            let jobs: Vec<Vec<Job>> = tasks
-                .iter()
-                .zip(&suspensions)
-                .map(|(task, &suspension)| {
-                    let jobs = arrivals(task, 200, &mut numbers).into_iter();
-                    jobs.map(|(arrival, ready)| Job {
-                        arrival,
-                        ready,
-                        stretches: suspending(task, suspension, &mut numbers),
-                    })
-                    .collect()
+        let least = below_of_several(&tasks, &verdict.response_times, 400, || {
+            let each = tasks.iter().zip(&suspensions).map(|(task, &suspension)| {
+                let jobs = arrivals(task, 200, &mut numbers).into_iter();
+                jobs.map(|(arrival, ready)| Job {
+                    arrival,
+                    ready,
+                    stretches: suspending(task, suspension, &mut numbers),
                 })
-                .collect();
-            let slack = below(&tasks, &jobs, &verdict.response_times, 400);
-            least.iter_mut().zip(slack).for_each(|(least, slack)| *least = slack.min(*least));
-        }
+                .collect()
+            });
+            each.collect()
+        });
         tight += usize::from(least.contains(&0));
     }
     assert!(accepted > 300, "{accepted} sets were accepted");
@@ -210,6 +219,14 @@ fn suspending(task: &Task, suspension: u64, numbers: &mut Numbers) -> Vec<Stretc
     stretches
 }
 
+/// One section that cannot be preempted, anywhere in the job.
+fn with_section(task: &Task, section: u64, numbers: &mut Numbers) -> Vec<Stretch> {
+    let before = numbers.between(0, task.cost_ns - section);
+    let after = task.cost_ns - section - before;
+    let all = [Stretch::Runs(before), Stretch::RunsAlone(section), Stretch::Runs(after)];
+    all.into_iter().filter(|one| !matches!(one, Stretch::Runs(0) | Stretch::RunsAlone(0))).collect()
+}
+
 /// Jobs with sections that cannot be preempted, wherever they lie; deadlines beyond periods, too.
 #[test]
 fn jobs_behind_sections_that_cannot_be_preempted_are_in_time() {
@@ -224,31 +241,18 @@ fn jobs_behind_sections_that_cannot_be_preempted_are_in_time() {
             continue;
         }
         accepted += 1;
-        let mut least = vec![u64::MAX; tasks.len()];
-        for _ in 0..8 {
-            let jobs: Vec<Vec<Job>> = tasks
-                .iter()
-                .zip(&sections)
-                .map(|(task, &section)| {
-                    let jobs = arrivals(task, 200, &mut numbers).into_iter();
-                    jobs.map(|(arrival, ready)| {
-                        let before = numbers.between(0, task.cost_ns - section);
-                        let all = [
-                            Stretch::Runs(before),
-                            Stretch::RunsAlone(section),
-                            Stretch::Runs(task.cost_ns - section - before),
-                        ];
-                        let stretches = all
-                            .into_iter()
-                            .filter(|one| !matches!(one, Stretch::Runs(0) | Stretch::RunsAlone(0)));
-                        Job { arrival, ready, stretches: stretches.collect() }
-                    })
-                    .collect()
+        let least = below_of_several(&tasks, &verdict.response_times, 500, || {
+            let each = tasks.iter().zip(&sections).map(|(task, &section)| {
+                let jobs = arrivals(task, 200, &mut numbers).into_iter();
+                jobs.map(|(arrival, ready)| Job {
+                    arrival,
+                    ready,
+                    stretches: with_section(task, section, &mut numbers),
                 })
-                .collect();
-            let slack = below(&tasks, &jobs, &verdict.response_times, 500);
-            least.iter_mut().zip(slack).for_each(|(least, slack)| *least = slack.min(*least));
-        }
+                .collect()
+            });
+            each.collect()
+        });
         // One unit of a section has passed before anybody can wait for it.
         tight += usize::from(least.iter().take(tasks.len() - 1).any(|slack| *slack <= 1));
     }
