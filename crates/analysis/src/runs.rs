@@ -54,11 +54,16 @@ pub fn compare(first: &[f64], second: &[f64], seed: u64) -> Option<Ratio> {
     Some(Ratio { pairs: ratios.len(), ratio, interval })
 }
 
-/// The middle value, or the mean of the two; none without values. Leaves them sorted.
+/// The middle value, or the mean of the two; none without values. Leaves them in another order.
 pub fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
-    Some(f64::midpoint(*low, *high))
+    if values.is_empty() {
+        return None;
+    }
+    let is_odd = values.len() % 2 == 1;
+    // Only the middle is looked for: to sort all takes ten times as long for the values of a window.
+    let (below, high, _) = values.select_nth_unstable_by(values.len() / 2, f64::total_cmp);
+    let low = if is_odd { *high } else { below.iter().copied().max_by(f64::total_cmp)? };
+    Some(f64::midpoint(low, *high))
 }
 
 #[cfg(test)]
@@ -71,6 +76,16 @@ mod tests {
         assert_eq!(median(&mut [4.0, 1.0, 3.0]), Some(3.0));
         assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(&mut []), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_median_is_the_middle_of_the_sorted(values in prop::collection::vec(prop::num::f64::ANY, 1..60)) {
+            let mut sorted = values.clone();
+            sorted.sort_unstable_by(f64::total_cmp);
+            let truth = f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+            prop_assert_eq!(median(&mut values.clone()).unwrap().to_bits(), truth.to_bits());
+        }
     }
 
     #[test]
