@@ -12,7 +12,7 @@
 use super::fold::{agreement, line};
 use super::instants::{Instant, Instants};
 use super::periods::SCATTER;
-use super::search::{LEAST, Watch, search};
+use super::search::{LEAST, Spectra, Watch, search};
 use super::shape::Suspect;
 use crate::attribute::Confidence;
 use crate::attribute::table::{Table, Timed};
@@ -81,7 +81,8 @@ fn own_period(source: Source) -> Source {
         let span = (last - first) as f64 / 1e9;
         // Three events a turn at the most: faster would be a grid that they happen to lie on.
         let watch = Watch { span, resolution: 1e-6, highest: events.len() as f64 / span.max(1e-9) * 2.0 };
-        let found = search(&times, &watch).filter(|found| found.p_value < SIGNIFICANT)?;
+        let found = search(&times, &watch, &mut Spectra::default());
+        let found = found.filter(|found| found.p_value < SIGNIFICANT)?;
         let line = line(&times, found.frequency, 1e-6)?;
         // Bursts agree at long periods without having one.
         let sharp = line.jitter <= SCATTER * line.period && line.members.len() * 2 > times.len();

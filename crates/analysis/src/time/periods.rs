@@ -5,7 +5,7 @@
 //! looked for, and among the spikes of one period it is asked whether every m-th is a large one.
 
 use super::fold::{Line, line};
-use super::search::{LEAST, Watch, search};
+use super::search::{LEAST, Spectra, Watch, search};
 use super::shuffle::shuffled_p;
 use super::spikes::{Spike, gaps, levels};
 use rand_chacha::ChaCha8Rng;
@@ -60,10 +60,11 @@ pub(crate) fn periods(
     random: &mut ChaCha8Rng,
 ) -> Vec<Period> {
     let mut found = Vec::new();
+    let mut spectra = Spectra::default();
     let mut rest: Vec<usize> = (0..spikes.len()).collect();
     while found.len() < MOST {
         let left: Vec<Spike> = rest.iter().map(|at| spikes[*at]).collect();
-        let Some(period) = surest(&left, t0_ns, watch, refused, random) else { break };
+        let Some(period) = surest(&left, t0_ns, watch, refused, random, &mut spectra) else { break };
         // Its spikes among all that are left, whatever their height.
         let members: Vec<usize> = period.members.iter().map(|at| rest[*at]).collect();
         rest.retain(|at| members.binary_search(at).is_err());
@@ -82,24 +83,25 @@ fn surest(
     watch: &Watch,
     refused: &dyn Fn(f64) -> bool,
     random: &mut ChaCha8Rng,
+    spectra: &mut Spectra,
 ) -> Option<Period> {
     let levels = levels(spikes);
-    let at_level = |level: &i64| {
+    let mut at_level = |level: &i64| {
         let high: Vec<Spike> =
             spikes.iter().copied().filter(|spike| spike.value_ns >= *level).take(4096).collect();
         let times = seconds(&high, t0_ns);
-        let found = search(&times, watch)?;
+        let found = search(&times, watch, spectra)?;
         let fitted = line(&times, found.frequency, watch.resolution)?;
         let vague = fitted.jitter > SCATTER * fitted.period && fitted.jitter > watch.resolution;
         (!vague && !refused(found.frequency)).then_some((found, times, *level, fitted))
     };
-    let tried = levels.iter().filter_map(at_level);
+    let tried = levels.iter().filter_map(&mut at_level);
     let (found, times, from_ns, fitted) = tried.min_by(|a, b| a.0.p_value.total_cmp(&b.0.p_value))?;
     let p_value = (found.p_value * levels.len() as f64).min(1.0);
     if p_value > SIGNIFICANT {
         return None;
     }
-    let shuffled = shuffled_p(&times, watch.span, watch.lowest(), found.frequency, random);
+    let shuffled = shuffled_p(&times, watch.span, watch.lowest(), found.frequency, random, spectra);
     if shuffled > SHUFFLED {
         return None;
     }

@@ -48,18 +48,19 @@ impl Watch {
 
 /// The frequency that the times, ascending, in seconds from the start of the watch, agree at best, however well that is. None below five
 /// times and where no frequency may be claimed.
-pub(crate) fn search(times: &[f64], watch: &Watch) -> Option<Found> {
+pub(crate) fn search(times: &[f64], watch: &Watch, spectra: &mut Spectra) -> Option<Found> {
     if times.len() < LEAST || watch.highest <= watch.lowest() {
         return None;
     }
-    let whole = best(times, [0.0, watch.span], [watch.lowest(), watch.highest.min(TURNS / watch.span)]);
+    let slow = [watch.lowest(), watch.highest.min(TURNS / watch.span)];
+    let whole = best(times, [0.0, watch.span], slow, spectra);
     let stretch = TURNS / watch.highest;
     if stretch >= watch.span {
         return whole.map(|one| judged(times, one, watch));
     }
     let fast = densest(times, stretch).and_then(|(from, part)| {
         let lowest = (LEAST as f64 - 1.0) / stretch;
-        let one = best(part, [from, stretch], [lowest.max(watch.lowest()), watch.highest])?;
+        let one = best(part, [from, stretch], [lowest.max(watch.lowest()), watch.highest], spectra)?;
         Some(over_all(times, one, from, stretch, watch.span))
     });
     let judged = |one: f64| judged(times, one, watch);
@@ -100,11 +101,11 @@ fn over_all(times: &[f64], frequency: f64, from: f64, length: f64, span: f64) ->
 ///
 /// Times of several sources all lie on any grid that is fine enough, the kernel's ticks above all; so a frequency of which most turns have
 /// a time goes before one of which few have, where chance does not explain it.
-fn best(times: &[f64], stretch: [f64; 2], [low, high]: [f64; 2]) -> Option<f64> {
+fn best(times: &[f64], stretch: [f64; 2], [low, high]: [f64; 2], spectra: &mut Spectra) -> Option<f64> {
     if times.len() < LEAST || high <= low {
         return None;
     }
-    let spectrum = spectrum(times, stretch, high, &mut RealFftPlanner::new());
+    let spectrum = spectra.of(times, stretch, high);
     let n = times.len() as f64;
     let filled = n / FILLED / stretch[1];
     let surprising = ((TRIALS * high * stretch[1]).ln() + 10.0) / n;
@@ -168,43 +169,68 @@ struct Spectrum {
     length: f64,
 }
 
-fn spectrum(
-    times: &[f64],
-    [start, length]: [f64; 2],
-    high: f64,
-    planner: &mut RealFftPlanner<f64>,
-) -> Spectrum {
-    // Four bins a turn: within a bin phases differ by an eighth of a turn at the most.
-    let bins = ((4.0 * length * high).ceil() as usize).next_power_of_two().max(64);
-    let width = length / bins as f64;
-    let mut counts = vec![0.0f64; 2 * bins];
-    for time in times {
-        let at = ((time - start) / width) as usize;
-        counts[at.min(bins - 1)] += 1.0;
-    }
-    let transform = planner.plan_fft_forward(counts.len());
-    let mut out = transform.make_output_vec();
-    if transform.process(&mut counts, &mut out).is_err() {
-        out.clear();
-    }
-    let n = times.len() as f64;
-    let cover = 2.0 * length;
-    let powers = out.iter().enumerate().map(|(k, value)| {
-        let turn = std::f64::consts::PI * k as f64 / cover * width;
-        let kept = if turn == 0.0 { 1.0 } else { turn.sin() / turn };
-        value.norm() / n / kept
-    });
-    Spectrum { powers: powers.collect(), length: cover }
+/// What spectra of one size share: the sines of a transform and of its bins cost more than the transform.
+#[derive(Default)]
+pub(crate) struct Spectra {
+    planner: RealFftPlanner<f64>,
+    kept: Vec<Kept>,
 }
 
-/// The best agreement anywhere in a band, unrefined: what permutations are compared by. The planner keeps what transforms of one size share.
-pub(crate) fn best_agreement(
-    times: &[f64],
-    span: f64,
-    [low, high]: [f64; 2],
-    planner: &mut RealFftPlanner<f64>,
-) -> f64 {
-    let spectrum = spectrum(times, [0.0, span], high, planner);
+/// What bins of one width keep of each frequency, from 0 on, as far as it was asked for.
+struct Kept {
+    /// Seconds of a bin, and of all.
+    bins: [f64; 2],
+    shares: Vec<f64>,
+}
+
+/// Sizes that are remembered: one search has two.
+const SIZES: usize = 4;
+
+impl Spectra {
+    /// Agreement of times that lie in `[start, length]`, s, at all frequencies up to `high`, Hz.
+    fn of(&mut self, times: &[f64], [start, length]: [f64; 2], high: f64) -> Spectrum {
+        // Four bins a turn: within a bin phases differ by an eighth of a turn at the most.
+        let bins = ((4.0 * length * high).ceil() as usize).next_power_of_two().max(64);
+        let width = length / bins as f64;
+        let mut counts = vec![0.0f64; 2 * bins];
+        for time in times {
+            let at = ((time - start) / width) as usize;
+            counts[at.min(bins - 1)] += 1.0;
+        }
+        let transform = self.planner.plan_fft_forward(counts.len());
+        let mut out = transform.make_output_vec();
+        if transform.process(&mut counts, &mut out).is_err() {
+            out.clear();
+        }
+        let n = times.len() as f64;
+        let cover = 2.0 * length;
+        out.truncate((high * cover).ceil() as usize + 1);
+        let kept = self.kept(width, cover, out.len());
+        let powers = out.iter().zip(kept).map(|(value, kept)| value.norm() / n / kept);
+        Spectrum { powers: powers.collect(), length: cover }
+    }
+
+    fn kept(&mut self, width: f64, cover: f64, count: usize) -> &[f64] {
+        let same = |kept: &Kept| kept.bins.map(f64::to_bits) == [width, cover].map(f64::to_bits);
+        let at = self.kept.iter().position(same).unwrap_or_else(|| {
+            if self.kept.len() == SIZES {
+                self.kept.remove(0);
+            }
+            self.kept.push(Kept { bins: [width, cover], shares: Vec::new() });
+            self.kept.len() - 1
+        });
+        let shares = &mut self.kept[at].shares;
+        shares.extend((shares.len()..count).map(|k| {
+            let turn = std::f64::consts::PI * k as f64 / cover * width;
+            if turn == 0.0 { 1.0 } else { turn.sin() / turn }
+        }));
+        shares
+    }
+}
+
+/// The best agreement anywhere in a band, unrefined: what permutations are compared by.
+pub(crate) fn best_agreement(times: &[f64], span: f64, [low, high]: [f64; 2], spectra: &mut Spectra) -> f64 {
+    let spectrum = spectra.of(times, [0.0, span], high);
     let first = (low * spectrum.length).floor().max(1.0) as usize;
     let last = ((high * spectrum.length).ceil() as usize).min(spectrum.powers.len().saturating_sub(1));
     spectrum.powers.get(first..=last).unwrap_or_default().iter().copied().fold(0.0, f64::max)
@@ -233,7 +259,7 @@ mod tests {
         let mut random = generator(1, 0);
         let times: Vec<f64> =
             (0..6).map(|k| 12.0 + 30.0 * f64::from(k) + 0.005 * normal(&mut random)).collect();
-        let found = search(&times, &WATCH).unwrap();
+        let found = search(&times, &WATCH, &mut Spectra::default()).unwrap();
         assert!((1.0 / found.frequency - 30.0).abs() < 0.01 && found.p_value < 1e-3, "{found:?}");
     }
 
@@ -242,7 +268,7 @@ mod tests {
         let mut random = generator(2, 0);
         let mut times: Vec<f64> = (0..60).map(|k| 0.4 + 3.0 * f64::from(k)).collect();
         times.extend(strays(&mut random, 60, 180.0));
-        let found = search(&sorted(times), &WATCH).unwrap();
+        let found = search(&sorted(times), &WATCH, &mut Spectra::default()).unwrap();
         assert!((1.0 / found.frequency - 3.0).abs() < 0.005 && found.p_value < 1e-6, "{found:?}");
     }
 
@@ -255,7 +281,7 @@ mod tests {
             .filter(|_| uniform(&mut random) < 0.001)
             .map(|k| f64::from(k) * 0.004_000_1 + 1.0)
             .collect();
-        let found = search(&times, &watch).unwrap();
+        let found = search(&times, &watch, &mut Spectra::default()).unwrap();
         assert!((1.0 / found.frequency - 0.004_000_1).abs() < 1e-9, "{found:?} {}", times.len());
     }
 
@@ -265,7 +291,7 @@ mod tests {
         let watch = Watch { highest: 10.0, ..WATCH };
         let alarms = (0..300).filter(|k| {
             let times = sorted(strays(&mut random, [6, 20, 100][k % 3], 180.0));
-            search(&times, &watch).unwrap().p_value < 0.05
+            search(&times, &watch, &mut Spectra::default()).unwrap().p_value < 0.05
         });
         // Binomial(300, 0.05): 15 with a deviation of 3.8; the bound may be too wide, never too narrow.
         assert!(alarms.count() <= 30);
@@ -273,7 +299,7 @@ mod tests {
 
     #[test]
     fn too_few_times_or_too_narrow_a_band_are_none() {
-        assert_eq!(search(&[1.0, 2.0, 3.0, 4.0], &WATCH), None);
-        assert_eq!(search(&[1.0; 8], &Watch { highest: 0.01, ..WATCH }), None);
+        assert_eq!(search(&[1.0, 2.0, 3.0, 4.0], &WATCH, &mut Spectra::default()), None);
+        assert_eq!(search(&[1.0; 8], &Watch { highest: 0.01, ..WATCH }, &mut Spectra::default()), None);
     }
 }

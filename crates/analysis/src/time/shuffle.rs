@@ -4,10 +4,9 @@
 //!
 //! H. R. Künsch (Annals of Statistics 17, 1989) on blocks; p = (1 + #≥)/(1 + R) as in [`super::change`].
 
-use super::search::best_agreement;
+use super::search::{Spectra, best_agreement};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
-use realfft::RealFftPlanner;
 
 /// Orders that are drawn.
 const DRAWS: u32 = 99;
@@ -24,15 +23,15 @@ pub(crate) fn shuffled_p(
     lowest: f64,
     frequency: f64,
     random: &mut ChaCha8Rng,
+    spectra: &mut Spectra,
 ) -> f64 {
     let covered = span.min(TURNS / frequency);
     let times = &times[..times.partition_point(|time| *time < covered)];
     let (low, high) = (lowest.max(4.0 / covered).min(frequency * 0.95), OCTAVES * frequency);
-    let mut planner = RealFftPlanner::new();
-    let observed = best_agreement(times, covered, [frequency * 0.9, frequency * 1.1], &mut planner);
+    let observed = best_agreement(times, covered, [frequency * 0.9, frequency * 1.1], spectra);
     let reached = (0..DRAWS).filter(|_| {
         let moved = shuffled(times, covered, 0.5 / frequency, random);
-        best_agreement(&moved, covered * 1.001, [low, high], &mut planner) >= observed
+        best_agreement(&moved, covered * 1.001, [low, high], spectra) >= observed
     });
     f64::from(1 + reached.count() as u32) / f64::from(1 + DRAWS)
 }
@@ -68,9 +67,9 @@ mod tests {
     fn a_period_does_not_survive_and_chance_does() {
         let mut random = generator(1, 0);
         let periodic: Vec<f64> = (0..60).map(|k| 1.0 + 3.0 * f64::from(k)).collect();
-        assert!(shuffled_p(&periodic, 180.0, 0.02, 1.0 / 3.0, &mut random) < 0.015);
+        assert!(shuffled_p(&periodic, 180.0, 0.02, 1.0 / 3.0, &mut random, &mut Spectra::default()) < 0.015);
         let mut chance: Vec<f64> = (0..60).map(|_| 180.0 * uniform(&mut random)).collect();
         chance.sort_unstable_by(f64::total_cmp);
-        assert!(shuffled_p(&chance, 180.0, 0.02, 1.0 / 3.0, &mut random) > 0.05);
+        assert!(shuffled_p(&chance, 180.0, 0.02, 1.0 / 3.0, &mut random, &mut Spectra::default()) > 0.05);
     }
 }

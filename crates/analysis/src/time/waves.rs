@@ -161,18 +161,27 @@ fn fine(values: &[f64], frequency: f64, width: f64, p_value: f64, random: &mut C
         part.iter().enumerate().map(turn).fold([0.0, 0.0], |[x, y], [a, b]| [x + a, y + b])
     };
     let blocks: Vec<[f64; 2]> = values.chunks_exact(size).enumerate().map(block).collect();
+    let turn = |number: usize, off: f64| (TAU * off * (number as f64 + 0.5) * size as f64).sin_cos();
+    let add = |[x, y]: [f64; 2], ([a, b], (sin, cos)): (&[f64; 2], (f64, f64))| {
+        [x + a * cos + b * sin, y + b * cos - a * sin]
+    };
     let sum = |blocks: &[[f64; 2]], off: f64| {
-        let turned = blocks.iter().enumerate().fold([0.0, 0.0], |[x, y], (number, [a, b])| {
-            let (sin, cos) = (TAU * off * (number as f64 + 0.5) * size as f64).sin_cos();
-            [x + a * cos + b * sin, y + b * cos - a * sin]
-        });
-        turned[0].hypot(turned[1])
+        let turns = (0..blocks.len()).map(|number| turn(number, off));
+        let [x, y] = blocks.iter().zip(turns).fold([0.0, 0.0], add);
+        x.hypot(y)
     };
     let n = values.len() as f64;
     let tries = (width * n * 4.0).ceil() as i64;
+    let offs: Vec<f64> = (-tries..=tries).map(|at| at as f64 / (4.0 * n)).collect();
+    // The same for every draw below, and most of the work.
+    let turns: Vec<Vec<(f64, f64)>> =
+        offs.iter().map(|off| (0..blocks.len()).map(|number| turn(number, *off)).collect()).collect();
     let best = |blocks: &[[f64; 2]]| {
-        let offs = (-tries..=tries).map(|at| at as f64 / (4.0 * n));
-        offs.map(|off| (off, sum(blocks, off))).fold((0.0, 0.0), |a, b| if b.1 > a.1 { b } else { a })
+        let sums = offs.iter().zip(&turns).map(|(off, turns)| {
+            let [x, y] = blocks.iter().zip(turns.iter().copied()).fold([0.0, 0.0], add);
+            (*off, x.hypot(y))
+        });
+        sums.fold((0.0, 0.0), |a, b| if b.1 > a.1 { b } else { a })
     };
     let (mut off, observed) = best(&blocks);
     let mut reach = 0.25 / n;
