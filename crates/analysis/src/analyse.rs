@@ -12,6 +12,7 @@ use crate::losses::{self, disagreements, trace_whole};
 use crate::missed::{self, Charged};
 use crate::noise_causes::{self, Evidence, NoiseCauses};
 use crate::overlap::Intervals;
+use crate::parallel;
 use crate::resample;
 use crate::schedule::schedule;
 use crate::sections::Sections;
@@ -112,7 +113,8 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
     section.statements.extend(measured.iter().filter_map(unrecorded));
     section.statements.extend(measured.iter().filter(|_| run.trace.is_some()).filter_map(roaming));
     let time = measured.iter().filter(|one| one.record.phase != TRACED && section::applies(one.record.probe));
-    let time = time.map(|one| over_time(one, traced.as_ref().filter(|_| snapshots.is_none()))).collect();
+    let whole = traced.as_ref().filter(|_| snapshots.is_none());
+    let time = parallel::map(&time.collect::<Vec<_>>(), |one| over_time(one, whole));
     let none = BTreeSet::new();
     let trust = EventTrust {
         observable: traced.as_ref().map_or(&none, |traced| &traced.observable),

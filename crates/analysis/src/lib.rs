@@ -37,6 +37,7 @@ pub mod missed;
 pub mod noise_causes;
 pub mod overheads;
 pub mod overlap;
+mod parallel;
 pub mod peaks;
 pub mod periodic;
 mod random;
