@@ -9,6 +9,7 @@ mod stdout;
 mod args;
 mod assess;
 mod audit;
+mod carried;
 mod compare_verb;
 mod conclude;
 mod disturb_verb;

@@ -1,8 +1,9 @@
 //! `stillcore sched budget`: how much release jitter, say wake-up latency of a core, task sets tolerate on top of their own; or how much
 //! more cost (`budget_cost`).
 
+use super::budget_cost;
+use super::lines::{self, Answering};
 use super::overheads::OverheadsArgs;
-use super::{budget_cost, lines};
 use crate::measure::table::table;
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
@@ -13,7 +14,6 @@ use sched::question::{self, Question};
 use sched::{BudgetTest, CostBudget, Heuristic, JitterBudget, Limits, Refusal, System, place};
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 pub(super) const SCHEMA: &str = "stillcore.sched-budget/1";
@@ -64,25 +64,8 @@ pub(crate) fn run(args: &BudgetArgs) -> anyhow::Result<u8> {
         test: BudgetTest::by_name(&args.test).context("clap lets known tests through only")?,
         overheads: args.overheads.told()?,
     };
-    let mut out = BufWriter::new(io::stdout().lock());
-    let (mut late, mut wrong) = (false, false);
-    lines::for_each(&args.file, |number, line| {
-        match line.map_err(anyhow::Error::from).and_then(|line| asked.answer(number, line)) {
-            Ok((text, too_late)) => {
-                late |= too_late;
-                out.write_all(text.as_bytes()).context("cannot write")
-            }
-            Err(error) if args.keep_going => {
-                wrong = true;
-                out.flush()?;
-                crate::failure::show(&error, args.json);
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    })?;
-    out.flush()?;
-    Ok(if wrong { 1 } else { u8::from(late) * 2 })
+    let answering = Answering { keep_going: args.keep_going, json: args.json };
+    lines::answer_each(&args.file, &answering, |number, line| asked.answer(number, line?))
 }
 
 /// What is asked of every line.

@@ -5,7 +5,7 @@
 use anyhow::Context;
 use model::Error;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Longest line, bytes: a set of the largest number of tasks, written at length.
@@ -90,6 +90,40 @@ impl Lines {
         read(&mut self.input)
             .with_context(|| format!("cannot read {}, line {}", self.path.display(), self.number))
     }
+}
+
+/// How the answers to lines are given.
+pub(super) struct Answering {
+    /// Whether a line without an answer is told, and the next one read.
+    pub(super) keep_going: bool,
+    /// Whether what is wrong is told as JSON.
+    pub(super) json: bool,
+}
+
+/// Prints what `answer` has to say of every line; it also tells whether that is a finding. Exit code 1 where a line had no answer, else 2
+/// with a finding.
+pub(super) fn answer_each(
+    path: &Path,
+    answering: &Answering,
+    answer: impl Fn(usize, Result<&[u8], Error>) -> anyhow::Result<(String, bool)>,
+) -> anyhow::Result<u8> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let (mut found, mut wrong) = (false, false);
+    for_each(path, |number, line| match answer(number, line) {
+        Ok((text, is_finding)) => {
+            found |= is_finding;
+            out.write_all(text.as_bytes()).context("cannot write")
+        }
+        Err(error) if answering.keep_going => {
+            wrong = true;
+            out.flush()?;
+            crate::failure::show(&error, answering.json);
+            Ok(())
+        }
+        Err(error) => Err(error),
+    })?;
+    out.flush()?;
+    Ok(if wrong { 1 } else { u8::from(found) * 2 })
 }
 
 /// Calls `each` with the number, from 1, and the text of every line that is not blank, or what is wrong with it; a file without any is an error.

@@ -4,7 +4,7 @@
 //! release, and a job depends on several.
 
 use super::analyze::AnalyzeArgs;
-use super::lines;
+use super::lines::{self, Answering};
 use crate::measure::table::table;
 use analysis::latencies::{WindowLatencies, exceedance, latencies};
 use anyhow::Context;
@@ -17,7 +17,6 @@ use sched::{Heuristic, Limits, System};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -92,27 +91,13 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let measured = Measured::read(dir)?;
     let latest_ns = asked.latest.map(|latest| u64::try_from(latest.as_nanos()).unwrap_or(u64::MAX));
     eprintln!("stillcore: note: {}", measured.conditions);
-    let mut out = BufWriter::new(io::stdout().lock());
-    let (mut late, mut wrong) = (false, false);
-    let answer = |number, line: Result<&[u8], Error>| answer(args, &measured, latest_ns, number, line?);
-    lines::for_each(&args.file, |number, line| match answer(number, line) {
-        Ok((text, holds)) => {
-            late |= !holds;
-            out.write_all(text.as_bytes()).context("cannot write")
-        }
-        Err(error) if args.keep_going => {
-            wrong = true;
-            out.flush()?;
-            crate::failure::show(&error, args.json);
-            Ok(())
-        }
-        Err(error) => Err(error),
-    })?;
-    out.flush()?;
-    Ok(if wrong { 1 } else { u8::from(late) * 2 })
+    let answering = Answering { keep_going: args.keep_going, json: args.json };
+    lines::answer_each(&args.file, &answering, |number, line| {
+        answer(args, &measured, latest_ns, number, line?)
+    })
 }
 
-/// The answer to a line, and whether no job is late more often than allowed.
+/// The answer to a line, and whether a job may be late more often than allowed.
 fn answer(
     args: &AnalyzeArgs,
     measured: &Measured,
@@ -134,7 +119,7 @@ fn answer(
     let allowed = args.probabilistic.late_at_most;
     let answer = Answer { number, question: &question, told: &told, measured, allowed };
     let text = if args.json { answer.json().to_string() + "\n" } else { answer.text() };
-    Ok((text, answer.holds()))
+    Ok((text, !answer.holds()))
 }
 
 /// All tasks in priority order.

@@ -19,7 +19,7 @@ const FILES: &[(&str, &str)] = &[
 
 /// The text of the study of this name.
 pub(crate) fn built_in(name: &str) -> Option<&'static str> {
-    FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    crate::carried::text(FILES, name)
 }
 
 /// Name and title of each.
@@ -42,21 +42,10 @@ mod tests {
 
     #[test]
     fn every_file_of_curves_is_carried_under_its_name() {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(&directory).unwrap() {
-            let path = entry.unwrap().path();
-            let text = std::fs::read_to_string(&path).unwrap();
-            if super::super::is_one(&text) {
-                assert!(super::super::read(&text, &path).is_ok(), "{}", path.display());
-                found.push((path.file_stem().unwrap().to_str().unwrap().to_owned(), text));
-            }
+        crate::carried::assert_whole(FILES, super::super::is_one);
+        for (name, text) in FILES {
+            assert!(super::super::read(text, Path::new(name)).is_ok(), "{name}");
         }
-        found.sort();
-        let mut carried: Vec<_> =
-            FILES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        carried.sort();
-        assert_eq!(found, carried);
-        assert_eq!(titles().unwrap().len(), found.len());
+        assert_eq!(titles().unwrap().len(), FILES.len());
     }
 }

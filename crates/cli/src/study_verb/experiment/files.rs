@@ -55,7 +55,7 @@ pub(super) fn published() -> anyhow::Result<Published> {
 
 /// The text of the experiment of this name.
 pub(crate) fn built_in(name: &str) -> Option<&'static str> {
-    FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    crate::carried::text(FILES, name)
 }
 
 /// Reads an experiment; keys are those of the published numbers.
@@ -76,24 +76,10 @@ pub(crate) fn titles() -> anyhow::Result<Vec<(String, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn every_file_is_sound_carried_and_called_what_it_is() {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(&directory).unwrap() {
-            let path = entry.unwrap().path();
-            let text = std::fs::read_to_string(&path).unwrap();
-            if text.contains(study::experiment::EXPERIMENT_SCHEMA) {
-                found.push((path.file_stem().unwrap().to_str().unwrap().to_owned(), text));
-            }
-        }
-        found.sort();
-        let mut carried: Vec<_> =
-            FILES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        carried.sort();
-        assert_eq!(found, carried);
+        crate::carried::assert_whole(FILES, |text| text.contains(study::experiment::EXPERIMENT_SCHEMA));
         for (name, text) in FILES {
             let experiment = read(text).unwrap().unwrap_or_else(|fault| panic!("{name}: {fault}"));
             assert_eq!(experiment.name.get_ref(), name);
