@@ -85,7 +85,7 @@ fn tell(kernel: &str, program: &str) -> Result<(), Failed> {
 fn boot(kernel: &str, program: &str, out: &Path) -> Result<(), Failed> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/interference.sh");
     let mut command = Command::new(program);
-    command.args(["lab", "run", "--kernel", kernel, "--packages", "busybox-static", "--memory", "2000"]);
+    command.args(["lab", "run", "--kernel", kernel, "--packages", "busybox-static", "--memory", "3000"]);
     command.args(["--append", "isolcpus=domain,managed_irq,2,3 nohz_full=2,3 irqaffinity=0-1"]);
     // The last three are `iomix`'s, whose files would never reach a device in a guest that lives in memory.
     for module in ["wireguard", "bonding", "dummy", "crc32c_generic", "loop", "ext4"] {

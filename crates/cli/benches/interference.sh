@@ -8,14 +8,11 @@ for look in "$@"; do
     IFS=: read -r name suite seconds <<END
 $look
 END
-    # Setting up a measurement takes its time under emulation, so the load lasts until it is told to end.
+    # Setting up takes its time under emulation, the load and the measurement each: the load is given some, and lasts until it is told to
+    # end. Each record says from when to when it was there.
     $stillcore disturb --suite "$suite" --dangerous --cpus 0,1 --measured 2,3 --duration 240s --json >$name.load 2>$name.err &
     load=$!
-    tries=0
-    while [ $tries -lt 600 ] && kill -0 $load 2>/dev/null && ! grep -q ^disturbing "$name.err"; do
-        /bin/busybox sleep 0.1
-        tries=$((tries + 1))
-    done
+    /bin/busybox sleep 15
     $stillcore measure wakeup --cpus 2 --period 250ms --warm-up 1 --priority 50 --duration "${seconds}s" --trace --out "$name" >/dev/null 2>$name.log
     kill -TERM $load
     wait $load
