@@ -9,23 +9,24 @@ use super::{Damage, damage};
 pub(crate) trait Value: Copy {
     const KIND: Kind;
     const BYTES: usize;
-    /// Of exactly [`Self::BYTES`] bytes.
-    fn of(bytes: &[u8]) -> Self;
+    /// Values one behind the other, as many as there are whole ones, at the end of `values`.
+    fn extend(values: &mut Vec<Self>, bytes: &[u8]);
 }
 
 impl Value for i32 {
     const KIND: Kind = Kind::Int32;
     const BYTES: usize = 4;
-    fn of(bytes: &[u8]) -> Self {
-        bytes.try_into().map_or(0, Self::from_le_bytes)
+    // Chunks of a length that the compiler knows become one copy.
+    fn extend(values: &mut Vec<Self>, bytes: &[u8]) {
+        values.extend(bytes.as_chunks().0.iter().map(|value| Self::from_le_bytes(*value)));
     }
 }
 
 impl Value for i64 {
     const KIND: Kind = Kind::Int64;
     const BYTES: usize = 8;
-    fn of(bytes: &[u8]) -> Self {
-        bytes.try_into().map_or(0, Self::from_le_bytes)
+    fn extend(values: &mut Vec<Self>, bytes: &[u8]) {
+        values.extend(bytes.as_chunks().0.iter().map(|value| Self::from_le_bytes(*value)));
     }
 }
 
@@ -33,7 +34,7 @@ impl Value for i64 {
 pub(super) fn plain<T: Value>(bytes: &[u8], count: usize, values: &mut Vec<T>) -> Result<(), Damage> {
     let wanted = count.checked_mul(T::BYTES).and_then(|length| bytes.get(..length));
     let wanted = wanted.ok_or_else(|| damage("has a page with fewer values than it says"))?;
-    values.extend(wanted.chunks_exact(T::BYTES).map(T::of));
+    T::extend(values, wanted);
     Ok(())
 }
 
