@@ -19,7 +19,11 @@ fn accounts_balance(place: &Place, answer: &Value) {
     for thread in answer["threads"].as_array().unwrap() {
         let record = &thread["record"];
         releases_balance(&place.path("run"), record);
-        assert_eq!(record["faults"], serde_json::json!([0, 0]), "page faults in the window: {record}");
+        let [minor, major] = [0, 1].map(|at| record["faults"][at].as_u64().unwrap());
+        assert!(
+            major == 0 && (minor == 0 || place.pages_were_moved()),
+            "page faults in the window: {record}"
+        );
     }
 }
 

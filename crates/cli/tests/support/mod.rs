@@ -17,11 +17,18 @@ use std::time::{Duration, Instant};
 /// A scratch place with a state directory for the journal.
 pub(crate) struct Place {
     pub(crate) dir: tempfile::TempDir,
+    migrated: u64,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        Self { dir: tempfile::tempdir().unwrap(), migrated: pages_migrated() }
+    }
+
+    /// Whether the kernel has moved pages since this place was made. Under memory pressure it compacts, locked pages too
+    /// (`vm.compact_unevictable_allowed`), and who touches one meanwhile has a minor fault.
+    pub(crate) fn pages_were_moved(&self) -> bool {
+        pages_migrated() > self.migrated
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -50,6 +57,14 @@ impl Place {
         left.extend(processes_mentioning(&here));
         left
     }
+}
+
+/// Pages that the kernel has moved since it was booted.
+fn pages_migrated() -> u64 {
+    let text = fs::read_to_string("/proc/vmstat").unwrap();
+    text.lines()
+        .find_map(|line| line.strip_prefix("pgmigrate_success "))
+        .map_or(0, |count| count.parse().unwrap())
 }
 
 /// Tracing instances and control groups named after a process.
