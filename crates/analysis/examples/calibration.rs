@@ -113,12 +113,13 @@ fn times(score: &mut Score, trials: usize) {
             (told / truth - 1.0).abs() < 1.0 / 3.0
         };
         let hits = (0..trials).filter(near).count();
-        score.at_least(
-            &format!("rho {rho}: {truth:.0} samples"),
-            hits,
-            trials,
-            if rho > 0.95 { 0.7 } else { 0.95 },
-        );
+        // A variance that is told from b blocks of twenty times τ each is uncertain by the root of 2/b: b is a thousand, 53 and 5 here.
+        let expected = match rho {
+            0.95.. => 0.7,
+            0.8.. => 0.9,
+            _ => 0.95,
+        };
+        score.at_least(&format!("rho {rho}: {truth:.0} samples"), hits, trials, expected);
     }
 }
 
