@@ -15,7 +15,7 @@ help:
 	@echo 'make lab-matrix     exposure of six kernels, isolated and not (an hour; ARGS="--jobs 3")'
 	@echo 'make lab-matrix-rows ROWS=timer ONTO=FILE   some of its rows made anew'
 	@echo 'make test-studies   every experiment at small scale, and ways of isolating compared, in guests (two hours)'
-	@echo 'make test-middleware  messages on the wire of ROS 2, received by Cyclone DDS, and over iceoryx2 (a quarter of an hour to build)'
+	@echo 'make test-middleware  messages on the wire of ROS 2, received by Cyclone DDS; links over it and over iceoryx2 (a quarter of an hour to build)'
 	@echo 'make test-hosts     a study on two machines reached by ssh, one of which loses its power (five minutes; needs root, sshd and pip)'
 	@echo 'make test-solver    bounds of spin locks beside their integer programs, solved by HiGHS (a minute; needs pip)'
 	@echo 'make stories        remedies confirmed in guests: seen, proposed, applied, gone (make story-NAME: one)'
@@ -143,13 +143,13 @@ test-lab-attribution:
 	@mkdir -p docs/results
 	@$(call LAB,attribution,guest_truth)
 
-# What we publish as ROS 2 does, received by Cyclone DDS.
+# What we publish as ROS 2 does, received by Cyclone DDS; links over iceoryx2 and over the wire of ROS 2.
 test-middleware:
 	@sh xtask/deps.sh middleware
 	@mkdir -p docs/results; log="docs/results/middleware-$$(date -u +%F).txt"; \
 	{ $(HEAD_LINES); echo "Cyclone DDS $$(dpkg-query -W -f '$${Version}' cyclonedds-dev 2>/dev/null || echo of unknown version)"; \
 	  $(CARGO) nextest run --locked --config-file xtask/nextest.toml --package stillcore-graph --features ros2,iceoryx2 \
-	    -E 'binary(ros2_interop) or test(/^ros2::/) or test(iceoryx2) or test(/^transport::/)' --success-output immediate 2>&1; } | \
+	    -E 'binary(ros2_interop) or test(ros2) or test(iceoryx2) or test(/^transport::/)' --success-output immediate 2>&1; } | \
 	  grep -vE '^ *($$|Compiling |Updating |Download|Blocking |running 1 test|────)' | tee "$$log"; \
 	grep -q 'messages received and equal' "$$log"
 

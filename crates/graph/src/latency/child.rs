@@ -19,11 +19,13 @@ pub fn serve(order: &str) -> io::Result<()> {
     let bell = bell.map_err(io::Error::other)?;
     let told = match order.role {
         Role::Publisher => {
-            let sender = Sender::adopt(&order.end, &mut parcel).map_err(io::Error::other)?;
+            let mut sender = Sender::adopt(&order.end, &mut parcel).map_err(io::Error::other)?;
+            sender.wait_until_joined().map_err(io::Error::other)?;
             publisher(&order.plan, sender, say_ready)
         }
         Role::Subscriber => {
-            let receiver = Receiver::adopt(&order.end, &mut parcel).map_err(io::Error::other)?;
+            let mut receiver = Receiver::adopt(&order.end, &mut parcel).map_err(io::Error::other)?;
+            receiver.wait_until_joined().map_err(io::Error::other)?;
             subscriber(&order.plan, receiver, bell.as_ref(), say_ready)
         }
         Role::Both => both(&order.plan, &order.end, &mut parcel, bell.as_ref()),
@@ -42,7 +44,8 @@ fn say_ready() -> io::Result<i64> {
 
 /// Two threads of this process: the subscriber is this one, and tells the publisher when to start.
 fn both(plan: &Plan, end: &EndOrder, parcel: &mut Parcel, bell: Option<&Doorbell>) -> io::Result<Told> {
-    let (sender, receiver) = end.adopt_pair(parcel).map_err(io::Error::other)?;
+    let (mut sender, mut receiver) = end.adopt_pair(parcel).map_err(io::Error::other)?;
+    sender.wait_until_joined().and_then(|()| receiver.wait_until_joined()).map_err(io::Error::other)?;
     let (prepared, is_prepared) = std::sync::mpsc::channel();
     let (start, starts) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {

@@ -42,7 +42,8 @@ pub struct PerformanceHeader {
 pub struct StampedVector {
     /// What the tracker reads.
     pub header: PerformanceHeader,
-    /// The payload.
+    /// The payload; bytes at once, not one by one.
+    #[serde(with = "serde_bytes")]
     pub data: Vec<u8>,
 }
 

@@ -7,8 +7,12 @@
 
 mod message;
 mod names;
+mod participant;
 mod publisher;
+mod subscriber;
 
 pub use message::{PerformanceHeader, StampedVector, Time};
 pub use names::{BadName, topic_on_wire, type_on_wire};
-pub use publisher::{Error, Publisher, Qos};
+pub use participant::{Error, Qos};
+pub use publisher::Publisher;
+pub use subscriber::Subscriber;

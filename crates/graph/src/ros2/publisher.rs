@@ -1,60 +1,29 @@
 //! A publisher that a ROS 2 subscription matches.
 
+use super::StampedVector;
 use super::names::topic_on_wire;
-use super::{BadName, StampedVector};
+use super::participant::{Error, Qos, failed, participant};
 use rustdds::no_key::DataWriter;
-use rustdds::policy::{Durability, History, Reliability};
-use rustdds::{DataWriterStatus, DomainParticipant, QosPolicies, QosPolicyBuilder, StatusEvented, TopicKind};
+use rustdds::{DataWriterStatus, DomainParticipant, StatusEvented, TopicKind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Distance of looks for somebody who listens.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// The qualities that a subscription must be able to live with; those not named are ROS 2's defaults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Qos {
-    /// Whether what is lost on the way is sent again.
-    pub reliable: bool,
-    /// Messages that are kept for that; all of them where this is none.
-    pub keep_last: Option<u32>,
-}
-
-impl Default for Qos {
-    /// What ROS 2 takes where nothing is said: reliable, the last ten.
-    fn default() -> Self {
-        Self { reliable: true, keep_last: Some(10) }
-    }
-}
-
-/// What could not be done, in words of the middleware.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A name that ROS 2 does not have.
-    #[error(transparent)]
-    Name(#[from] BadName),
-    /// The middleware refused.
-    #[error("cannot {action}: {reason}")]
-    Middleware {
-        /// What was attempted.
-        action: &'static str,
-        /// What it said.
-        reason: String,
-    },
-}
 
 /// A publisher of [`StampedVector`] on one topic.
 pub struct Publisher {
     writer: DataWriter<StampedVector>,
     matched: i32,
     // Last, so that the writer says goodbye while its participant is still there.
-    _participant: DomainParticipant,
+    _participant: Arc<DomainParticipant>,
 }
 
 impl Publisher {
-    /// A participant in this domain (ROS_DOMAIN_ID, 0 to 232) with one publisher on this ROS 2 topic.
+    /// A publisher in this domain (ROS_DOMAIN_ID, 0 to 232) on this ROS 2 topic.
     pub fn new(domain: u16, topic: &str, qos: Qos) -> Result<Self, Error> {
-        let participant = DomainParticipant::new(domain).map_err(failed("join a DDS domain"))?;
-        let qos = policies(qos);
+        let participant = participant(domain)?;
+        let qos = qos.policies();
         let (name, message) = (topic_on_wire(topic)?, StampedVector::type_on_wire()?);
         let topic = participant
             .create_topic(name, message, &qos, TopicKind::NoKey)
@@ -91,18 +60,9 @@ impl Publisher {
     pub fn publish(&self, message: StampedVector) -> Result<(), Error> {
         self.writer.write(message, None).map_err(failed("publish"))
     }
-}
 
-fn policies(qos: Qos) -> QosPolicies {
-    let max_blocking_time = rustdds::Duration::from_millis(100);
-    let reliability =
-        if qos.reliable { Reliability::Reliable { max_blocking_time } } else { Reliability::BestEffort };
-    let history = qos.keep_last.map_or(History::KeepAll, |depth| History::KeepLast {
-        depth: i32::try_from(depth).unwrap_or(i32::MAX),
-    });
-    QosPolicyBuilder::new().reliability(reliability).history(history).durability(Durability::Volatile).build()
-}
-
-fn failed<E: std::fmt::Debug>(action: &'static str) -> impl Fn(E) -> Error {
-    move |error| Error::Middleware { action, reason: format!("{error:?}") }
+    /// Waits until every subscription that matches has all that was published, where it is reliable; whether it has.
+    pub fn wait_for_acknowledgements(&self, at_most: Duration) -> Result<bool, Error> {
+        self.writer.wait_for_acknowledgments(at_most).map_err(failed("wait for acknowledgements"))
+    }
 }

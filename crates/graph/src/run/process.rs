@@ -81,6 +81,9 @@ fn adopt(order: &ProcessOrder, parcel: &mut Parcel) -> Result<Ends, Error> {
             }
         }
     }
+    // All of this process's are there to be found by now.
+    ends.senders.values_mut().try_for_each(Sender::wait_until_joined)?;
+    ends.receivers.values_mut().try_for_each(Receiver::wait_until_joined)?;
     Ok(ends)
 }
 

@@ -3,6 +3,7 @@
 use super::ring::{Put, Ring, Shared};
 use super::spec::{Kind, WhenFull};
 use super::{HEADER_BYTES, Header};
+use linux::sys::doorbell::Bell;
 use linux::sys::mqueue::MessageQueue;
 use linux::sys::slots::Slots;
 use linux::sys::{clock, datagram, pipes};
@@ -37,6 +38,9 @@ pub(super) enum Carrier {
     /// Messages in memory of iceoryx2.
     #[cfg(feature = "iceoryx2")]
     Iceoryx2(super::iceoryx::Port),
+    /// Messages on a topic of ROS 2.
+    #[cfg(feature = "ros2")]
+    Ros2(super::ros2::Port),
 }
 
 /// What came of handing a message over.
@@ -57,6 +61,8 @@ impl Carrier {
             Self::Queue { .. } | Self::Ring { .. } => None,
             #[cfg(feature = "iceoryx2")]
             Self::Iceoryx2(_) => None,
+            #[cfg(feature = "ros2")]
+            Self::Ros2(_) => None,
             Self::Pointer { queue, .. } | Self::Mq { queue, .. } => Some(queue.as_fd()),
             Self::Pipe { file, .. } | Self::Socket { file } => Some(file.as_fd()),
         }
@@ -129,6 +135,8 @@ impl Carrier {
             },
             #[cfg(feature = "iceoryx2")]
             Self::Iceoryx2(port) => Ok(if port.put(parts)? { Handed::Taken } else { Handed::Full }),
+            #[cfg(feature = "ros2")]
+            Self::Ros2(port) => Ok(if port.put(parts)? { Handed::Taken } else { Handed::Full }),
         }
     }
 
@@ -152,12 +160,45 @@ impl Carrier {
             Self::Socket { file } => some_or_empty(datagram::receive(file, frame)),
             #[cfg(feature = "iceoryx2")]
             Self::Iceoryx2(port) => port.take(frame),
+            #[cfg(feature = "ros2")]
+            Self::Ros2(port) => port.take(frame),
         }
     }
 
-    /// Whether the depth is kept by the sender alone, from what the receiver has behind it, because the kernel counts bytes.
-    pub(super) fn counts_bytes(kind: Kind) -> bool {
-        matches!(kind, Kind::Pipe | Kind::Seqpacket | Kind::Udp)
+    /// Whether the other end is known to be there.
+    pub(super) fn joined(&mut self) -> bool {
+        match self {
+            #[cfg(feature = "ros2")]
+            Self::Ros2(port) => port.joined(),
+            _ => true,
+        }
+    }
+
+    /// Has the bell rung by whoever hears of arrivals, where the sender cannot know of them.
+    pub(super) fn ring_on_arrival(&mut self, bell: Bell) -> io::Result<()> {
+        match self {
+            #[cfg(feature = "ros2")]
+            Self::Ros2(port) => port.ring_on_arrival(bell),
+            _ => {
+                drop(bell);
+                Err(io::Error::new(ErrorKind::Unsupported, "senders of this transport ring themselves"))
+            }
+        }
+    }
+
+    /// Waits, within bounds, until what was sent is there.
+    pub(super) fn flush(&mut self) {
+        match self {
+            #[cfg(feature = "ros2")]
+            Self::Ros2(port) => port.flush(),
+            _ => {}
+        }
+    }
+
+    /// Whether the depth is kept by the sender alone, from what the receiver has behind it, because the kernel counts bytes, or nobody
+    /// does.
+    pub(super) fn uncounted(kind: Kind) -> bool {
+        matches!(kind, Kind::Pipe | Kind::Seqpacket | Kind::Udp) || kind.arrives_later()
     }
 }
 

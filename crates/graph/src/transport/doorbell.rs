@@ -65,9 +65,14 @@ impl Doorbell {
 
     /// The same bell once more, for a link that rings it.
     pub(super) fn copy(&self) -> Result<Bell, Error> {
-        let copied = self.bell.descriptors().and_then(|(file, event)| Bell::adopt(file, event));
-        copied.map_err(refused("copy a doorbell"))
+        copy(&self.bell)
     }
+}
+
+/// The same bell once more.
+pub(super) fn copy(bell: &Bell) -> Result<Bell, Error> {
+    let copied = bell.descriptors().and_then(|(file, event)| Bell::adopt(file, event));
+    copied.map_err(refused("copy a doorbell"))
 }
 
 impl BellOrder {

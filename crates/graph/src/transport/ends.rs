@@ -9,6 +9,11 @@ use linux::sys::doorbell::Bell;
 use std::io;
 use std::os::fd::BorrowedFd;
 
+/// How long ends look for each other.
+const PATIENCE_NS: i64 = 20 * clock::SECOND_NS;
+/// Distance of their looks.
+const LOOK_NS: i64 = 2_000_000;
+
 /// What came of sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
@@ -63,7 +68,7 @@ impl Sender {
         let (sequence, carried) = self.account.sending();
         let sent_ns = clock::now_ns();
         let header = Header { sequence, carried, release_ns, sent_ns, bytes: payload.len() as u64 };
-        let handed = if Carrier::counts_bytes(self.spec.kind)
+        let handed = if Carrier::uncounted(self.spec.kind)
             && carried.saturating_sub(self.account.reached()) >= self.facts.depth as u64
         {
             Handed::Full
@@ -94,6 +99,11 @@ impl Sender {
     /// What it is an end of.
     pub fn spec(&self) -> &LinkSpec {
         &self.spec
+    }
+
+    /// Waits until the receiver's end is found, where ends have to find each other.
+    pub fn wait_until_joined(&mut self) -> Result<(), Error> {
+        until_joined(&mut self.carrier, &self.spec)
     }
 
     /// Whether whoever made the link has closed it: nobody will listen any more.
@@ -131,9 +141,23 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
+        // Whoever finds the link closed and nothing in it takes it that nothing will come.
+        self.carrier.flush();
         self.account.close();
         self.bell.ring();
     }
+}
+
+fn until_joined(carrier: &mut Carrier, spec: &LinkSpec) -> Result<(), Error> {
+    let give_up = clock::now_ns() + PATIENCE_NS;
+    while !carrier.joined() {
+        let now_ns = clock::now_ns();
+        if now_ns > give_up {
+            return Err(Error::Alone { link: spec.name.clone(), kind: spec.kind });
+        }
+        clock::sleep_until(now_ns + LOOK_NS);
+    }
+    Ok(())
 }
 
 /// The subscriber's end.
@@ -176,6 +200,11 @@ impl Receiver {
     /// What it is an end of.
     pub fn spec(&self) -> &LinkSpec {
         &self.spec
+    }
+
+    /// Waits until the sender's end is found, where ends have to find each other.
+    pub fn wait_until_joined(&mut self) -> Result<(), Error> {
+        until_joined(&mut self.carrier, &self.spec)
     }
 
     /// What becomes readable when a message is there, where the transport has such a thing.

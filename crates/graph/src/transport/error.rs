@@ -56,6 +56,16 @@ pub enum Error {
         /// The transport.
         kind: Kind,
     },
+    /// Ends that did not find each other.
+    #[error(
+        "link {link}: the other end was not found over {kind} within 20 s; DDS finds it by multicast: is the loopback device up, and does no firewall stop it?"
+    )]
+    Alone {
+        /// Which link.
+        link: String,
+        /// Its transport.
+        kind: Kind,
+    },
     /// An end without its descriptors.
     #[error("link {link}: descriptor {index} was taken before, or never given")]
     Missing {

@@ -12,17 +12,9 @@ use iceoryx2::prelude::{
 };
 use std::fmt::Display;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Ends of each kind that a service has room for: those of a link, and those with which its maker looks for what is left.
-const ENDS: usize = 2;
-
-static LINKS: AtomicU64 = AtomicU64::new(0);
-
-/// A name that no other link of this machine has.
-pub(super) fn service_name() -> String {
-    format!("stillcore/{}/{}", std::process::id(), LINKS.fetch_add(1, Ordering::Relaxed))
-}
+/// Ends of each kind that a service has room for: those of a link.
+const ENDS: usize = 1;
 
 /// One end of a service.
 #[derive(Debug)]

@@ -54,6 +54,8 @@ fn needs(spec: &LinkSpec) -> Vec<(&'static str, usize)> {
         Kind::Queue | Kind::ShmFutex | Kind::ShmEventfd | Kind::ShmPoll => Vec::new(),
         #[cfg(feature = "iceoryx2")]
         Kind::Iceoryx2 => Vec::new(),
+        #[cfg(feature = "ros2")]
+        Kind::Ros2 => Vec::new(),
     }
 }
 

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Slots beyond the depth: one that is being filled, one that is being read.
@@ -34,8 +35,7 @@ pub struct Link {
     /// What a queue of this process carries.
     numbers: Numbers,
     /// Where ends find each other that do so by a name.
-    #[cfg(feature = "iceoryx2")]
-    service: String,
+    meeting: String,
 }
 
 /// How another process takes up an end of a link.
@@ -47,8 +47,7 @@ pub struct EndOrder {
     /// The sender's descriptor and the receiver's, those that this order is for.
     files: [Option<usize>; 2],
     bell: Option<BellOrder>,
-    #[cfg(feature = "iceoryx2")]
-    service: String,
+    meeting: String,
 }
 
 /// An end.
@@ -86,8 +85,7 @@ impl Link {
             ends,
             bell: bell.copy()?,
             numbers,
-            #[cfg(feature = "iceoryx2")]
-            service: super::iceoryx::service_name(),
+            meeting: meeting(),
         })
     }
 
@@ -139,8 +137,10 @@ impl Link {
     /// When both ends are gone: reads what is left in the link, and says where everything went. What a queue of another process still
     /// held, that process has to leave itself ([`Receiver::leave`]), or it has vanished with it.
     pub fn settle(&self) -> Result<Balance, Error> {
-        let (_, mut receiver) = self.pair()?;
-        receiver.leave()?;
+        if !self.spec.kind.ends_with_receiver() {
+            let (_, mut receiver) = self.pair()?;
+            receiver.leave()?;
+        }
         Ok(self.account.balance())
     }
 
@@ -157,15 +157,15 @@ impl Link {
         let (send, receive) = self.ends.files();
         let send = send.filter(|_| which.sender).map(copy).transpose()?.map(|file| parcel.put(file));
         let receive = receive.filter(|_| which.receiver).map(copy).transpose()?.map(|file| parcel.put(file));
-        let bell = which.sender.then(|| BellOrder::of(&self.bell, parcel)).transpose()?;
+        let rings = which.sender || self.spec.kind.arrives_later();
+        let bell = rings.then(|| BellOrder::of(&self.bell, parcel)).transpose()?;
         Ok(EndOrder {
             spec: self.spec.clone(),
             facts: self.facts.clone(),
             memory,
             files: [send, receive],
             bell,
-            #[cfg(feature = "iceoryx2")]
-            service: self.service.clone(),
+            meeting: self.meeting.clone(),
         })
     }
 }
@@ -192,8 +192,9 @@ impl EndOrder {
         let [send, receive] = self.files;
         let send = self.carrier(End::Sender, &memory, self.file(send, parcel)?, numbers)?;
         let receive = self.carrier(End::Receiver, &memory, self.file(receive, parcel)?, numbers)?;
-        let sender = self.sender(&memory, send, parcel)?;
-        Ok((sender, self.receiver(&memory, receive)))
+        let bell = self.bell(parcel)?;
+        let receiver = self.receiver(&memory, receive, || doorbell::copy(&bell))?;
+        Ok((self.sender(&memory, send, bell), receiver))
     }
 
     fn map(&self, parcel: &mut Parcel) -> Result<Arc<Mapping>, Error> {
@@ -204,15 +205,26 @@ impl EndOrder {
         index.map(|index| parcel.take(&self.spec.name, index)).transpose()
     }
 
-    fn sender(&self, memory: &Arc<Mapping>, carrier: Carrier, parcel: &mut Parcel) -> Result<Sender, Error> {
-        let bell = self.bell.as_ref().ok_or_else(|| self.missing())?.bell(&self.spec.name, parcel)?;
-        let (spec, facts) = (self.spec.clone(), self.facts.clone());
-        Ok(Sender { spec, facts, account: Account::new(Arc::clone(memory)), carrier, bell })
+    fn bell(&self, parcel: &mut Parcel) -> Result<Bell, Error> {
+        self.bell.as_ref().ok_or_else(|| self.missing())?.bell(&self.spec.name, parcel)
     }
 
-    fn receiver(&self, memory: &Arc<Mapping>, carrier: Carrier) -> Receiver {
+    fn sender(&self, memory: &Arc<Mapping>, carrier: Carrier, bell: Bell) -> Sender {
+        let (spec, facts) = (self.spec.clone(), self.facts.clone());
+        Sender { spec, facts, account: Account::new(Arc::clone(memory)), carrier, bell }
+    }
+
+    fn receiver(
+        &self,
+        memory: &Arc<Mapping>,
+        mut carrier: Carrier,
+        bell: impl FnOnce() -> Result<Bell, Error>,
+    ) -> Result<Receiver, Error> {
+        if self.spec.kind.arrives_later() {
+            carrier.ring_on_arrival(bell()?).map_err(refused(&self.spec, "listen for arrivals"))?;
+        }
         let frame = touched(self.spec.message_bytes + HEADER_BYTES);
-        Receiver { spec: self.spec.clone(), account: Account::new(Arc::clone(memory)), carrier, frame }
+        Ok(Receiver { spec: self.spec.clone(), account: Account::new(Arc::clone(memory)), carrier, frame })
     }
 
     fn missing(&self) -> Error {
@@ -247,8 +259,13 @@ impl EndOrder {
             Kind::Seqpacket | Kind::Udp => Carrier::Socket { file: file()? },
             #[cfg(feature = "iceoryx2")]
             Kind::Iceoryx2 => {
-                let port = super::iceoryx::Port::open(&self.service, end, depth, frame_bytes);
+                let port = super::iceoryx::Port::open(&self.meeting, end, depth, frame_bytes);
                 Carrier::Iceoryx2(port.map_err(refused(spec, "open a service of iceoryx2"))?)
+            }
+            #[cfg(feature = "ros2")]
+            Kind::Ros2 => {
+                let port = super::ros2::Port::open(&self.meeting, end, depth);
+                Carrier::Ros2(port.map_err(refused(spec, "open a topic of ROS 2"))?)
             }
         })
     }
@@ -260,7 +277,7 @@ impl Sender {
         let memory = order.map(parcel)?;
         let file = order.file(order.files[0], parcel)?;
         let carrier = order.carrier(End::Sender, &memory, file, &Numbers::default())?;
-        order.sender(&memory, carrier, parcel)
+        Ok(order.sender(&memory, carrier, order.bell(parcel)?))
     }
 }
 
@@ -269,8 +286,15 @@ impl Receiver {
     pub fn adopt(order: &EndOrder, parcel: &mut Parcel) -> Result<Self, Error> {
         let memory = order.map(parcel)?;
         let file = order.file(order.files[1], parcel)?;
-        Ok(order.receiver(&memory, order.carrier(End::Receiver, &memory, file, &Numbers::default())?))
+        let carrier = order.carrier(End::Receiver, &memory, file, &Numbers::default())?;
+        order.receiver(&memory, carrier, || order.bell(parcel))
     }
+}
+
+/// A name that no other link of this machine has, of words that ROS 2 has in the names of topics.
+fn meeting() -> String {
+    static LINKS: AtomicU64 = AtomicU64::new(0);
+    format!("stillcore/link_{}_{}", std::process::id(), LINKS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Whether messages of a pipe are packets.

@@ -59,6 +59,8 @@ pub(super) fn make(spec: &LinkSpec) -> Result<Made, Error> {
         Kind::Seqpacket | Kind::Udp => socket(spec),
         #[cfg(feature = "iceoryx2")]
         Kind::Iceoryx2 => Ok(got(spec, Ends::Memory)),
+        #[cfg(feature = "ros2")]
+        Kind::Ros2 => Ok(got(spec, Ends::Memory)),
     }?;
     if spec.when_full == WhenFull::ReplaceOldest && !spec.kind.replaces() {
         made.facts.when_full = WhenFull::Refuse;

@@ -43,6 +43,8 @@ mod link;
 mod making;
 mod parcel;
 mod ring;
+#[cfg(feature = "ros2")]
+mod ros2;
 mod spec;
 #[cfg(test)]
 mod tests;

@@ -35,11 +35,14 @@ pub enum Kind {
     /// Eclipse iceoryx2: shared memory of its own making, a service for each link; a receiver that sleeps does so on a futex.
     #[cfg(feature = "iceoryx2")]
     Iceoryx2,
+    /// DDS with the names and types of ROS 2, over UDP: a topic for each link; a thread listens and rings for its receiver.
+    #[cfg(feature = "ros2")]
+    Ros2,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9 + cfg!(feature = "iceoryx2") as usize] = [
+    pub const ALL: [Self; 9 + cfg!(feature = "iceoryx2") as usize + cfg!(feature = "ros2") as usize] = [
         Self::Queue,
         Self::MqPointer,
         Self::Pipe,
@@ -51,6 +54,8 @@ impl Kind {
         Self::ShmPoll,
         #[cfg(feature = "iceoryx2")]
         Self::Iceoryx2,
+        #[cfg(feature = "ros2")]
+        Self::Ros2,
     ];
 
     /// Its name on the command line and in files.
@@ -67,6 +72,8 @@ impl Kind {
             Self::ShmPoll => "shm-poll",
             #[cfg(feature = "iceoryx2")]
             Self::Iceoryx2 => "iceoryx2",
+            #[cfg(feature = "ros2")]
+            Self::Ros2 => "ros2",
         }
     }
 
@@ -82,6 +89,8 @@ impl Kind {
             Self::ShmPoll => Manner::Poll,
             #[cfg(feature = "iceoryx2")]
             Self::Iceoryx2 => Manner::Futex,
+            #[cfg(feature = "ros2")]
+            Self::Ros2 => Manner::Futex,
             Self::MqPointer | Self::Pipe | Self::Mq | Self::Seqpacket | Self::Udp | Self::ShmEventfd => {
                 Manner::Epoll
             }
@@ -102,10 +111,22 @@ impl Kind {
     /// Whether what waits in the link ends with its receiver: one that is dropped counts it as left, and that of one that is killed has
     /// vanished. What waits in any other link is read by its maker.
     pub fn ends_with_receiver(self) -> bool {
-        #[cfg(feature = "iceoryx2")]
-        return self == Self::Iceoryx2;
-        #[cfg(not(feature = "iceoryx2"))]
-        return false;
+        match self {
+            #[cfg(feature = "iceoryx2")]
+            Self::Iceoryx2 => true,
+            #[cfg(feature = "ros2")]
+            Self::Ros2 => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a message that was sent is still on its way, and the ends have to find each other first.
+    pub fn arrives_later(self) -> bool {
+        match self {
+            #[cfg(feature = "ros2")]
+            Self::Ros2 => true,
+            _ => false,
+        }
     }
 
     /// Whether messages lie in slots of shared memory.

@@ -15,8 +15,32 @@ fn spec(kind: Kind, message_bytes: usize, depth: usize, when_full: WhenFull) -> 
 fn open(spec: &LinkSpec) -> Result<(Doorbell, Link, Sender, Receiver), Error> {
     let bell = Doorbell::new(&[spec.kind]).unwrap();
     let link = Link::new(spec, &bell)?;
-    let (sender, receiver) = link.pair().unwrap();
+    let (sender, receiver) = joined(&link);
     Ok((bell, link, sender, receiver))
+}
+
+/// Both ends, which know of each other.
+fn joined(link: &Link) -> (Sender, Receiver) {
+    let (mut sender, mut receiver) = link.pair().unwrap();
+    sender.wait_until_joined().unwrap();
+    receiver.wait_until_joined().unwrap();
+    (sender, receiver)
+}
+
+/// The next message, its number, how many were missed before it, and its bytes; where one is expected, it is waited for as long as it may
+/// be on its way.
+fn take(receiver: &mut Receiver, expected: bool) -> Option<(Header, u64, Vec<u8>)> {
+    let give_up_ns = linux::sys::clock::now_ns() + 10_000_000_000;
+    loop {
+        if let Take::Message(message) = receiver.take().unwrap() {
+            return Some((message.header, message.missed, message.payload.to_vec()));
+        }
+        let on_its_way = expected && receiver.spec().kind.arrives_later();
+        if !on_its_way || linux::sys::clock::now_ns() > give_up_ns {
+            return None;
+        }
+        std::thread::yield_now();
+    }
 }
 
 /// Bytes that say where they belong.
@@ -43,9 +67,11 @@ fn a_message_arrives_with_its_header() {
         let (_, link, mut sender, mut receiver) = open(&spec(kind, 100, 4, WhenFull::Refuse)).unwrap();
         assert!(matches!(receiver.take().unwrap(), Take::Empty), "{kind}");
         assert_eq!(sender.send(77, b"hello").unwrap(), Sent::Taken);
-        let Take::Message(message) = receiver.take().unwrap() else { panic!("{kind}: nothing came") };
-        assert_eq!((message.header.release_ns, message.header.sequence, message.missed), (77, 0, 0));
-        assert_eq!(message.payload, b"hello");
+        let Some((header, missed, payload)) = take(&mut receiver, true) else {
+            panic!("{kind}: nothing came")
+        };
+        assert_eq!((header.release_ns, header.sequence, missed), (77, 0, 0));
+        assert_eq!(payload, b"hello");
         drop(sender);
         assert!(matches!(receiver.take().unwrap(), Take::Closed), "{kind}");
         assert_eq!(link.settle().unwrap(), Balance { sent: 1, received: 1, ..Balance::default() });
@@ -92,8 +118,7 @@ fn one_executor_hears_all_its_receivers_and_its_time() {
     let bell = Doorbell::new(&kinds).unwrap();
     let links: Vec<_> =
         kinds.iter().map(|kind| Link::new(&spec(*kind, 8, 2, WhenFull::Refuse), &bell).unwrap()).collect();
-    let (mut senders, mut receivers): (Vec<_>, Vec<_>) =
-        links.iter().map(|link| link.pair().unwrap()).unzip();
+    let (mut senders, mut receivers): (Vec<_>, Vec<_>) = links.iter().map(joined).unzip();
     let mut waiter = bell.waiter(&receivers.iter().collect::<Vec<_>>()).unwrap();
     for (sender, number) in senders.iter_mut().zip(0u64..) {
         let mut seen = waiter.look();
@@ -176,8 +201,8 @@ proptest! {
             for (size, number) in sizes.iter().zip(0..) {
                 let sent = payload(number, *size);
                 prop_assert_eq!(sender.send(0, &sent).unwrap(), Sent::Taken);
-                let Take::Message(message) = receiver.take().unwrap() else { panic!("{kind}: nothing came") };
-                prop_assert!(message.payload == sent, "{}: {} bytes", kind, size);
+                let Some((_, _, payload)) = take(&mut receiver, true) else { panic!("{kind}: nothing came") };
+                prop_assert!(payload == sent, "{}: {} bytes", kind, size);
             }
             prop_assert_eq!(link.settle().unwrap().received, sizes.len() as u64);
         }
@@ -222,13 +247,13 @@ proptest! {
                     paper.push_back(number);
                 }
             } else {
-                match (receiver.take().unwrap(), paper.pop_front()) {
-                    (Take::Message(message), Some(number)) => {
-                        prop_assert_eq!(message.header.sequence, number);
-                        prop_assert!(message.payload == payload(number, bytes));
+                match (take(&mut receiver, !paper.is_empty()), paper.pop_front()) {
+                    (Some((header, _, got)), Some(number)) => {
+                        prop_assert_eq!(header.sequence, number);
+                        prop_assert!(got == payload(number, bytes));
                         expected.received += 1;
                     }
-                    (Take::Empty, None) => {}
+                    (None, None) => {}
                     (got, on_paper) => panic!("{kind}: {got:?}, on paper {on_paper:?}"),
                 }
             }

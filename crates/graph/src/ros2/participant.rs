@@ -1,0 +1,70 @@
+//! The participant that all publishers and subscribers of a process share, and what they ask of each other.
+
+use super::BadName;
+use rustdds::policy::{Durability, History, Reliability};
+use rustdds::{DomainParticipant, QosPolicies, QosPolicyBuilder};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The qualities of a topic; those not named are ROS 2's defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Qos {
+    /// Whether what is lost on the way is sent again.
+    pub reliable: bool,
+    /// Messages that are kept, for that and until somebody takes them; all of them where this is none.
+    pub keep_last: Option<u32>,
+}
+
+impl Default for Qos {
+    /// What ROS 2 takes where nothing is said: reliable, the last ten.
+    fn default() -> Self {
+        Self { reliable: true, keep_last: Some(10) }
+    }
+}
+
+impl Qos {
+    pub(super) fn policies(self) -> QosPolicies {
+        let max_blocking_time = rustdds::Duration::from_millis(100);
+        let reliability =
+            if self.reliable { Reliability::Reliable { max_blocking_time } } else { Reliability::BestEffort };
+        let history = self.keep_last.map_or(History::KeepAll, |depth| History::KeepLast {
+            depth: i32::try_from(depth).unwrap_or(i32::MAX),
+        });
+        let builder = QosPolicyBuilder::new().reliability(reliability).history(history);
+        builder.durability(Durability::Volatile).build()
+    }
+}
+
+/// What could not be done, in words of the middleware.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A name that ROS 2 does not have.
+    #[error(transparent)]
+    Name(#[from] BadName),
+    /// The middleware refused.
+    #[error("cannot {action}: {reason}")]
+    Middleware {
+        /// What was attempted.
+        action: &'static str,
+        /// What it said.
+        reason: String,
+    },
+}
+
+pub(super) fn failed<E: std::fmt::Debug>(action: &'static str) -> impl Fn(E) -> Error {
+    move |error| Error::Middleware { action, reason: format!("{error:?}") }
+}
+
+/// Participants of this process by domain. Each has threads and sockets of its own, and finds every other: one is enough.
+static PARTICIPANTS: Mutex<BTreeMap<u16, Weak<DomainParticipant>>> = Mutex::new(BTreeMap::new());
+
+/// This process's participant in a domain (ROS_DOMAIN_ID, 0 to 232), which leaves it with the last that holds it.
+pub(super) fn participant(domain: u16) -> Result<Arc<DomainParticipant>, Error> {
+    let mut participants = PARTICIPANTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(there) = participants.get(&domain).and_then(Weak::upgrade) {
+        return Ok(there);
+    }
+    let made = Arc::new(DomainParticipant::new(domain).map_err(failed("join a DDS domain"))?);
+    participants.insert(domain, Arc::downgrade(&made));
+    Ok(made)
+}

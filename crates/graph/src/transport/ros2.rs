@@ -1,0 +1,124 @@
+//! DDS as ROS 2 uses it: a topic of its own for each link, reliable, keeping as many messages as the link is deep.
+//!
+//! Ends find each other by multicast, in the domain of ROS_DOMAIN_ID; a sender refuses until they have. What arrives lies with its
+//! receiver, and ends with it. The kernel knows of sockets only, so that a thread of the receiver's process listens and rings its bell.
+//! Neither end is free of allocations: the middleware's own.
+
+use super::link::End;
+use super::{HEADER_BYTES, Header};
+use crate::ros2::{Error, PerformanceHeader, Publisher, Qos, StampedVector, Subscriber, Time};
+use linux::sys::doorbell::Bell;
+use std::env;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+/// What was sent may take so long to arrive when the sender ends.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// One end of a topic.
+pub(super) enum Port {
+    /// The publisher's, and whether anybody has ever listened.
+    Publisher(Box<Publisher>, bool),
+    /// The subscriber's.
+    Subscriber(Subscriber),
+}
+
+impl Port {
+    /// One end of a link on this topic.
+    pub(super) fn open(topic: &str, end: End, depth: usize) -> io::Result<Self> {
+        let domain = domain()?;
+        let qos = Qos { reliable: true, keep_last: u32::try_from(depth).ok() };
+        Ok(match end {
+            End::Sender => {
+                Self::Publisher(Box::new(Publisher::new(domain, topic, qos).map_err(said)?), false)
+            }
+            End::Receiver => Self::Subscriber(Subscriber::new(domain, topic, qos).map_err(said)?),
+        })
+    }
+
+    /// Rings this bell whenever something arrives.
+    pub(super) fn ring_on_arrival(&mut self, bell: Bell) -> io::Result<()> {
+        match self {
+            Self::Subscriber(port) => port.on_arrival(move || bell.ring()),
+            Self::Publisher(..) => Ok(()),
+        }
+    }
+
+    /// Whether the other end has been found.
+    pub(super) fn joined(&mut self) -> bool {
+        match self {
+            Self::Publisher(port, joined) => {
+                *joined = *joined || port.matched() > 0;
+                *joined
+            }
+            Self::Subscriber(port) => port.matched() > 0,
+        }
+    }
+
+    /// Publishes a message; false where nobody listens yet.
+    pub(super) fn put(&mut self, parts: [&[u8]; 2]) -> io::Result<bool> {
+        if !self.joined() {
+            return Ok(false);
+        }
+        let Self::Publisher(port, _) = self else { return Err(other_end()) };
+        let head = Header::from_bytes(parts[0]).unwrap_or_default();
+        let header = PerformanceHeader {
+            stamp: Time::of_ns(head.sent_ns),
+            tracking_number: head.sequence as u32,
+            frequency: 0.0,
+            size: head.bytes as u32,
+        };
+        port.publish(StampedVector { header, data: parts.concat() }).map_err(said)?;
+        Ok(true)
+    }
+
+    /// Takes the oldest message into the frame and says how long it is; `None` where there is none.
+    pub(super) fn take(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>> {
+        let Self::Subscriber(port) = self else { return Err(other_end()) };
+        let Some(message) = port.take().map_err(said)? else { return Ok(None) };
+        let bytes = message.data.len();
+        let Some(place) = frame.get_mut(..bytes).filter(|_| bytes >= HEADER_BYTES) else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a message that no link of ours carries"));
+        };
+        place.copy_from_slice(&message.data);
+        Ok(Some(bytes))
+    }
+
+    /// Waits until what was sent has arrived, as far as anybody is still there.
+    pub(super) fn flush(&mut self) {
+        if let Self::Publisher(port, true) = self
+            && port.matched() > 0
+        {
+            let _ = port.wait_for_acknowledgements(PATIENCE);
+        }
+    }
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Publisher(..) => "Publisher",
+            Self::Subscriber(_) => "Subscriber",
+        })
+    }
+}
+
+/// The domain of ROS 2's own variable, 0 where it is not set.
+fn domain() -> io::Result<u16> {
+    const VARIABLE: &str = "ROS_DOMAIN_ID";
+    let Some(text) = env::var(VARIABLE).ok().filter(|text| !text.is_empty()) else { return Ok(0) };
+    let number = text.parse().ok().filter(|number| *number <= 232);
+    let unknown =
+        || io::Error::new(io::ErrorKind::InvalidInput, format!("{VARIABLE}={text}; expected 0 to 232"));
+    number.ok_or_else(unknown)
+}
+
+/// What the middleware said.
+fn said(error: Error) -> io::Error {
+    io::Error::other(error)
+}
+
+fn other_end() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "the other end of the link does that")
+}
