@@ -60,9 +60,4 @@ impl Publisher {
     pub fn publish(&self, message: StampedVector) -> Result<(), Error> {
         self.writer.write(message, None).map_err(failed("publish"))
     }
-
-    /// Waits until every subscription that matches has all that was published, where it is reliable; whether it has.
-    pub fn wait_for_acknowledgements(&self, at_most: Duration) -> Result<bool, Error> {
-        self.writer.wait_for_acknowledgments(at_most).map_err(failed("wait for acknowledgements"))
-    }
 }

@@ -1,29 +1,42 @@
 //! A subscriber that a ROS 2 publisher matches.
+//!
+//! What has arrived is taken from the middleware at once: it forgets what nobody has taken of a publisher that leaves.
 
 use super::StampedVector;
 use super::names::topic_on_wire;
 use super::participant::{Error, Qos, failed, participant};
 use mio::{Events, Interest, Poll, Token, Waker};
-use rustdds::no_key::DataReader;
+use rustdds::no_key::{DataReader, DataSample};
 use rustdds::{DataReaderStatus, DomainParticipant, StatusEvented, TopicKind};
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 const ARRIVED: Token = Token(0);
-const ENOUGH: Token = Token(1);
+const STATUS: Token = Token(1);
+const ENOUGH: Token = Token(2);
 
 /// A subscriber of [`StampedVector`] on one topic.
 pub struct Subscriber {
-    reader: Arc<Mutex<DataReader<StampedVector>>>,
-    matched: i32,
+    shared: Arc<Shared>,
+    /// Until somebody listens.
+    reader: Option<DataReader<StampedVector>>,
     listener: Option<Listener>,
     // Last, so that the reader says goodbye while its participant is still there.
     _participant: Arc<DomainParticipant>,
 }
 
+/// What the listening thread has found out.
+#[derive(Default)]
+struct Shared {
+    messages: Mutex<VecDeque<StampedVector>>,
+    matched: AtomicI32,
+}
+
 impl Subscriber {
-    /// A subscriber in this domain (ROS_DOMAIN_ID, 0 to 232) on this ROS 2 topic.
+    /// A subscriber in this domain (ROS_DOMAIN_ID, 0 to 232) on this ROS 2 topic, which hears nothing until it listens.
     pub fn new(domain: u16, topic: &str, qos: Qos) -> Result<Self, Error> {
         let participant = participant(domain)?;
         let qos = qos.policies();
@@ -34,35 +47,27 @@ impl Subscriber {
         let subscriber = participant.create_subscriber(&qos).map_err(failed("make a DDS subscriber"))?;
         let reader =
             subscriber.create_datareader_no_key_cdr(&topic, None).map_err(failed("make a DDS reader"))?;
-        let reader = Arc::new(Mutex::new(reader));
-        Ok(Self { reader, matched: 0, listener: None, _participant: participant })
+        let shared = Arc::new(Shared::default());
+        Ok(Self { shared, reader: Some(reader), listener: None, _participant: participant })
     }
 
-    /// Publishers that match now.
-    pub fn matched(&mut self) -> i32 {
-        while let Some(status) = locked(&self.reader).try_recv_status() {
-            if let DataReaderStatus::SubscriptionMatched { current, .. } = status {
-                self.matched = current.count();
-            }
+    /// Listens in a thread of its own, which says each time how many messages are new.
+    pub fn listen(&mut self, arrived: impl Fn(u64) + Send + 'static) -> io::Result<()> {
+        if let Some(reader) = self.reader.take() {
+            self.listener = Some(Listener::start(reader, Arc::clone(&self.shared), arrived)?);
         }
-        self.matched
+        Ok(())
+    }
+
+    /// Publishers that match now, as far as it listens.
+    pub fn matched(&self) -> i32 {
+        self.shared.matched.load(Ordering::Acquire)
     }
 
     /// The oldest message that nobody has taken.
-    pub fn take(&mut self) -> Result<Option<StampedVector>, Error> {
-        let sample = locked(&self.reader).take_next_sample().map_err(failed("take a message"))?;
-        Ok(sample.map(rustdds::no_key::DataSample::into_value))
+    pub fn take(&mut self) -> Option<StampedVector> {
+        self.shared.messages.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
-
-    /// Has a thread of its own call this whenever something may have arrived: what there is has to be taken until nothing is left.
-    pub fn on_arrival(&mut self, call: impl Fn() + Send + 'static) -> io::Result<()> {
-        self.listener = Some(Listener::start(&self.reader, call)?);
-        Ok(())
-    }
-}
-
-fn locked<T>(reader: &Mutex<T>) -> MutexGuard<'_, T> {
-    reader.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A thread that waits for arrivals until it is dropped.
@@ -73,15 +78,22 @@ struct Listener {
 
 impl Listener {
     fn start(
-        reader: &Mutex<DataReader<StampedVector>>,
-        call: impl Fn() + Send + 'static,
+        mut reader: DataReader<StampedVector>,
+        shared: Arc<Shared>,
+        arrived: impl Fn(u64) + Send + 'static,
     ) -> io::Result<Self> {
         let mut poll = Poll::new()?;
-        poll.registry().register(&mut *locked(reader), ARRIVED, Interest::READABLE)?;
+        poll.registry().register(&mut reader, ARRIVED, Interest::READABLE)?;
+        poll.registry().register(reader.as_status_source_mio1(), STATUS, Interest::READABLE)?;
         let enough = Waker::new(poll.registry(), ENOUGH)?;
         let thread = std::thread::Builder::new().name("ros2-arrivals".to_owned()).spawn(move || {
             let mut events = Events::with_capacity(4);
             loop {
+                // Before the first wait: what came before the registration is told of by nobody.
+                let new = shared.take_up(&mut reader);
+                if new > 0 {
+                    arrived(new);
+                }
                 match poll.poll(&mut events, None) {
                     Err(error) if error.kind() != ErrorKind::Interrupted => return,
                     _ => {}
@@ -89,10 +101,28 @@ impl Listener {
                 if events.iter().any(|event| event.token() == ENOUGH) {
                     return;
                 }
-                call();
             }
         })?;
         Ok(Self { enough, thread: Some(thread) })
+    }
+}
+
+impl Shared {
+    /// Takes everything that the middleware has; how many messages that were.
+    fn take_up(&self, reader: &mut DataReader<StampedVector>) -> u64 {
+        while let Some(status) = reader.try_recv_status() {
+            if let DataReaderStatus::SubscriptionMatched { current, .. } = status {
+                self.matched.store(current.count(), Ordering::Release);
+            }
+        }
+        let mut new = 0;
+        // What cannot be read is lost, which the gap in the numbers tells.
+        while let Ok(Some(sample)) = reader.take_next_sample() {
+            let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+            messages.push_back(DataSample::into_value(sample));
+            new += 1;
+        }
+        new
     }
 }
 

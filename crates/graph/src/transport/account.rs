@@ -22,6 +22,7 @@ const MISSED: usize = 17;
 const LEFT: usize = 18;
 const REACHED: usize = 19;
 const EXPECTED: usize = 20;
+const ARRIVED: usize = 21;
 
 /// Where everything that was sent over a link went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -122,6 +123,16 @@ impl Account {
         self.word(EXPECTED).store(sequence + 1, Ordering::Relaxed);
         self.word(REACHED).store(carried + 1, Ordering::Release);
         missed
+    }
+
+    /// Receiver: these have come to its process, where it will find them.
+    pub(super) fn arrived(&self, messages: u64) {
+        self.add(ARRIVED, messages);
+    }
+
+    /// Sender: whether all that the link took has come to the receiver's process, where that is told.
+    pub(super) fn all_arrived(&self) -> bool {
+        self.read(ARRIVED) >= self.read(SENT) - self.read(REFUSED)
     }
 
     /// No more will be sent.

@@ -1,5 +1,6 @@
 //! One file of differences: how each transport takes a message and gives it back.
 
+use super::account::Account;
 use super::ring::{Put, Ring, Shared};
 use super::spec::{Kind, WhenFull};
 use super::{HEADER_BYTES, Header};
@@ -174,24 +175,24 @@ impl Carrier {
         }
     }
 
-    /// Has the bell rung by whoever hears of arrivals, where the sender cannot know of them.
-    pub(super) fn ring_on_arrival(&mut self, bell: Bell) -> io::Result<()> {
+    /// Whether the other end is still there, as far as this one knows.
+    pub(super) fn heard(&mut self) -> bool {
         match self {
             #[cfg(feature = "ros2")]
-            Self::Ros2(port) => port.ring_on_arrival(bell),
-            _ => {
-                drop(bell);
-                Err(io::Error::new(ErrorKind::Unsupported, "senders of this transport ring themselves"))
-            }
+            Self::Ros2(port) => port.heard(),
+            _ => true,
         }
     }
 
-    /// Waits, within bounds, until what was sent is there.
-    pub(super) fn flush(&mut self) {
+    /// Has arrivals counted, and the bell rung, where the sender cannot know of them.
+    pub(super) fn listen(&mut self, account: Account, bell: Bell) -> io::Result<()> {
         match self {
             #[cfg(feature = "ros2")]
-            Self::Ros2(port) => port.flush(),
-            _ => {}
+            Self::Ros2(port) => port.listen(account, bell),
+            _ => {
+                drop((account, bell));
+                Err(io::Error::new(ErrorKind::Unsupported, "senders of this transport ring themselves"))
+            }
         }
     }
 

@@ -11,7 +11,9 @@ use std::os::fd::BorrowedFd;
 
 /// How long ends look for each other.
 const PATIENCE_NS: i64 = 20 * clock::SECOND_NS;
-/// Distance of their looks.
+/// What was sent may take so long to arrive when the sender ends.
+const ARRIVAL_NS: i64 = clock::SECOND_NS;
+/// Distance of looks.
 const LOOK_NS: i64 = 2_000_000;
 
 /// What came of sending a message.
@@ -142,7 +144,12 @@ impl Sender {
 impl Drop for Sender {
     fn drop(&mut self) {
         // Whoever finds the link closed and nothing in it takes it that nothing will come.
-        self.carrier.flush();
+        if self.spec.kind.arrives_later() {
+            let give_up = clock::now_ns() + ARRIVAL_NS;
+            while !self.account.all_arrived() && self.carrier.heard() && clock::now_ns() < give_up {
+                clock::sleep_until(clock::now_ns() + LOOK_NS);
+            }
+        }
         self.account.close();
         self.bell.ring();
     }

@@ -220,11 +220,12 @@ impl EndOrder {
         mut carrier: Carrier,
         bell: impl FnOnce() -> Result<Bell, Error>,
     ) -> Result<Receiver, Error> {
+        let account = Account::new(Arc::clone(memory));
         if self.spec.kind.arrives_later() {
-            carrier.ring_on_arrival(bell()?).map_err(refused(&self.spec, "listen for arrivals"))?;
+            carrier.listen(account.clone(), bell()?).map_err(refused(&self.spec, "listen for arrivals"))?;
         }
         let frame = touched(self.spec.message_bytes + HEADER_BYTES);
-        Ok(Receiver { spec: self.spec.clone(), account: Account::new(Arc::clone(memory)), carrier, frame })
+        Ok(Receiver { spec: self.spec.clone(), account, carrier, frame })
     }
 
     fn missing(&self) -> Error {

@@ -4,6 +4,7 @@
 //! receiver, and ends with it. The kernel knows of sockets only, so that a thread of the receiver's process listens and rings its bell.
 //! Neither end is free of allocations: the middleware's own.
 
+use super::account::Account;
 use super::link::End;
 use super::{HEADER_BYTES, Header};
 use crate::ros2::{Error, PerformanceHeader, Publisher, Qos, StampedVector, Subscriber, Time};
@@ -11,10 +12,6 @@ use linux::sys::doorbell::Bell;
 use std::env;
 use std::fmt;
 use std::io;
-use std::time::Duration;
-
-/// What was sent may take so long to arrive when the sender ends.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One end of a topic.
 pub(super) enum Port {
@@ -37,12 +34,13 @@ impl Port {
         })
     }
 
-    /// Rings this bell whenever something arrives.
-    pub(super) fn ring_on_arrival(&mut self, bell: Bell) -> io::Result<()> {
-        match self {
-            Self::Subscriber(port) => port.on_arrival(move || bell.ring()),
-            Self::Publisher(..) => Ok(()),
-        }
+    /// Counts what arrives, and rings this bell.
+    pub(super) fn listen(&mut self, account: Account, bell: Bell) -> io::Result<()> {
+        let Self::Subscriber(port) = self else { return Err(other_end()) };
+        port.listen(move |messages| {
+            account.arrived(messages);
+            bell.ring();
+        })
     }
 
     /// Whether the other end has been found.
@@ -52,6 +50,14 @@ impl Port {
                 *joined = *joined || port.matched() > 0;
                 *joined
             }
+            Self::Subscriber(port) => port.matched() > 0,
+        }
+    }
+
+    /// Whether the other end is there now, as far as this one knows: of one that was killed nobody is told for a minute.
+    pub(super) fn heard(&mut self) -> bool {
+        match self {
+            Self::Publisher(port, _) => port.matched() > 0,
             Self::Subscriber(port) => port.matched() > 0,
         }
     }
@@ -76,22 +82,13 @@ impl Port {
     /// Takes the oldest message into the frame and says how long it is; `None` where there is none.
     pub(super) fn take(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>> {
         let Self::Subscriber(port) = self else { return Err(other_end()) };
-        let Some(message) = port.take().map_err(said)? else { return Ok(None) };
+        let Some(message) = port.take() else { return Ok(None) };
         let bytes = message.data.len();
         let Some(place) = frame.get_mut(..bytes).filter(|_| bytes >= HEADER_BYTES) else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a message that no link of ours carries"));
         };
         place.copy_from_slice(&message.data);
         Ok(Some(bytes))
-    }
-
-    /// Waits until what was sent has arrived, as far as anybody is still there.
-    pub(super) fn flush(&mut self) {
-        if let Self::Publisher(port, true) = self
-            && port.matched() > 0
-        {
-            let _ = port.wait_for_acknowledgements(PATIENCE);
-        }
     }
 }
 
