@@ -167,6 +167,19 @@ def test_notebooks_get_a_fragment_without_anything_that_runs(copy: Path) -> None
     assert "<script" not in fragment and "<style" not in fragment
 
 
+def test_a_notebook_shows_what_is_wrong_with_a_damaged_run(copy: Path) -> None:
+    run = stillcore.open(copy)
+    trace = copy / "trace.dat"
+    trace.rename(copy / "<b>")
+    trace.write_bytes((copy / "<b>").read_bytes()[:5000])
+    assert "trace.dat" in run._repr_html_()
+    named = copy / "<i>"
+    named.mkdir()
+    (named / "run.json").write_bytes((copy / "run.json").read_bytes())
+    fragment = stillcore.open(named)._repr_html_()
+    assert "&lt;i&gt;" in fragment and "<i>" not in fragment
+
+
 def wrong(path: Path) -> stillcore.Error:
     """What using a run raises, whatever it is used for."""
     with pytest.raises(stillcore.Error) as raised:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -185,4 +186,8 @@ class Run(Mapping[str, Any]):
         return self._conclusions().summary(width)
 
     def _repr_html_(self) -> str:
-        return self._conclusions().notebook_html()
+        # A notebook asks of its own accord: what is wrong is shown where the run would be, and no stack with it.
+        try:
+            return self._conclusions().notebook_html()
+        except Error as error:
+            return f"<p>{html.escape(repr(self))}</p><p>{html.escape(str(error))}</p>"
