@@ -126,6 +126,7 @@ impl Account {
     }
 
     /// Receiver: these have come to its process, where it will find them.
+    #[cfg(feature = "ros2")]
     pub(super) fn arrived(&self, messages: u64) {
         self.add(ARRIVED, messages);
     }

@@ -18,7 +18,7 @@ pub(super) enum Port {
     /// The publisher's, and whether anybody has ever listened.
     Publisher(Box<Publisher>, bool),
     /// The subscriber's.
-    Subscriber(Subscriber),
+    Subscriber(Box<Subscriber>),
 }
 
 impl Port {
@@ -30,7 +30,7 @@ impl Port {
             End::Sender => {
                 Self::Publisher(Box::new(Publisher::new(domain, topic, qos).map_err(said)?), false)
             }
-            End::Receiver => Self::Subscriber(Subscriber::new(domain, topic, qos).map_err(said)?),
+            End::Receiver => Self::Subscriber(Box::new(Subscriber::new(domain, topic, qos).map_err(said)?)),
         })
     }
 
