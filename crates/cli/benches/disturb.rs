@@ -1,5 +1,6 @@
-//! Rates of our stressors beside stress-ng's that do about the same, in turns on one CPU, both as fast as they go and confined alike.
-//! `cargo bench -p stillcore --bench disturb [-- --rounds N --seconds N --cpu N]`; needs stress-ng.
+//! Rates of our stressors beside stress-ng's that do about the same, in turns on one CPU, both as fast as they go and confined alike;
+//! those that need a second CPU, to move to or to interrupt, have two.
+//! `cargo bench -p stillcore --bench disturb [-- --rounds N --seconds N --cpu N --second N]`; needs stress-ng.
 //!
 //! Prints operations a second and the ratio of each pair of runs, as the median of the pairs. On a shared machine only the ratio means
 //! something, and only where both count the same: the operations are printed beside it. It judges nothing.
@@ -14,6 +15,7 @@ fn main() {
     let plan = Plan {
         program: option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned()),
         cpu: option("--cpu", "0".to_owned()),
+        second: option("--second", "1".to_owned()),
         seconds: option("--seconds", 2),
     };
     run("disturb", || compare(&plan, option("--rounds", 5)));
@@ -22,6 +24,7 @@ fn main() {
 struct Plan {
     program: String,
     cpu: String,
+    second: String,
     seconds: u64,
 }
 
@@ -33,31 +36,45 @@ struct Pair {
 }
 
 fn compare(plan: &Plan, rounds: u32) -> Result<(), Failed> {
-    println!("operations a second on CPU {}, {rounds} rounds of {} s each, in turns", plan.cpu, plan.seconds);
+    let Plan { cpu, second, seconds, .. } = plan;
+    println!(
+        "operations a second on CPU {cpu} (* on {cpu} and {second}), {rounds} rounds of {seconds} s each, in turns"
+    );
     println!(
         "{:<16} {:>12} {:<22} {:>12} {:>16}  one of our operations",
         "ours", "/s", "theirs", "/s", "ours / theirs"
     );
     for pair in pairs(plan)? {
-        let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..rounds {
-            let both = rate(plan, &pair.ours)?.zip(rate(plan, &pair.theirs)?);
-            let Some((one, other)) = both else { break };
-            ours.push(one);
-            theirs.push(other);
-            ratios.push(one / other);
-        }
-        if ratios.is_empty() {
-            println!("{:<16} not to be had here beside {}", pair.ours, pair.theirs);
-            continue;
-        }
-        let (one, other, ratio) = (median(ours), median(theirs), median(ratios));
-        println!(
-            "{:<16} {one:>12.1} {:<22} {other:>12.1} {ratio:>16.2}  {}",
-            pair.ours, pair.theirs, pair.operation
-        );
+        println!("{}", row(plan, &pair, rounds)?);
     }
     Ok(())
+}
+
+fn row(plan: &Plan, pair: &Pair, rounds: u32) -> Result<String, Failed> {
+    let alone = plan.cpu.clone();
+    let (cpus, mark) = match rate(plan, &alone, &pair.ours)? {
+        Err(why) if why.starts_with("it has one CPU") => (format!("{},{}", plan.cpu, plan.second), "*"),
+        _ => (alone, ""),
+    };
+    let name = format!("{}{mark}", pair.ours);
+    let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let one = match rate(plan, &cpus, &pair.ours)? {
+            Ok(one) => one,
+            Err(why) => return Ok(format!("{name:<16} not to be had here: {why}")),
+        };
+        let other = match rate(plan, &cpus, &pair.theirs)? {
+            Ok(other) => other,
+            Err(why) => {
+                return Ok(format!("{name:<16} {one:>12.1} {:<22} not to be had here: {why}", pair.theirs));
+            }
+        };
+        ours.push(one);
+        theirs.push(other);
+        ratios.push(one / other);
+    }
+    let (one, other, ratio) = (median(ours), median(theirs), median(ratios));
+    Ok(format!("{name:<16} {one:>12.1} {:<22} {other:>12.1} {ratio:>16.2}  {}", pair.theirs, pair.operation))
 }
 
 /// Those of the catalogue that name a counterpart and are safe to run as fast as they go.
@@ -77,14 +94,15 @@ fn pairs(plan: &Plan) -> Result<Vec<Pair>, Failed> {
     Ok(all.iter().filter_map(pair).collect())
 }
 
-/// Successful operations a second; nothing where the stressor cannot be had here.
-fn rate(plan: &Plan, name: &str) -> Result<Option<f64>, Failed> {
+/// Successful operations a second, or why the stressor cannot be had here.
+fn rate(plan: &Plan, cpus: &str, name: &str) -> Result<Result<f64, String>, Failed> {
     let seconds = format!("{}s", plan.seconds);
     let arguments =
-        ["disturb", name, "--json", "--rate", "0", "--workers", "1", "--cpus", &plan.cpu, "-D", &seconds];
+        ["disturb", name, "--json", "--rate", "0", "--workers", "1", "--cpus", cpus, "-D", &seconds];
     let answer = answer(plan, &arguments)?;
     let record = &answer["stressors"][0];
-    Ok((record["state"] == "ok").then(|| record["ops_per_s"].as_f64()).flatten())
+    let rate = record["ops_per_s"].as_f64().filter(|_| record["state"] == "ok");
+    Ok(rate.ok_or_else(|| record["reason"].as_str().unwrap_or("it gave no rate").to_owned()))
 }
 
 fn answer(plan: &Plan, arguments: &[&str]) -> Result<Value, Failed> {

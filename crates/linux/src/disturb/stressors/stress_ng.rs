@@ -28,6 +28,8 @@ pub(in crate::disturb) const PREFIX: &str = "stress-ng:";
 const PROGRAM: &str = "stress-ng";
 /// Those that change the machine beyond their own end.
 const HARMFUL: [&str; 4] = ["cpu-online", "module", "smi", "watchdog"];
+/// Those whose files would not fit into their own /tmp.
+const SMALLER: [(&str, [&str; 2]); 1] = [("iomix", ["--iomix-bytes", "64m"])];
 /// Looks for the end, a second.
 const LOOKS: f64 = 50.0;
 /// How long it may take to write what it has done after it was told to end, ns.
@@ -72,21 +74,18 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
         .map_err(Error::refused("make a file in memory"))?;
     let before = job.begin_counting(Counter::read("CPU time of the program, us", children_cpu_us)?)?;
     // It cannot be held: what it does to start is part of the disturbance.
-    let mut child = start(job, &theirs, &figures)?;
+    let words = memfd_create("stillcore-words", MemfdFlags::CLOEXEC)
+        .map_err(Error::refused("make a file in memory"))?;
+    let mut child = start(job, &theirs, &figures, &words)?;
     let t0_ns = now_ns();
     let ended = wait(job, &mut child)?;
     job.linger();
     let t1_ns = now_ns();
-    let mut text = String::new();
-    let mut figures = File::from(figures);
-    figures
-        .rewind()
-        .and_then(|()| figures.read_to_string(&mut text))
-        .map_err(Error::refused("read the figures of stress-ng"))?;
-    let tally = Tally { ok: bogo_operations(&text), ..Tally::default() };
+    let tally = Tally { ok: bogo_operations(&written(figures)?), ..Tally::default() };
     let witness = before.grown(1000)?;
+    let said = written(words)?;
     let mut account = Done { tally, t0_ns, t1_ns }.account(job, witness);
-    account.wrong = ended;
+    account.wrong = ended.map(|how| complaint(&said).map_or(how.clone(), |what| format!("{how}: {what}")));
     Ok(account)
 }
 
@@ -127,15 +126,38 @@ fn enter_namespaces(job: &mut Job<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn start(job: &Job<'_>, theirs: &str, figures: &OwnedFd) -> Result<Child, Error> {
+/// What the program wrote into a file of ours.
+fn written(file: OwnedFd) -> Result<String, Error> {
+    let mut file = File::from(file);
+    let mut bytes = Vec::new();
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut bytes))
+        .map_err(Error::refused("read what stress-ng wrote"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The first of its lines that tells why it did not do what it was asked: `stress-ng: error: [123] what`.
+fn complaint(said: &str) -> Option<&str> {
+    let begins = |kind: &'static str| move |line: &&str| line.starts_with(&format!("stress-ng: {kind}:"));
+    let refusal = |line: &&str| line.contains("skipping") || line.contains("must not");
+    let line = said.lines().find(refusal).or_else(|| said.lines().find(begins("fail")));
+    let line = line.or_else(|| said.lines().find(begins("error")))?;
+    line.split_once("] ").map(|(_, what)| what)
+}
+
+fn start(job: &Job<'_>, theirs: &str, figures: &OwnedFd, words: &OwnedFd) -> Result<Child, Error> {
     let workers = job.workers.unwrap_or(job.cpus.len() as u32).to_string();
     // Its own end is a safeguard: it is told to end when ours has come.
     let seconds = (job.duration_ns / SECOND_NS + 2).to_string();
     let path = format!("/proc/{}/fd/{}", std::process::id(), figures.as_raw_fd());
     let mut command = Command::new(PROGRAM);
     command.args([&format!("--{theirs}"), &workers]);
-    command.args(["--timeout", &format!("{seconds}s"), "--metrics", "--yaml", &path, "--temp-path", "/tmp"]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(["--timeout", &format!("{seconds}s"), "--metrics", "--yaml", &path]);
+    // Not --temp-path: its io-uring then looks for its file in another place than where it made it.
+    command.current_dir("/tmp");
+    command.args(SMALLER.iter().filter(|(name, _)| *name == theirs).flat_map(|(_, options)| options.iter()));
+    let copy = || words.try_clone().map(Stdio::from).map_err(Error::refused("copy a descriptor"));
+    command.stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
     // SAFETY: between fork and exec the closure makes system calls only. Signals that we have blocked must reach the program.
     unsafe {
         command.pre_exec(|| {
@@ -189,6 +211,14 @@ mod tests {
     fn figures_are_read_by_their_whole_name() {
         let yaml = "metrics:\n    - stressor: fork\n      bogo-ops: 117\n      bogo-ops-per-second-real-time: 116.1\n";
         assert_eq!((bogo_operations(yaml), bogo_operations("")), (117, 0));
+    }
+
+    #[test]
+    fn what_it_says_against_itself_is_told() {
+        let said = "stress-ng: info:  [7] exec stressor must not run as root, skipping the stressor\nstress-ng: info:  [7] setting to\nstress-ng: error: [7] No stress workers invoked";
+        assert_eq!(complaint(said), Some("exec stressor must not run as root, skipping the stressor"));
+        assert_eq!(complaint("stress-ng: info:  [7] a\nstress-ng: error: [7] cannot do"), Some("cannot do"));
+        assert_eq!(complaint("stress-ng: info:  [7] dispatching hogs"), None);
     }
 
     #[test]
