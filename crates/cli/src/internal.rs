@@ -1,6 +1,6 @@
 //! Hidden verbs: what stillcore's own children run. They bypass the command line's parser, so that a measuring process is small.
 
-use crate::{lab_matrix, lab_verb, study_verb};
+use crate::{failure, lab_matrix, lab_verb, study_verb};
 use linux::measure::job::feed;
 use linux::measure::probe;
 use linux::{disturb, guardian};
@@ -85,7 +85,7 @@ fn finish(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error:#}");
+            eprintln!("{}", failure::sentence(&error));
             ExitCode::from(1)
         }
     }
