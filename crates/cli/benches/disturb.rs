@@ -1,5 +1,5 @@
 //! Rates of our stressors beside stress-ng's that do about the same, in turns on one CPU, both as fast as they go and confined alike;
-//! those that need a second CPU, to move to or to interrupt, have two.
+//! those that need a second CPU, to move to or to interrupt, have two. One worker each; as many as stress-ng's one worker is processes.
 //! `cargo bench -p stillcore --bench disturb [-- --rounds N --seconds N --cpu N --second N]`; needs stress-ng.
 //!
 //! Prints operations a second and the ratio of each pair of runs, as the median of the pairs. On a shared machine only the ratio means
@@ -20,6 +20,9 @@ fn main() {
     };
     run("disturb", || compare(&plan, option("--rounds", 5)));
 }
+
+/// Ours beside which one worker of stress-ng is more than one process (stress-affinity.c: itself and 16 others).
+const PROCESSES: [(&str, &str); 1] = [("affinity_flip", "17")];
 
 struct Plan {
     program: String,
@@ -97,8 +100,9 @@ fn pairs(plan: &Plan) -> Result<Vec<Pair>, Failed> {
 /// Successful operations a second, or why the stressor cannot be had here.
 fn rate(plan: &Plan, cpus: &str, name: &str) -> Result<Result<f64, String>, Failed> {
     let seconds = format!("{}s", plan.seconds);
+    let workers = PROCESSES.iter().find(|(ours, _)| *ours == name).map_or("1", |(_, processes)| processes);
     let arguments =
-        ["disturb", name, "--json", "--rate", "0", "--workers", "1", "--cpus", cpus, "-D", &seconds];
+        ["disturb", name, "--json", "--rate", "0", "--workers", workers, "--cpus", cpus, "-D", &seconds];
     let answer = answer(plan, &arguments)?;
     let record = &answer["stressors"][0];
     let rate = record["ops_per_s"].as_f64().filter(|_| record["state"] == "ok");

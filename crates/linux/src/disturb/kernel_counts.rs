@@ -25,13 +25,6 @@ pub(super) fn sleeps() -> Result<Counter<Read>, Error> {
     })
 }
 
-/// All context switches of the calling thread.
-pub(super) fn switches() -> Result<Counter<Read>, Error> {
-    Counter::read("context switches of the thread (getrusage)", || {
-        usage(libc::RUSAGE_THREAD).map(|usage| (usage.ru_nvcsw + usage.ru_nivcsw) as u64)
-    })
-}
-
 /// Context switches of the children that have been waited for, and of theirs.
 pub(super) fn children_switches() -> Result<Counter<Read>, Error> {
     Counter::read("context switches of the workers (getrusage)", || {
