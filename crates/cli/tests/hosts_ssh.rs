@@ -34,7 +34,7 @@ fn slow(place: &Place) {
                 place.state().display()
             ),
         )
-        .replace("name = \"nothing\"", "step = \"shares\"\nname = \"nothing\"");
+        .replace("[[value]]\nname = \"nothing\"", "[[value]]\nstep = \"shares\"\nname = \"nothing\"");
     fs::write(place.path("shares.toml"), text).unwrap();
 }
 
