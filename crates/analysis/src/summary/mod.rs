@@ -101,8 +101,11 @@ impl Builder {
             || self.largest.peek().is_some_and(|Reverse([least, _])| value_ns > *least)
     }
 
-    /// Keeps a sample among the largest.
-    pub(crate) fn keep(&mut self, t_ns: i64, value_ns: i64) {
+    /// Keeps a sample if it is among the largest.
+    pub(crate) fn offer(&mut self, t_ns: i64, value_ns: i64) {
+        if !self.large(value_ns) {
+            return;
+        }
         self.largest.push(Reverse([value_ns, t_ns]));
         if self.largest.len() > LARGEST {
             self.largest.pop();

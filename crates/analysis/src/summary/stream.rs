@@ -114,8 +114,12 @@ impl<'r> Reading<'r> {
         let plain = batch.flags.iter().all(|flags| *flags as u32 & (flag::NOT_COUNTED | flag::RING_GAP) == 0)
             && batch.missed.iter().all(|missed| *missed == 0);
         let largest = batch.values.iter().copied().max().unwrap_or(i64::MIN);
-        // Times are decoded where the batch may hold one of the largest, and at both ends of the file.
-        if plain && !ends && !biased && !self.builder.large(largest) {
+        // Whole rows are decoded at both ends of the file, times where the batch may hold one of the largest.
+        if plain && !ends && !biased {
+            if self.builder.large(largest) {
+                let rows = batch.times()?.into_iter().zip(batch.values);
+                rows.for_each(|(t_ns, value_ns)| self.builder.offer(t_ns, *value_ns));
+            }
             self.builder.n += batch.values.len() as u64;
             self.builder.add(batch.values);
             self.last = batch.values.last().map_or(self.last, |value| Last::Value(*value));
@@ -152,9 +156,7 @@ impl<'r> Reading<'r> {
             }
             self.builder.n += 1;
             values.push(sample.value_ns);
-            if self.builder.large(sample.value_ns) {
-                self.builder.keep(sample.t_ns, sample.value_ns);
-            }
+            self.builder.offer(sample.t_ns, sample.value_ns);
         }
         values.extend(next.map(|release| release.lateness_ns));
         self.builder.missed += charged.len() as u64;

@@ -81,6 +81,24 @@ fn a_stream_says_what_the_whole_says() {
 }
 
 #[test]
+fn the_largest_have_their_times_wherever_they_lie() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.parquet");
+    let row = |seq: u64| {
+        let value_ns = (seq.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as i64;
+        Sample { t_ns: seq as i64 * 1_000 + 7, value_ns, seq, missed: 0, flags: 0 }
+    };
+    let samples: Vec<Sample> = (0..300_000).map(row).collect();
+    write(&path, &samples);
+    let mut expected: Vec<[i64; 2]> = samples.iter().map(|one| [one.t_ns, one.value_ns]).collect();
+    expected.sort_by_key(|[t, value]| (std::cmp::Reverse(*value), *t));
+    expected.truncate(LARGEST);
+    let told = of_file(&path, &[]).unwrap();
+    assert_eq!(told.largest, expected);
+    assert_eq!((told.n, told.span_ns), (300_000, 299_999_000));
+}
+
+#[test]
 fn what_passed_behind_the_last_sample_counts() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("samples")).unwrap();
