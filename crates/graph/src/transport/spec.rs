@@ -147,7 +147,13 @@ impl FromStr for Kind {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
-            format!("no transport `{text}`; expected one of {}", names.join(", "))
+            let features = ["iceoryx2", "ros2"];
+            let elsewhere = if features.contains(&text) {
+                format!(", or a build with the cargo feature {text}")
+            } else {
+                String::new()
+            };
+            format!("no transport `{text}`; expected one of {}{elsewhere}", names.join(", "))
         })
     }
 }

@@ -59,6 +59,10 @@ fn names_are_told_apart_and_read_back() {
         assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
     }
     assert!("mqueue".parse::<Kind>().unwrap_err().contains("mq-pointer"));
+    for feature in ["iceoryx2", "ros2"] {
+        let said = feature.parse::<Kind>().map_or_else(|said| said, |kind| kind.to_string());
+        assert!(said == feature || said.ends_with(&format!("the cargo feature {feature}")), "{said}");
+    }
 }
 
 #[test]
