@@ -101,9 +101,10 @@ fn figure(document: &Document, drawn: &[Named<'_>]) -> String {
         text,
         "\\begin{{document}}\n\\begin{{tikzpicture}}\n\\begin{{axis}}[\n  title={{{}}},\n  xmode=log, ymode=log,\n  \
          xlabel={{{}}}, ylabel={{share of samples at or above}},\n  width=12cm, height=7.5cm, grid=major,\n  \
-         legend style={{font=\\small, at={{(1.02,1)}}, anchor=north west}}, legend cell align=left,\n]\n",
+         legend style={{font=\\small, at={{(1.02,1)}}, anchor=north west}}, legend cell align=left,\n{}]\n",
         escaped(&title(document)),
         escaped(what(drawn)),
+        ticks(drawn),
     );
     let mut cpus: Vec<u32> = drawn.iter().map(|(_, one)| one.cpu).collect();
     cpus.sort_unstable();
@@ -123,9 +124,27 @@ fn figure(document: &Document, drawn: &[Named<'_>]) -> String {
     text
 }
 
+/// Ticks at 1, 2 and 5 of each decade: of fewer than three decades pgfplots would make fractions of a power. Of more it makes good ones.
+fn ticks(drawn: &[Named<'_>]) -> String {
+    let of = |one: &Distribution| {
+        let least =
+            one.histogram.iter().find(|bucket| bucket[0] > 0 && bucket[2] > 0).map(|bucket| bucket[0]);
+        least.zip(one.observed_max_ns)
+    };
+    let ends = drawn.iter().filter_map(|(_, one)| of(one)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let Some((least, most)) = ends.filter(|(least, most)| most / least < 1000) else { return String::new() };
+    let steps = (0..16).flat_map(|decade| [1, 2, 5].map(|step| step * 10_i64.pow(decade)));
+    let inside = steps.filter(|ns| (least..=most).contains(ns));
+    let us: Vec<String> = inside.map(|ns| (ns as f64 / 1e3).to_string()).collect();
+    let us = us.join(",");
+    format!("  xtick={{{us}}}, xticklabels={{{us}}},\n")
+}
+
 fn title(document: &Document) -> String {
     let kernel = &document.machine.machine.kernel;
-    format!("{} {} {}", heading::title(&document.run), kernel.release, kernel.arch)
+    let title = heading::title(&document.run);
+    let then = if title.ends_with('?') { "" } else { "," };
+    format!("{title}{then} {} {}", kernel.release, kernel.arch)
 }
 
 fn what(drawn: &[Named<'_>]) -> &'static str {
@@ -227,6 +246,21 @@ mod tests {
             figure.split("y=share] {").skip(1).map(|rest| rest.split('}').next().unwrap()).collect();
         assert_eq!(used.len(), 2 * 3, "two CPUs in three phases");
         assert!(used.iter().all(|name| files.iter().any(|(known, _)| known == name)));
+    }
+
+    #[test]
+    fn few_decades_have_ticks_that_can_be_read() {
+        let mut document = fixture::document();
+        let figure = |document: &Document| {
+            latex(document).into_iter().find(|(name, _)| name == "figure.tex").unwrap().1
+        };
+        for one in &mut document.analysis.distributions {
+            one.histogram = vec![[1_500, 2_000, 5], [40_000, 50_000, 1]];
+            one.observed_max_ns = Some(45_000);
+        }
+        assert!(figure(&document).contains("xtick={2,5,10,20}, xticklabels={2,5,10,20},\n]"));
+        document.analysis.distributions[0].observed_max_ns = Some(2_000_000);
+        assert!(!figure(&document).contains("xtick"));
     }
 
     #[test]
