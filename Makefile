@@ -308,8 +308,11 @@ study-graph-here:
 # docs/results/full-DATE; FULL_OUT keeps the cells, and is gone on with.
 FULL_OUT = target/study-full
 FULL_HERE = rtss24-fig1 rtss24-fig3 rtss24-fig5 rtss24-fig6b rtss24-table3 rtss24-table4 replication-table1 replication-table4 replication-table5
-FULL_LAB = rtss24-fig3 rtss24-fig4 rtss24-fig5 rtss24-table1 rtss24-table3 rtss24-table5 replication-table1 access20-table1
+FULL_LAB = rtss24-fig3 rtss24-fig4 rtss24-fig5 rtss24-table1 rtss24-table3 rtss24-table5 access20-table1
 FULL_KERNELS = 6.1,6.1-rt
+# Published for these.
+FULL_OLD = replication-table1
+FULL_OLD_KERNELS = 5.10,5.10-rt,6.1,6.1-rt
 study-full: study-full-here study-full-lab
 
 study-full-here:
@@ -320,6 +323,7 @@ study-full-lab:
 	@sh xtask/deps.sh test
 	@$(BUILD_STATIC)
 	@$(call FULL,lab,--lab $(FULL_KERNELS),$(FULL_LAB))
+	@$(call FULL,lab,--lab $(FULL_OLD_KERNELS),$(FULL_OLD))
 
 FULL = to="docs/results/full-$$(date -u +%F)/$(1)"; mkdir -p "$$to" $(FULL_OUT); { $(HEAD_LINES); } >"$$to/README.txt"; \
 	for name in $(3); do out="$(FULL_OUT)/$(1)-$$name"; echo "== study run $$name $(2)"; \
