@@ -1,8 +1,9 @@
 //! The participant that all publishers and subscribers of a process share, and what they ask of each other.
 
-use super::BadName;
+use super::names::topic_on_wire;
+use super::{BadName, StampedVector};
 use rustdds::policy::{Durability, History, Reliability};
-use rustdds::{DomainParticipant, QosPolicies, QosPolicyBuilder};
+use rustdds::{DomainParticipant, QosPolicies, QosPolicyBuilder, Topic, TopicKind};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -67,4 +68,14 @@ pub(super) fn participant(domain: u16) -> Result<Arc<DomainParticipant>, Error> 
     let made = Arc::new(DomainParticipant::new(domain).map_err(failed("join a DDS domain"))?);
     participants.insert(domain, Arc::downgrade(&made));
     Ok(made)
+}
+
+/// The DDS topic of a ROS 2 topic that carries [`StampedVector`].
+pub(super) fn stamped(
+    participant: &DomainParticipant,
+    topic: &str,
+    qos: &QosPolicies,
+) -> Result<Topic, Error> {
+    let (name, message) = (topic_on_wire(topic)?, StampedVector::type_on_wire()?);
+    participant.create_topic(name, message, qos, TopicKind::NoKey).map_err(failed("make a DDS topic"))
 }

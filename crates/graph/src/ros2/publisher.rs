@@ -1,10 +1,9 @@
 //! A publisher that a ROS 2 subscription matches.
 
 use super::StampedVector;
-use super::names::topic_on_wire;
-use super::participant::{Error, Qos, failed, participant};
+use super::participant::{Error, Qos, failed, participant, stamped};
 use rustdds::no_key::DataWriter;
-use rustdds::{DataWriterStatus, DomainParticipant, StatusEvented, TopicKind};
+use rustdds::{DataWriterStatus, DomainParticipant, StatusEvented};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,10 +23,7 @@ impl Publisher {
     pub fn new(domain: u16, topic: &str, qos: Qos) -> Result<Self, Error> {
         let participant = participant(domain)?;
         let qos = qos.policies();
-        let (name, message) = (topic_on_wire(topic)?, StampedVector::type_on_wire()?);
-        let topic = participant
-            .create_topic(name, message, &qos, TopicKind::NoKey)
-            .map_err(failed("make a DDS topic"))?;
+        let topic = stamped(&participant, topic, &qos)?;
         let publisher = participant.create_publisher(&qos).map_err(failed("make a DDS publisher"))?;
         let writer =
             publisher.create_datawriter_no_key_cdr(&topic, None).map_err(failed("make a DDS writer"))?;

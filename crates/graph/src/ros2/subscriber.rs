@@ -3,11 +3,10 @@
 //! What has arrived is taken from the middleware at once: it forgets what nobody has taken of a publisher that leaves.
 
 use super::StampedVector;
-use super::names::topic_on_wire;
-use super::participant::{Error, Qos, failed, participant};
+use super::participant::{Error, Qos, failed, participant, stamped};
 use mio::{Events, Interest, Poll, Token, Waker};
 use rustdds::no_key::{DataReader, DataSample};
-use rustdds::{DataReaderStatus, DomainParticipant, StatusEvented, TopicKind};
+use rustdds::{DataReaderStatus, DomainParticipant, StatusEvented};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -40,10 +39,7 @@ impl Subscriber {
     pub fn new(domain: u16, topic: &str, qos: Qos) -> Result<Self, Error> {
         let participant = participant(domain)?;
         let qos = qos.policies();
-        let (name, message) = (topic_on_wire(topic)?, StampedVector::type_on_wire()?);
-        let topic = participant
-            .create_topic(name, message, &qos, TopicKind::NoKey)
-            .map_err(failed("make a DDS topic"))?;
+        let topic = stamped(&participant, topic, &qos)?;
         let subscriber = participant.create_subscriber(&qos).map_err(failed("make a DDS subscriber"))?;
         let reader =
             subscriber.create_datareader_no_key_cdr(&topic, None).map_err(failed("make a DDS reader"))?;

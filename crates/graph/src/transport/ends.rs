@@ -2,6 +2,7 @@
 
 use super::account::Account;
 use super::carrier::{Carrier, Handed};
+use super::error::PATIENCE_S;
 use super::spec::{Facts, LinkSpec};
 use super::{Error, HEADER_BYTES, Header};
 use linux::sys::clock;
@@ -9,8 +10,6 @@ use linux::sys::doorbell::Bell;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// How long ends look for each other.
-const PATIENCE_NS: i64 = 20 * clock::SECOND_NS;
 /// What was sent may take so long to arrive when the sender ends.
 const ARRIVAL_NS: i64 = clock::SECOND_NS;
 /// Distance of looks.
@@ -156,7 +155,7 @@ impl Drop for Sender {
 }
 
 fn until_joined(carrier: &mut Carrier, spec: &LinkSpec) -> Result<(), Error> {
-    let give_up = clock::now_ns() + PATIENCE_NS;
+    let give_up = clock::now_ns() + PATIENCE_S * clock::SECOND_NS;
     while !carrier.joined() {
         let now_ns = clock::now_ns();
         if now_ns > give_up {

@@ -3,6 +3,9 @@
 use super::spec::{Kind, MOST_DEPTH};
 use std::io;
 
+/// How long ends look for each other, s.
+pub(super) const PATIENCE_S: i64 = 20;
+
 /// A link that could not be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -58,7 +61,7 @@ pub enum Error {
     },
     /// Ends that did not find each other.
     #[error(
-        "link {link}: the other end was not found over {kind} within 20 s; DDS finds it by multicast: is the loopback device up, and does no firewall stop it?"
+        "link {link}: the other end was not found over {kind} within {PATIENCE_S} s; DDS finds it by multicast: is the loopback device up, and does no firewall stop it?"
     )]
     Alone {
         /// Which link.

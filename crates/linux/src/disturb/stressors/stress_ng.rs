@@ -30,6 +30,8 @@ const PROGRAM: &str = "stress-ng";
 const HARMFUL: [&str; 4] = ["cpu-online", "module", "smi", "watchdog"];
 /// Those whose files would not fit into their own /tmp.
 const SMALLER: [(&str, [&str; 2]); 1] = [("iomix", ["--iomix-bytes", "64m"])];
+/// What is read of what it wrote, bytes.
+const MOST_WORDS: u64 = 1 << 20;
 /// Looks for the end, a second.
 const LOOKS: f64 = 50.0;
 /// How long it may take to write what it has done after it was told to end, ns.
@@ -131,7 +133,7 @@ fn written(file: OwnedFd) -> Result<String, Error> {
     let mut file = File::from(file);
     let mut bytes = Vec::new();
     file.rewind()
-        .and_then(|()| file.read_to_end(&mut bytes))
+        .and_then(|()| file.take(MOST_WORDS).read_to_end(&mut bytes))
         .map_err(Error::refused("read what stress-ng wrote"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
