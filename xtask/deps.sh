@@ -74,7 +74,9 @@ fi
 
 machine=$(uname -m)
 targets="$machine-unknown-linux-musl"
-[ "$want" != release ] || targets='x86_64-unknown-linux-musl aarch64-unknown-linux-musl'
+case $want in
+test | release) targets='x86_64-unknown-linux-musl aarch64-unknown-linux-musl' ;;
+esac
 
 if command -v rustup >/dev/null 2>&1; then
     if ! rustup toolchain list | grep -q "^$toolchain"; then
@@ -102,11 +104,6 @@ else
     done
 fi
 
-case $want in
-test | release | hosts)
-    cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked --no-default-features --features default-no-update
-    ;;
-esac
 case $want in
 release)
     cargo deny --version >/dev/null 2>&1 || cargo install cargo-deny --locked

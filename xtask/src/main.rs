@@ -4,6 +4,7 @@
 
 mod elf;
 mod hosts;
+mod output;
 mod python;
 mod release;
 mod repo;
@@ -14,6 +15,7 @@ mod tidy;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use output::Output;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The chores of the stillcore workspace")]
@@ -28,6 +30,8 @@ enum Chore {
     Tidy,
     /// Run every test step and print how long each took.
     Test(test::Options),
+    /// Run the slow tier, or those parts of it that a change touches.
+    TestAll(test::all::Options),
     /// Install Ansible for the tests of `study run --hosts`, and check the files of deploy/.
     Hosts,
     /// Check the oldest compiler, licences and sources, and the size of the static binaries.
@@ -38,9 +42,10 @@ enum Chore {
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().chore {
-        Chore::Tidy => tidy::run(&repo::root()),
+        Chore::Tidy => tidy::run(&repo::root(), &mut Output::Terminal),
         Chore::Test(options) => test::run_tests(&repo::root(), &options),
-        Chore::Hosts => hosts::prepare(&repo::root()).map(|()| true),
+        Chore::TestAll(options) => test::all::run_parts(&repo::root(), &options),
+        Chore::Hosts => hosts::prepare(&repo::root(), &mut Output::Terminal).map(|()| true),
         Chore::CheckRelease => Ok(release::check(&repo::root())),
         Chore::Dist => release::dist(&repo::root()),
     };

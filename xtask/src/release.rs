@@ -8,7 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::steps::{Done, Step, run, run_all, summary};
+use crate::output::Output;
+use crate::steps::{Done, Step, run_all, summary};
 use crate::{elf, repo};
 
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
@@ -18,37 +19,44 @@ const BUDGET_BYTES: u64 = 12 * 1024 * 1024;
 
 /// The checks of `make check-release`.
 pub(crate) fn check(root: &Path) -> bool {
-    let steps = vec![
-        Step::new("oldest compiler", move || oldest_compiler(root)),
-        Step::new("licences, bans and sources", move || {
-            run(root, "cargo", &["deny", "check", "licenses", "bans", "sources"])
-        }),
-        Step::new(TARGETS[0], move || within_budget(&ship(root, TARGETS[0])?)),
-        Step::new(TARGETS[1], move || within_budget(&ship(root, TARGETS[1])?)),
-    ];
-    finish(&run_all(steps))
+    let step = |name, work: Work| vec![Step::new(name, move |output, _| work(root, output))];
+    finish(&run_all(
+        vec![
+            step("oldest compiler", oldest_compiler),
+            step("licences, bans and sources", |root, output| {
+                output.run(root, "cargo", &["deny", "check", "licenses", "bans", "sources"])
+            }),
+            step(TARGETS[0], |root, output| within_budget(&ship(root, TARGETS[0], output)?)),
+            step(TARGETS[1], |root, output| within_budget(&ship(root, TARGETS[1], output)?)),
+        ],
+        None,
+    ))
 }
+
+type Work = fn(&Path, &mut Output) -> Result<()>;
 
 /// Builds both binaries into `dist/` and writes `SHA256SUMS`.
 pub(crate) fn dist(root: &Path) -> Result<bool> {
     let folder = root.join("dist");
     fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
-    let steps = vec![
-        Step::new(TARGETS[0], move || collect(root, TARGETS[0])),
-        Step::new(TARGETS[1], move || collect(root, TARGETS[1])),
-        Step::new("checksums", move || checksums(root)),
+    let step = |name, work: Work| vec![Step::new(name, move |output, _| work(root, output))];
+    let phases = vec![
+        step(TARGETS[0], |root, output| collect(root, TARGETS[0], output)),
+        step(TARGETS[1], |root, output| collect(root, TARGETS[1], output)),
+        step("checksums", |root, _| checksums(root)),
     ];
-    Ok(finish(&run_all(steps)))
+    Ok(finish(&run_all(phases, None)))
 }
 
 /// Prints the account and says whether all passed.
 fn finish(done: &[Done]) -> bool {
-    print!("\n{}", summary(done));
+    let took = done.iter().map(|step| step.took).sum();
+    print!("\n{}", summary(done, took));
     done.iter().all(|d| d.failure.is_none())
 }
 
 /// Type-checks everything with the compiler that `rust-version` promises.
-fn oldest_compiler(root: &Path) -> Result<()> {
+fn oldest_compiler(root: &Path, output: &mut Output) -> Result<()> {
     let manifest = fs::read_to_string(root.join("Cargo.toml")).context("read Cargo.toml")?;
     let manifest: toml::Table = manifest.parse().context("parse Cargo.toml")?;
     let wanted =
@@ -63,7 +71,7 @@ fn oldest_compiler(root: &Path) -> Result<()> {
     let target_dir = repo::target_dir(root)?.join("oldest");
     let mut args: Vec<_> = shared.iter().map(std::ffi::OsString::from).collect();
     args.extend(["--target-dir".into(), target_dir.into()]);
-    run(root, "rustup", &args)
+    output.run(root, "rustup", &args)
 }
 
 /// The installed toolchain that is version `wanted` (`1.90` accepts `1.90.0-...`, not `1.9.0-...`).
@@ -74,9 +82,9 @@ fn matching<'a>(listed: &'a str, wanted: &str) -> Option<&'a str> {
 }
 
 /// Builds what is shipped for one target; the path of the binary.
-fn ship(root: &Path, target: &str) -> Result<PathBuf> {
+fn ship(root: &Path, target: &str, output: &mut Output) -> Result<PathBuf> {
     let args = ["build", "--locked", "--profile", "dist", "--package", "stillcore", "--target", target];
-    run(root, "cargo", &args)?;
+    output.run(root, "cargo", &args)?;
     let path = repo::target_dir(root)?.join(target).join("dist/stillcore");
     let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
     ensure!(
@@ -98,8 +106,8 @@ fn shipped_name(target: &str) -> String {
     format!("stillcore-{}-linux", target.split('-').next().unwrap_or(target))
 }
 
-fn collect(root: &Path, target: &str) -> Result<()> {
-    let built = ship(root, target)?;
+fn collect(root: &Path, target: &str, output: &mut Output) -> Result<()> {
+    let built = ship(root, target, output)?;
     let shipped = root.join("dist").join(shipped_name(target));
     fs::copy(&built, &shipped).with_context(|| format!("copy to {}", shipped.display()))?;
     Ok(())

@@ -1,120 +1,205 @@
-//! Runs named steps one after the other, prints how long each took, and counts. A failed step does not stop the
-//! others: one run shows everything that is wrong.
+//! Runs named steps, some of them beside each other, and counts what they tested. A failed step does not stop the others: one run shows
+//! everything that is wrong.
 
-use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
+use serde::Serialize;
 
-/// One step: its name, and what it does.
+use crate::output::Output;
+
+/// Tests of a step. A skipped test is one that ended early because this machine lacks something; it is among the passed ones.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Counts {
+    pub passed: u32,
+    pub failed: u32,
+    /// Why, one line a skipped test.
+    pub skipped: Vec<String>,
+    /// What the table says of the step besides.
+    pub notes: Vec<String>,
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped.extend(other.skipped);
+        self.notes.extend(other.notes);
+    }
+}
+
+/// What a step does: writes to its output, adds to its counts.
+type Work<'a> = Box<dyn FnOnce(&mut Output, &mut Counts) -> Result<()> + Send + 'a>;
+
+/// One step.
 pub(crate) struct Step<'a> {
-    pub name: &'a str,
-    pub run: Box<dyn FnOnce() -> Result<()> + 'a>,
+    pub name: &'static str,
+    pub work: Work<'a>,
 }
 
 /// What became of one step.
+#[derive(Debug, Clone)]
 pub(crate) struct Done {
     pub name: String,
     pub took: Duration,
+    pub counts: Counts,
     pub failure: Option<String>,
 }
 
 impl<'a> Step<'a> {
-    pub(crate) fn new(name: &'a str, run: impl FnOnce() -> Result<()> + 'a) -> Self {
-        Self { name, run: Box::new(run) }
+    pub(crate) fn new(
+        name: &'static str,
+        work: impl FnOnce(&mut Output, &mut Counts) -> Result<()> + Send + 'a,
+    ) -> Self {
+        Self { name, work: Box::new(work) }
+    }
+
+    /// Runs it and prints how it ended; of a failed one also the end of its log.
+    fn run(self, output: Result<Output>) -> Done {
+        let started = Instant::now();
+        let mut counts = Counts::default();
+        let mut log = None;
+        let outcome = output.and_then(|mut output| {
+            if let Output::Log { path, .. } = &output {
+                log = Some(path.clone());
+            }
+            (self.work)(&mut output, &mut counts)
+        });
+        let failure = outcome.err().map(|error| format!("{error:#}"));
+        let done = Done { name: self.name.to_owned(), took: started.elapsed(), counts, failure };
+        let mut text = row(&done, 0);
+        if done.failure.is_some()
+            && let Some(log) = log
+        {
+            let _ = writeln!(text, "--- {}\n{}---", log.display(), tail(&log));
+        }
+        print!("{text}");
+        done
     }
 }
 
-/// Runs every step in order.
-pub(crate) fn run_all(steps: Vec<Step<'_>>) -> Vec<Done> {
-    steps
-        .into_iter()
-        .map(|step| {
-            println!("\n=== {}", step.name);
-            let started = Instant::now();
-            let failure = (step.run)().err().map(|error| format!("{error:#}"));
-            let took = started.elapsed();
-            if let Some(why) = &failure {
-                println!("=== {} FAILED: {why}", step.name);
+/// Steps that run beside each other.
+pub(crate) type Phase<'a> = Vec<Step<'a>>;
+
+/// Runs the phases in order; the logs go into `logs`, without which steps write to the terminal.
+pub(crate) fn run_all(phases: Vec<Phase<'_>>, logs: Option<&Path>) -> Vec<Done> {
+    let output = |name: &str| {
+        logs.map_or(Ok(Output::Terminal), |logs| Output::log(logs.join(format!("{}.log", file_name(name)))))
+    };
+    let mut done = Vec::new();
+    for phase in phases {
+        let names: Vec<&str> = phase.iter().map(|step| step.name).collect();
+        if !names.is_empty() {
+            println!("=== {}", names.join(" + "));
+        }
+        std::thread::scope(|scope| {
+            let running: Vec<_> = phase
+                .into_iter()
+                .map(|step| {
+                    let output = output(step.name);
+                    scope.spawn(move || step.run(output))
+                })
+                .collect();
+            for step in running {
+                match step.join() {
+                    Ok(step) => done.push(step),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
             }
-            Done { name: step.name.to_owned(), took, failure }
-        })
-        .collect()
+        });
+    }
+    done
 }
 
-/// The table of steps, then the closing line `N passed, N failed` that CI looks for.
-pub(crate) fn summary(done: &[Done]) -> String {
+fn file_name(step: &str) -> String {
+    step.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect()
+}
+
+/// The end of a log, for whoever sees only the terminal.
+fn tail(log: &Path) -> String {
+    const LINES: usize = 80;
+    let text = std::fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let mut end = String::new();
+    for line in &lines[lines.len().saturating_sub(LINES)..] {
+        end.push_str(line);
+        end.push('\n');
+    }
+    end
+}
+
+fn row(step: &Done, width: usize) -> String {
+    let Done { name, took, counts, failure } = step;
+    let verdict = if failure.is_some() { "FAILED" } else { "passed" };
+    let mut text = format!("{verdict}  {name:width$}  {:7.1} s", took.as_secs_f64());
+    let tests = counts.passed + counts.failed;
+    if tests > 0 {
+        let _ = write!(text, "  {tests:5} tests, {} skipped", counts.skipped.len());
+    }
+    if let Some(why) = failure {
+        let _ = write!(text, "  {}", why.lines().next().unwrap_or_default());
+    }
+    text.push('\n');
+    text
+}
+
+/// The table of steps, what was skipped and why, then the closing line `N passed, N failed` that CI looks for.
+pub(crate) fn summary(done: &[Done], wall: Duration) -> String {
     let mut text = String::new();
     let width = done.iter().map(|d| d.name.chars().count()).max().unwrap_or(0);
-    for Done { name, took, failure } in done {
-        let verdict = if failure.is_some() { "FAILED" } else { "passed" };
-        let _ = write!(text, "{verdict}  {name:width$}  {:7.1} s", took.as_secs_f64());
-        let _ = match failure {
-            Some(why) => writeln!(text, "  {}", why.lines().next().unwrap_or_default()),
-            None => writeln!(text),
-        };
+    for step in done {
+        text.push_str(&row(step, width));
+        for note in &step.counts.notes {
+            let _ = writeln!(text, "        {note}");
+        }
+    }
+    let mut all = Counts::default();
+    done.iter().for_each(|step| all.add(step.counts.clone()));
+    let _ = writeln!(
+        text,
+        "{:.1} s in all; {} tests, {} failed",
+        wall.as_secs_f64(),
+        all.passed + all.failed,
+        all.failed
+    );
+    let _ = writeln!(text, "{} skipped{}", all.skipped.len(), if all.skipped.is_empty() { "" } else { ":" });
+    for why in &all.skipped {
+        let _ = writeln!(text, "    {why}");
     }
     let failed = done.iter().filter(|d| d.failure.is_some()).count();
     let _ = writeln!(text, "{} passed, {failed} failed", done.len() - failed);
     text
 }
 
-/// Runs a command in `folder` with the terminal as it is, without input, and fails unless it succeeds.
-pub(crate) fn run<S: AsRef<OsStr>>(folder: &Path, program: &str, args: &[S]) -> Result<()> {
-    let shown: Vec<_> = args.iter().map(|a| a.as_ref().to_string_lossy()).collect();
-    println!("$ {program} {}", shown.join(" "));
-    let status = Command::new(program)
-        .args(args)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .status()
-        .with_context(|| format!("run {program}"))?;
-    if !status.success() {
-        bail!("{program} {}: {status}", shown.first().map_or("", |word| word.as_ref()));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anyhow::ensure;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     #[test]
     fn all_steps_run_and_the_last_line_counts_them() {
-        let mut ran = 0;
-        let done = {
-            let ran = std::cell::Cell::from_mut(&mut ran);
-            let count = || ran.set(ran.get() + 1);
-            run_all(vec![
-                Step::new("one", || {
-                    count();
-                    Ok(())
-                }),
-                Step::new("two", || {
-                    count();
-                    bail!("broken\nin detail")
-                }),
-                Step::new("three", || {
-                    count();
-                    Ok(())
-                }),
-            ])
+        let ran = AtomicU32::new(0);
+        let step = |name, failure: bool| {
+            let ran = &ran;
+            Step::new(name, move |_, counts| {
+                ran.fetch_add(1, Ordering::Relaxed);
+                counts.passed = 3;
+                counts.skipped.push(format!("{name}: needs root"));
+                ensure!(!failure, "broken\nin detail");
+                Ok(())
+            })
         };
-        assert_eq!(ran, 3);
-        let text = summary(&done);
+        let phases = vec![vec![step("one", false), step("two", true)], vec![step("three", false)]];
+        let done = run_all(phases, None);
+        assert_eq!(ran.load(Ordering::Relaxed), 3);
+        let text = summary(&done, Duration::from_secs(1));
         assert!(text.ends_with("\n2 passed, 1 failed\n"), "{text}");
         assert!(text.contains("FAILED  two"), "{text}");
+        assert!(text.contains("9 tests, 0 failed\n3 skipped:\n    one: needs root\n"), "{text}");
         assert!(!text.contains("in detail"), "{text}");
-    }
-
-    #[test]
-    fn a_failing_command_is_an_error_with_its_status() {
-        let here = Path::new(".");
-        assert!(run(here, "true", &[] as &[&str]).is_ok());
-        assert!(format!("{:#}", run(here, "false", &["x"]).unwrap_err()).contains("false x: exit status: 1"));
-        assert!(run(here, "no-such-program-here", &[] as &[&str]).is_err());
     }
 }

@@ -2,7 +2,6 @@
 //! A violation is one line: where, what is there, what was expected.
 
 mod arrows;
-mod catalogue;
 mod changelog;
 mod documented;
 mod foreign;
@@ -17,6 +16,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::output::Output;
 use crate::repo::Repo;
 
 /// One broken rule at one place.
@@ -55,7 +55,6 @@ const RULES: &[fn(&Repo) -> Vec<Violation>] = &[
     unsafe_code::check,
     headers::check,
     length::check,
-    catalogue::check,
     foreign::check,
     unfinished::check,
     changelog::check,
@@ -64,12 +63,12 @@ const RULES: &[fn(&Repo) -> Vec<Violation>] = &[
 ];
 
 /// Checks the repository at `root`, prints each violation, and says whether there was none.
-pub(crate) fn run(root: &Path) -> Result<bool> {
+pub(crate) fn run(root: &Path, output: &mut Output) -> Result<bool> {
     let repo = Repo::read(root)?;
     let violations: Vec<_> = RULES.iter().flat_map(|rule| rule(&repo)).collect();
     for violation in &violations {
-        println!("{violation}");
+        output.line(&violation.to_string())?;
     }
-    println!("tidy: {} files, {} violations", repo.files.len(), violations.len());
+    output.line(&format!("tidy: {} files, {} violations", repo.files.len(), violations.len()))?;
     Ok(violations.is_empty())
 }

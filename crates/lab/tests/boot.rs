@@ -1,9 +1,9 @@
 //! Boots real kernels. This one program is both sides: on the host it is the test, in the guest it is pid 1 and the
 //! command that looks around there.
 //!
-//! So it has to be static: `cargo test -p stillcore-lab --features guest --target x86_64-unknown-linux-musl --test
-//! boot`. It needs QEMU, and apt to fetch kernel 6.1 the first time. The guest's side is the code that ships
-//! (`linux::guest` and the cli's `guest_init`), taken in by path: as a dependency it would turn the crate arrows round.
+//! So it has to be static: `cargo test -p stillcore-lab --target x86_64-unknown-linux-musl --test boot`. It needs
+//! QEMU, and apt to fetch kernel 6.1 the first time. The guest's side is the code that ships (`linux::guest` and the
+//! cli's `guest_init`), taken in by path: as a dependency it would turn the crate arrows round.
 
 #![allow(clippy::unwrap_used, reason = "a test without the harness; the allowance for tests does not see it")]
 
@@ -19,8 +19,10 @@ pub mod guest;
 mod guest_init;
 
 use lab::{Accel, Addition, Arch, Error, Event, Outcome, Spec, Stop};
+use libtest_mimic::{Arguments, Trial};
 use std::fs;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// First argument of the calls that happen inside a guest.
@@ -38,38 +40,33 @@ const TESTS: [Test; 4] = [
     ("stop_kills_the_guest", stop_kills_the_guest),
 ];
 
-fn main() {
+fn main() -> ExitCode {
     if guest_init::is_wanted() {
         guest_init::run();
     }
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.first().map(String::as_str) {
+    match std::env::args().nth(1).as_deref() {
         Some(LOOK) => look_around(),
-        Some(HANG) => hang(),
-        _ => run_tests(&arguments),
+        Some(HANG) => {
+            hang();
+            ExitCode::SUCCESS
+        }
+        _ => run_tests(),
     }
 }
 
-/// The part of the test harness's protocol that `cargo test` and `cargo nextest` use.
-fn run_tests(arguments: &[String]) {
-    let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
-    let filter = arguments.iter().find(|argument| !argument.starts_with('-') && *argument != "terse");
-    for (name, test) in TESTS {
-        if has("--ignored") || filter.is_some_and(|filter| !name.contains(filter.as_str())) {
-            continue;
-        }
-        if has("--list") {
-            println!("{name}: test");
-        } else {
+fn run_tests() -> ExitCode {
+    let trial = |(name, test): Test| {
+        Trial::test(name, move || {
             test();
-            println!("test {name} ... ok");
-        }
-    }
+            Ok(())
+        })
+    };
+    libtest_mimic::run(&Arguments::from_args(), TESTS.map(trial).into()).exit_code()
 }
 
 // What happens in the guest.
 
-fn look_around() {
+fn look_around() -> ! {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_else(|error| format!("{path}: {error}"));
     println!("isolated={}", read("/sys/devices/system/cpu/isolated").trim());
     println!("hostname={}", read("/proc/sys/kernel/hostname").trim());

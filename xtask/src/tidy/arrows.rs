@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "stillcore-py",
         &["stillcore-model", "stillcore-ftrace", "stillcore-sched", "stillcore-analysis", "stillcore-report"],
     ),
-    ("xtask", &["stillcore-model"]),
+    ("xtask", &[]),
 ];
 
 pub(super) fn check(repo: &Repo) -> Vec<Violation> {

@@ -1,10 +1,8 @@
 //! What several tests of the command need: the binary, a scratch place, and a look at what it may have left behind.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod graph;
-pub(crate) mod guest;
 pub(crate) mod shares;
 
 use model::{Sample, samples_file};
@@ -12,17 +10,29 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A scratch place with a state directory for the journal.
 pub(crate) struct Place {
     pub(crate) dir: tempfile::TempDir,
     migrated: u64,
+    _turn: Turn,
 }
 
 impl Place {
+    /// Beside other tests: windows that measure accounts and structure may overlap.
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), migrated: pages_migrated() }
+        Self::at(Turn::shared())
+    }
+
+    /// With no other place in use: what is measured depends on what else runs here.
+    pub(crate) fn alone() -> Self {
+        Self::at(Turn::alone())
+    }
+
+    fn at(turn: Turn) -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), migrated: pages_migrated(), _turn: turn }
     }
 
     /// Whether the kernel has moved pages since this place was made. Under memory pressure it compacts, locked pages too
@@ -56,6 +66,41 @@ impl Place {
         left.extend(journals.map(|entry| format!("journal {}", entry.unwrap().path().display())));
         left.extend(processes_mentioning(&here));
         left
+    }
+}
+
+/// The right to use the machine, beside others or alone. Those who want it alone wait until nobody else has a place.
+struct Turn {
+    alone: bool,
+}
+
+/// How many share the machine; `None` while one has it alone.
+static SHARING: Mutex<Option<usize>> = Mutex::new(Some(0));
+static TURN_ENDED: Condvar = Condvar::new();
+
+impl Turn {
+    fn shared() -> Self {
+        let sharing = SHARING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sharing =
+            TURN_ENDED.wait_while(sharing, |it| it.is_none()).unwrap_or_else(PoisonError::into_inner);
+        *sharing = sharing.map(|count| count + 1);
+        Self { alone: false }
+    }
+
+    fn alone() -> Self {
+        let sharing = SHARING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sharing =
+            TURN_ENDED.wait_while(sharing, |it| *it != Some(0)).unwrap_or_else(PoisonError::into_inner);
+        *sharing = None;
+        Self { alone: true }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut sharing = SHARING.lock().unwrap_or_else(PoisonError::into_inner);
+        *sharing = if self.alone { Some(0) } else { sharing.map(|count| count - 1) };
+        TURN_ENDED.notify_all();
     }
 }
 

@@ -309,7 +309,10 @@ mod tests {
 
     #[test]
     fn the_stamp_by_record_and_the_conversion_are_one_clock() {
-        let Ok(clock) = SchedClock::open() else { return };
+        let Ok(clock) = SchedClock::open() else {
+            println!("skipped: the kernel gives no perf counter here");
+            return;
+        };
         let before = clock.now_ns().unwrap();
         let stamp = clock.stamp().unwrap();
         let after = clock.now_ns().unwrap();

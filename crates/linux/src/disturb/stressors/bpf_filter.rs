@@ -94,7 +94,10 @@ mod tests {
 
     #[test]
     fn what_meets_the_filter_is_dropped_and_nothing_else() {
-        let Ok(socket) = socket_to_itself() else { return };
+        let Ok(socket) = socket_to_itself() else {
+            println!("skipped: no socket may be made here");
+            return;
+        };
         let before = dropped(&socket).unwrap();
         socket.send(&[0]).unwrap();
         assert_eq!(dropped(&socket).unwrap(), before);

@@ -1,0 +1,62 @@
+//! Clients whose traffic crosses two emulated network cards: it interrupts housekeeping CPUs and no measured one, and both cards are
+//! back where they were whatever ended the clients.
+
+use crate::machine::Guest;
+use crate::support::read_json;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+pub(crate) fn clients_cross_both_cards(guest: &Guest) {
+    let (root, kernel) = (&guest.root, guest.kernel());
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+
+    let answer = read_json(&root.join("access20.json"));
+    let clients = record(&answer, "net_clients");
+    let told = format!("{kernel}: {clients}\n{}", read("access20.log"));
+    assert_eq!(clients["state"], "ok", "{told}");
+    assert!(is_said(clients, "traffic over eth0 and eth1"), "{told}");
+    let seen = clients["witness"]["seen"].as_u64().unwrap();
+    assert!(clients["ops_ok"].as_u64().unwrap() > 0 && seen > 0, "{told}");
+    assert!(clients["witness"]["name"].as_str().unwrap().contains("0 of them on measured CPUs"), "{told}");
+
+    // What the kernel says, read by somebody else.
+    let [before, after] =
+        ["interrupts-before", "interrupts-after"].map(|name| card_interrupts(&root.join(name)));
+    let grown: Vec<u64> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
+    println!("{kernel}: {} operations, interrupts of the cards by CPU: {grown:?}", clients["ops_ok"]);
+    assert!(grown[0] + grown[1] >= seen, "{kernel}: {grown:?}, {told}");
+    assert_eq!(grown[2..], [0, 0], "{kernel}: the measured CPUs");
+
+    assert_eq!(read("cards-after"), read("cards-before"), "{kernel}");
+    assert!(!read("cards-away").contains("eth"), "{kernel}: {}", read("cards-away"));
+    assert_eq!(read("cards-killed"), read("cards-before"), "{kernel}");
+
+    let both = read_json(&root.join("both.json"));
+    let records = ["net_clients", "download"].map(|name| record(&both, name));
+    assert!(records.iter().all(|record| record["state"] == "ok"), "{kernel}: {both}");
+    let over_cards = records.iter().filter(|record| is_said(record, "traffic over eth0 and eth1")).count();
+    let over_loopback = records.iter().filter(|record| is_said(record, "not over network cards")).count();
+    assert_eq!((over_cards, over_loopback), (1, 1), "{kernel}: {both}");
+    assert!(read("both.txt").contains("not over network cards"), "{}", read("both.txt"));
+}
+
+fn record<'a>(answer: &'a Value, name: &str) -> &'a Value {
+    answer["stressors"].as_array().unwrap().iter().find(|record| record["name"] == name).unwrap()
+}
+
+fn is_said(record: &Value, what: &str) -> bool {
+    record["confined_by"].as_array().unwrap().iter().any(|word| word.as_str().unwrap().starts_with(what))
+}
+
+/// Interrupts of the cards' queues by CPU. The first virtio device is the lab's own channel.
+fn card_interrupts(path: &Path) -> Vec<u64> {
+    let text = fs::read_to_string(path).unwrap();
+    let cpus = text.lines().next().unwrap().split_whitespace().count();
+    let mut sums = vec![0; cpus];
+    for line in text.lines().filter(|line| line.contains("-input.") || line.contains("-output.")) {
+        let counts = line.split_whitespace().skip(1).map_while(|word| word.parse::<u64>().ok());
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+    sums
+}

@@ -1,0 +1,158 @@
+//! Exposure on real kernels: the controls behave, coefficients of what the kernel does by count repeat to the digit, and nothing is left.
+
+use crate::machine::Guest;
+use crate::state::the_same;
+use crate::support::read_json;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// What one operation does to each measured CPU, whatever the machine. What ran is told by its function from 6.4 on, and by its interrupt
+/// vector before; a function call for several CPUs takes the vector of one where the others have some on their lists already.
+///
+/// - `schedstats`: a static key flipped, in three steps with an IPI to all CPUs each (`text_poke_bp_batch`);
+/// - `so_timestamp`: the same, for a key that a work item switches and packets show (`netstamp_clear`);
+/// - `trace_event`: on, then off; for each the tracepoint's static key is flipped and its static call is set, at the trampoline and at the
+///   one call site: three texts in three steps, twice (`tracepoint_add_func`, `__static_call_update`);
+/// - `perf_sys`: a counter put on the CPU and taken off it (`perf_install_in_context`, `perf_remove_from_context`), and the static key of
+///   software events flipped on by the first counter and off by the last (`perf_swevent_enabled`);
+/// - `membarrier_expedited`: one call to each CPU that runs a registered process (`membarrier_global_expedited`);
+/// - `tlb_span`: a page that gains or loses a right is flushed.
+struct Exact {
+    stressor: &'static str,
+    class: &'static str,
+    vectors: &'static [&'static str],
+    functions: &'static [&'static str],
+    times: u64,
+}
+
+const CALLS: &[&str] = &["call_function", "call_function_single"];
+
+const EXACT: [Exact; 6] = [
+    Exact {
+        stressor: "schedstats",
+        class: "ipi.call",
+        vectors: CALLS,
+        functions: &["do_sync_core"],
+        times: 3,
+    },
+    Exact {
+        stressor: "so_timestamp",
+        class: "ipi.call",
+        vectors: CALLS,
+        functions: &["do_sync_core"],
+        times: 3,
+    },
+    Exact {
+        stressor: "trace_event",
+        class: "ipi.call",
+        vectors: CALLS,
+        functions: &["do_sync_core"],
+        times: 2 * (3 + 2 * 3),
+    },
+    Exact {
+        stressor: "perf_sys",
+        class: "ipi.call",
+        vectors: CALLS,
+        functions: &["do_sync_core", "remote_function"],
+        times: 2 + 2 * 3,
+    },
+    Exact {
+        stressor: "membarrier_expedited",
+        class: "ipi.call",
+        vectors: CALLS,
+        functions: &["ipi_mb"],
+        times: 1,
+    },
+    Exact { stressor: "tlb_span", class: "tlb", vectors: &[], functions: &["tlb_flush"], times: 2 },
+];
+
+/// The facts of a stressor's cell.
+fn facts(study: &Path, stressor: &str) -> Value {
+    let cells = fs::read_dir(study.join("cells")).unwrap();
+    let mut results = cells.map(|cell| read_json(&cell.unwrap().path())["result"].clone());
+    results.find(|facts| facts["name"] == stressor).unwrap()
+}
+
+/// To the event, so that two runs repeat to the digit. A kernel thread that runs on a measured CPU has no memory of its own to flush or to
+/// order (`tlb_is_not_lazy`, Linux arch/x86/mm/tlb.c; `membarrier_global_expedited`): each such visit may spare that CPU an event. False where
+/// nothing was done: a change of a static key waits for every CPU, and on a busy host an emulated one may take seconds.
+fn is_exact(kernel: &str, study: &Path, exact: &Exact) -> bool {
+    let facts = facts(study, exact.stressor);
+    let operations = facts["record"]["ops_ok"].as_u64().unwrap();
+    if operations == 0 {
+        println!("{kernel} {}: nothing was done", exact.stressor);
+        return false;
+    }
+    assert_eq!(facts.get("void"), None, "{kernel}: {facts}");
+    let of = |labels: &[&str]| {
+        let sources = facts["sources"].as_array().unwrap().iter();
+        let ours = sources.filter(|source| {
+            source["class"] == exact.class && labels.contains(&source["label"].as_str().unwrap())
+        });
+        ours.map(|source| source["count"].as_u64().unwrap()).sum::<u64>()
+    };
+    let events = match of(exact.functions) {
+        0 => of(exact.vectors),
+        told => told,
+    };
+    println!("{kernel} {}: {events} events on two CPUs, {operations} operations", exact.stressor);
+    let expected = 2 * exact.times * operations;
+    // What an operation did that failed is in the counts too: a change that nobody had seen in time, and its taking back.
+    let failed: u64 =
+        facts["record"]["ops_failed"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    let most = expected + 2 * 2 * exact.times * failed;
+    let visits = facts["disturbed"]["classes"]["switch"]["count"].as_u64().unwrap_or(0);
+    let spared = if matches!(exact.stressor, "tlb_span" | "membarrier_expedited") { visits } else { 0 };
+    assert!((expected - spared..=most).contains(&events), "{kernel}: {events} of {expected}: {facts}");
+    true
+}
+
+/// One short study.
+pub(crate) fn is_exact_once(guest: &Guest) {
+    judge(guest, &[("first", "one")], &["schedstats", "membarrier_expedited", "tlb_span"]);
+}
+
+/// Two studies, one of which is resumed, and refused where its conditions differ.
+pub(crate) fn repeats(guest: &Guest) {
+    judge(guest, &[("first", "one"), ("second", "two")], &EXACT.map(|exact| exact.stressor));
+    let (kernel, read) = (guest.kernel(), |name: &str| guest.read(name));
+    assert_eq!(read("resumed.code").trim(), "0", "{kernel}: {}", read("resumed.log"));
+    assert_eq!(read("resumed.json"), read("first.json"), "{kernel}: what has a result is not run again");
+    assert!(!read("resumed.log").contains(" of at most "), "{kernel}: {}", read("resumed.log"));
+    assert_eq!(read("other.code").trim(), "1", "{kernel}: other conditions");
+    assert!(read("other.log").contains("window_ns was 4000000000 there"), "{kernel}: {}", read("other.log"));
+}
+
+/// Studies by the name of their call and of their directory, and the stressors in them.
+fn judge(guest: &Guest, studies: &[(&str, &str)], stressors: &[&str]) {
+    let (root, kernel) = (&guest.root, guest.kernel());
+    let mut shown = 0;
+    for (name, directory) in studies {
+        let code = guest.read(&format!("{name}.code"));
+        assert_eq!(code.trim(), "0", "{kernel} {name}: {}", guest.read(&format!("{name}.log")));
+        let study = guest.json(&format!("{name}.json"));
+        assert_eq!(study["void"], false, "{kernel}: {}", study["verdict"]);
+        // What a kernel that ticks does by itself is left out; what is counted to the event below never is.
+        let unsteady = study["unsteady"].as_array().unwrap();
+        assert!(EXACT.iter().all(|exact| !unsteady.contains(&exact.class.into())), "{kernel}: {unsteady:?}");
+        for row in study["rows"].as_array().unwrap() {
+            assert_eq!(row["contaminated"], Value::Array(Vec::new()), "{kernel}: {row}");
+        }
+        let counted = EXACT.iter().filter(|exact| stressors.contains(&exact.stressor));
+        shown += counted.filter(|exact| is_exact(kernel, &root.join(directory), exact)).count();
+    }
+    assert!(shown * 2 > stressors.len() * studies.len(), "{kernel}: only {shown} cells did anything");
+    assert_eq!(
+        guest.read("files").split_whitespace().collect::<Vec<_>>(),
+        ["cells", "exposure.html", "exposure.json", "ground.json", "study.json"]
+    );
+    the_same(&guest.json("before.json"), &guest.json("after.json"), kernel);
+    page(&root.join("one/exposure.html"));
+}
+
+fn page(path: &Path) {
+    let page = fs::read_to_string(path).unwrap();
+    let judged = page.contains("controls hold") || page.contains("some classes left out");
+    assert!(judged && page.contains("<code>tlb_span</code>"), "{page}");
+}

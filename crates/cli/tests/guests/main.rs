@@ -1,0 +1,113 @@
+//! The command in virtual machines: each machine of `table.rs` boots once and is put through its scripts; every script is a test that
+//! judges what came back.
+//!
+//! This program is its own harness, because tests share machines: it boots those that the chosen tests need, `--test-threads` at a time.
+//! A test is named TIER::MACHINE::SCRIPT, and any part of that chooses.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "shared with the tests outside of guests")]
+mod support;
+
+mod asid;
+mod assess;
+mod cards;
+mod counts;
+mod disturb_kill;
+mod every;
+mod exposure;
+mod graph;
+mod isolate;
+mod machine;
+mod matrix;
+mod measure;
+mod probes;
+mod state;
+mod study;
+mod table;
+mod time;
+mod truth;
+mod tutorial;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use machine::{Booted, Case, Guest, Machine};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Virtual machines at once, where the command line does not say.
+const AT_ONCE: usize = 2;
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    let chosen = |name: &str| {
+        let part = |part: &String| if arguments.exact { name == part } else { name.contains(part.as_str()) };
+        arguments.filter.as_ref().is_none_or(part) && !arguments.skip.iter().any(part)
+    };
+    let mut machines = Vec::new();
+    let mut trials: Vec<Trial> = table::on_this_host()
+        .into_iter()
+        .map(|(name, test)| Trial::test(name, move || Ok::<(), Failed>(test())))
+        .collect();
+    for mut machine in table::machines() {
+        let name = machine.name.clone();
+        machine.cases.retain(|case| chosen(&format!("{name}::{}", case.name)));
+        if machine.cases.is_empty() {
+            continue;
+        }
+        let shared = Arc::new(Shared { machine, booted: OnceLock::new() });
+        machines.push(Arc::clone(&shared));
+        for at in 0..shared.machine.cases.len() {
+            let shared = Arc::clone(&shared);
+            let name = format!("{name}::{}", shared.machine.cases[at].name);
+            trials.push(Trial::test(name, move || shared.judge(at)));
+        }
+    }
+    let at_once = arguments.test_threads.unwrap_or(AT_ONCE);
+    if !arguments.list {
+        boot_in_turn(machines, at_once);
+    }
+    // Tests wait for their machines; those that do not are few.
+    arguments.test_threads = Some(64);
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// A machine that several tests judge.
+struct Shared {
+    machine: Machine,
+    booted: OnceLock<Booted>,
+}
+
+impl Shared {
+    fn judge(&self, at: usize) -> Result<(), Failed> {
+        let booted = self.booted.wait();
+        let case = &self.machine.cases[at];
+        let root = booted.root.join(case.name);
+        if !machine::ended(case, &root) {
+            return Err(
+                format!("no result: {}\n{}", booted.trouble.join("\n"), machine::printed(&root)).into()
+            );
+        }
+        (case.check)(&Guest { machine: &self.machine, case, root });
+        Ok(())
+    }
+}
+
+/// Boots machines in the background, so many at a time, in the order of the table.
+fn boot_in_turn(machines: Vec<Arc<Shared>>, at_once: usize) {
+    let (next, machines) = (Arc::new(AtomicUsize::new(0)), Arc::new(machines));
+    for _ in 0..at_once.max(1) {
+        let (next, machines) = (Arc::clone(&next), Arc::clone(&machines));
+        std::thread::spawn(move || {
+            while let Some(shared) = machines.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let cases: Vec<&Case> = shared.machine.cases.iter().collect();
+                let ran = catch_unwind(AssertUnwindSafe(|| machine::run(&shared.machine, &cases)));
+                let failed = |_| Booted { root: PathBuf::new(), trouble: vec!["the harness failed".into()] };
+                let _ = shared.booted.set(ran.unwrap_or_else(failed));
+            }
+        });
+    }
+}

@@ -1,0 +1,249 @@
+//! Which machine runs which scripts.
+//!
+//! `fast` and `fast-arm64`: the three machines of `make test`. `slow` and `slow-arm64`: what else one kernel shows, of `make test-all`.
+//! `matrix`: every kernel of the lab, likewise.
+
+use crate::machine::{Case, Machine, PLAIN};
+use crate::{
+    asid, assess, cards, counts, disturb_kill, every, exposure, graph, isolate, matrix, measure, probes,
+    study, time, truth, tutorial,
+};
+
+/// The kernels of the lab.
+const KERNELS: [&str; 6] = ["5.10", "5.10-rt", "6.1", "6.1-rt", "6.12", "6.12-rt"];
+
+/// CPUs 1 and 2 for the victim where CPU 2 is isolated at boot: a task that is pinned to such CPUs alone is there on purpose.
+const ASTRAY: &str = "6";
+
+/// Modules that stressors need.
+const MODULES: [&str; 11] = [
+    "dummy",
+    "veth",
+    "wireguard",
+    "bonding",
+    "crc32c_generic",
+    "loop",
+    "ext4",
+    "xfs",
+    "ts_fsm",
+    "msr",
+    "af_packet",
+];
+
+/// A test that boots its guests through the command under test, by its name.
+pub(crate) type OnThisHost = (&'static str, fn());
+
+pub(crate) fn on_this_host() -> [OnThisHost; 3] {
+    [
+        (
+            "slow::study::work_items_are_drawn",
+            study::work_items_reach_a_cpu_that_is_not_isolated_and_are_drawn_with_their_sources,
+        ),
+        ("slow::study::graphs_are_counted", study::the_graphs_of_the_ros_2_experiment_are_counted),
+        ("slow::lab_matrix", matrix::matrix_of_two_cells),
+    ]
+}
+
+/// All machines, the fast ones first. Those of one tier boot in this order.
+pub(crate) fn machines() -> Vec<Machine> {
+    let mut all = fast();
+    all.extend(slow());
+    for kernel in KERNELS {
+        all.extend(matrix_of(kernel));
+    }
+    all
+}
+
+fn fast() -> Vec<Machine> {
+    vec![
+        Machine {
+            more: vec!["--packages", "rt-tests"],
+            ..machine(
+                "fast::6.1",
+                "6.1",
+                vec![
+                    assessed(),
+                    measured_ground(),
+                    isolated("2,3", ASTRAY, "8", "v2"),
+                    traces(),
+                    provoked(true),
+                    Case::new("exposure", "exposure.sh", exposure::is_exact_once).with(&["once"]),
+                    Case::new("graph", "graph.sh", graph::graphs),
+                    tutorial::after(),
+                ],
+            )
+        },
+        machine(
+            "fast::6.12-rt",
+            "6.12-rt",
+            vec![
+                assessed(),
+                isolated("2,3", ASTRAY, "8", "v2"),
+                Case::new("refused", "refused.sh", isolate::an_invalid_partition_is_refused),
+                provoked(false),
+            ],
+        ),
+        Machine {
+            arm64: true,
+            more: vec!["--packages", "rt-tests"],
+            ..machine("fast-arm64::6.1", "6.1", vec![traces(), each_probe()])
+        },
+    ]
+}
+
+fn slow() -> Vec<Machine> {
+    let nic = modules_and(&["--nic", "virtio"]);
+    vec![
+        Machine {
+            append: PLAIN,
+            more: nic,
+            ..machine(
+                "slow::6.1-plain",
+                "6.1",
+                vec![
+                    tutorial::before(),
+                    Case::new("verify", "verify.sh", isolate::verify_tells_what_others_do).with(&["2,3"]),
+                    isolated("2,3", "4", "60", "v2"),
+                ],
+            )
+        },
+        Machine {
+            more: modules_and(&["--nic", "virtio"]),
+            ..machine("slow::6.1-cards", "6.1", vec![clients(), killed("dangerous")])
+        },
+        Machine {
+            smp: "4x2",
+            append: PLAIN,
+            more: vec!["--module", "zram"],
+            ..machine(
+                "slow::6.1-smt",
+                "6.1",
+                vec![
+                    Case::new(
+                        "deployments",
+                        "deployments.sh",
+                        isolate::deployments_and_a_journal_without_room,
+                    )
+                    .limit(600),
+                    Case::new("others", "others.sh", isolate::others_are_at_work_too).limit(600),
+                ],
+            )
+        },
+        Machine {
+            smp: "4x2",
+            append: PLAIN,
+            more: vec!["--module", "zram"],
+            ..machine("slow::6.12-smt", "6.12", vec![every::case(), fair_server()])
+        },
+        machine("slow::6.12", "6.12", vec![provoked(false)]),
+        machine("slow::6.12-rt", "6.12-rt", vec![isolated("2,3", ASTRAY, "60", "v2")]),
+        Machine {
+            arm64: true,
+            smp: "3",
+            ..machine(
+                "slow-arm64::6.1",
+                "6.1",
+                vec![Case::new("asid", "asid.sh", asid::address_spaces_run_out).limit(900)],
+            )
+        },
+        periods("slow::6.1-periods", &["300", "3000", "36s"], 300),
+        periods("slow::6.1-long-periods", &["3000", "30000", "190s"], 600),
+    ]
+}
+
+/// A kernel isolated at boot, without that, with two threads a core, and with the first version of control groups.
+fn matrix_of(kernel: &'static str) -> Vec<Machine> {
+    let with_probes = !kernel.starts_with("6.12");
+    let mut provoked_there = vec![provoked(with_probes)];
+    if kernel == "6.1" {
+        provoked_there.push(Case { name: "truth-without-probes", ..provoked(false) });
+    }
+    let mut at_boot = vec![assessed(), isolated("2,3", ASTRAY, "80", "v2"), traces()];
+    at_boot.extend(provoked_there);
+    at_boot.extend([
+        Case::new("exposure", "exposure.sh", exposure::repeats).with(&["twice"]).limit(900),
+        Case::new("graph", "graph.sh", graph::graphs),
+    ]);
+    let name = |what: &str| format!("matrix::{kernel}::{what}");
+    vec![
+        Machine { more: vec!["--packages", "rt-tests"], ..machine(&name("boot"), kernel, at_boot) },
+        Machine { append: PLAIN, ..machine(&name("plain"), kernel, vec![isolated("2,3", "4", "80", "v2")]) },
+        Machine {
+            append: PLAIN,
+            ..machine(&name("groups-v1"), kernel, vec![isolated("2,3", "4", "80", "v1")])
+        },
+        Machine {
+            smp: "4x2",
+            append: PLAIN,
+            more: vec!["--module", "zram"],
+            ..machine(&name("smt"), kernel, vec![isolated("4-7", "10", "80", "v2"), every::case()])
+        },
+        Machine {
+            more: modules_and(&["--nic", "e1000"]),
+            ..machine(&name("kill"), kernel, vec![clients(), killed("all")])
+        },
+    ]
+}
+
+/// Four CPUs, two of them isolated at boot, as the lab boots by itself.
+fn machine(name: &str, kernel: &'static str, cases: Vec<Case>) -> Machine {
+    let (name, more) = (name.to_owned(), Vec::new());
+    Machine { name, arm64: false, kernel, smp: "4", append: "", more, cases }
+}
+
+fn modules_and(more: &[&'static str]) -> Vec<&'static str> {
+    MODULES.iter().flat_map(|module| ["--module", *module]).chain(more.iter().copied()).collect()
+}
+
+fn assessed() -> Case {
+    Case::new("assess", "assess.sh", assess::check).with(&["4s"])
+}
+
+fn measured_ground() -> Case {
+    Case::new("moves", "measure.sh", measure::ground_that_moves).with(&["moves"])
+}
+
+fn fair_server() -> Case {
+    Case::new("fair", "measure.sh", measure::the_fair_server_serves).with(&["fair"])
+}
+
+/// `points`: at how many writes the call is killed at most.
+fn isolated(cpus: &str, mask: &str, points: &str, groups: &str) -> Case {
+    Case::new("isolate", "isolate.sh", isolate::applied_and_undone)
+        .with(&[cpus, mask, points, groups])
+        .limit(1200)
+}
+
+fn traces() -> Case {
+    Case::new("traces", "counts.sh", counts::traces).with(&["traces"])
+}
+
+fn each_probe() -> Case {
+    Case::new("probes", "counts.sh", probes::every_release_is_accounted_for)
+        .with(&["probes"])
+        .usable(probes::done_in_time)
+}
+
+/// A hundred of each cause.
+fn provoked(kprobes: bool) -> Case {
+    Case::new("truth", "truth.sh", truth::causes_are_named).with(&["100", if kprobes { "1" } else { "0" }])
+}
+
+fn clients() -> Case {
+    Case::new("cards", "cards.sh", cards::clients_cross_both_cards)
+}
+
+/// Every stressor killed, or the dangerous ones.
+fn killed(which: &str) -> Case {
+    Case::new("kill", "disturb_kill.sh", disturb_kill::nothing_is_left).with(&[which]).limit(2400)
+}
+
+/// An emulated machine's counters agree, but its kernel takes them for unsynchronised and reads the HPET instead. The emulator serves that
+/// under a lock for all devices: a job that looks at the clock in a loop took some 500 ms for its 12.
+fn periods(name: &str, arguments: &[&str], limit_s: u64) -> Machine {
+    let case = Case::new("periods", "time.sh", time::periods_are_found).with(arguments);
+    Machine {
+        append: "isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3 tsc=reliable",
+        ..machine(name, "6.1", vec![case.limit(limit_s).usable(time::was_there)])
+    }
+}

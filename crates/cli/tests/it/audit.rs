@@ -1,0 +1,187 @@
+//! `audit`, `snapshot`, `explain` and `isolate plan` as a user meets them: on captured machines, and without changing anything.
+
+use crate::support::{Place, stillcore, text};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+fn machine(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+fn run(arguments: &[&str]) -> Output {
+    stillcore(arguments).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
+}
+
+fn audit(name: &str, cpus: &str, more: &[&str]) -> Output {
+    run(&[&["audit", "--root", &machine(name), "--cpus", cpus], more].concat())
+}
+
+/// Saves an audit's JSON; gives the file.
+fn saved(place: &Place, name: &str, cpus: &str) -> PathBuf {
+    let file = place.path(name);
+    std::fs::write(&file, audit(name, cpus, &["--json"]).stdout).unwrap();
+    file
+}
+
+#[test]
+fn the_page_tells_what_to_do_and_ends_with_the_next_command() {
+    let output = audit("isolcpus-dropped-6.1", "2-3", &[]);
+    let page = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(2), "{page}");
+    for part in [
+        "can be changed now",
+        "needs another boot",
+        "do: echo 3 > /sys/devices/virtual/workqueue/cpumask",
+        "drops the whole parameter",
+        "known interference of this kernel",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert_eq!(page.lines().last(), Some("next: stillcore isolate plan --cpus 2,3"));
+    assert!(text(&audit("isolated-6.1", "2-3", &["--all"]).stdout).contains("as isolation wants"));
+}
+
+#[test]
+fn a_baseline_fails_only_for_what_got_worse() {
+    let place = Place::new();
+    let good = saved(&place, "isolated-6.1", "2-3");
+    let same = audit("isolated-6.1", "2-3", &["--baseline", good.to_str().unwrap()]);
+    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stdout));
+    assert!(text(&same.stdout).contains("nothing changed"));
+    let worse = audit("isolcpus-dropped-6.1", "2-3", &["--baseline", good.to_str().unwrap(), "--json"]);
+    assert_eq!(worse.status.code(), Some(2));
+    let lines = json(&worse)["baseline"]["worse"].to_string();
+    assert!(lines.contains("isolcpus: boot") && lines.contains("(was ok)"), "{lines}");
+    let bad = saved(&place, "isolcpus-dropped-6.1", "2-3");
+    let better = audit("isolated-6.1", "2-3", &["--baseline", bad.to_str().unwrap()]);
+    assert_eq!(better.status.code(), Some(0), "{}", text(&better.stdout));
+    let other = audit("isolated-6.1", "2", &["--baseline", good.to_str().unwrap()]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(text(&other.stderr).contains("an audit of CPUs 2,3"), "{}", text(&other.stderr));
+}
+
+/// What the SARIF 2.1.0 schema requires of a log, a run, a rule and a result.
+#[test]
+fn a_sarif_log_is_whole() {
+    let log = json(&audit("rt-6.12", "2-3", &["--sarif"]));
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    assert_eq!(run["tool"]["driver"]["name"], "stillcore");
+    let ids: Vec<_> = rules.iter().map(|rule| rule["id"].as_str().unwrap()).collect();
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), rules.len());
+    for result in results {
+        assert!(ids.contains(&result["ruleId"].as_str().unwrap()), "{result}");
+        assert!(!result["message"]["text"].as_str().unwrap().is_empty());
+        let (kind, level) = (result["kind"].as_str().unwrap(), result["level"].as_str().unwrap());
+        // "If kind has any value other than fail, level shall be none" (§3.27.10).
+        assert_eq!(kind != "fail", level == "none", "{result}");
+        assert!(["pass", "open", "informational", "notApplicable", "fail"].contains(&kind));
+    }
+}
+
+#[test]
+fn wrong_input_is_one_sentence_and_exit_1() {
+    let place = Place::new();
+    let nonsense = place.path("nonsense.json");
+    std::fs::write(&nonsense, "{\n\"schema\": 1").unwrap();
+    let archive = place.path("x.tar");
+    std::fs::write(&archive, [7u8; 2048]).unwrap();
+    let root = machine("isolated-6.1");
+    for (arguments, part) in [
+        (vec!["audit", "--root", &root, "--cpus", "9"], "no CPU 9"),
+        (vec!["audit", "--root", &root, "--baseline", nonsense.to_str().unwrap()], "nonsense.json:2"),
+        (vec!["audit", "--root", archive.to_str().unwrap()], "no whole tar archive"),
+        (vec!["audit", "--root", "/none/such"], "/none/such"),
+        (vec!["audit", "--json", "--sarif"], "cannot be used with"),
+        (vec!["explain", "workqueue"], "perhaps workqueue"),
+        (vec!["isolate", "plan", "--root", &root, "--cpus", "0"], "CPU 0 is among them"),
+        (vec!["isolate", "deployment", "XYZ"], "no deployment"),
+        (vec!["resources", "--root", &root, "--cpu", "77"], "77"),
+    ] {
+        let output = run(&arguments);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+        assert!(told.contains(part) && told.lines().count() == 1, "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn a_snapshot_of_this_machine_audits_as_the_machine_does() {
+    let place = Place::new();
+    let out = place.path("here.tar");
+    let taken = run(&["snapshot", "--out", out.to_str().unwrap()]);
+    assert_eq!(taken.status.code(), Some(0), "{}", text(&taken.stderr));
+    let findings = |output: &Output| {
+        let mut findings = json(output)["findings"].as_array().unwrap().clone();
+        // Tasks and their threads come and go between the two; devices have no meaning in a capture.
+        let moving =
+            ["user-tasks", "kthread-affinity", "rcu-threads", "cpu_dma_latency", "systemd-cpu_affinity"];
+        // What even root may not read here (lockdown) is not in the capture, as if it were not there.
+        let locked = [
+            "rt_runtime_share",
+            "sched_granularity",
+            "sched_hrtick",
+            "sched_rt_push_ipi",
+            "sched_ttwu_queue",
+        ];
+        let is_locked = |id: &str| id.ends_with("_server") || locked.contains(&id);
+        findings.retain(|finding| !is_locked(finding["id"].as_str().unwrap()));
+        findings.retain(|finding| !moving.contains(&finding["id"].as_str().unwrap()));
+        findings
+            .into_iter()
+            .map(|finding| (finding["id"].clone(), finding["state"].clone()))
+            .collect::<Vec<_>>()
+    };
+    let live = run(&["audit", "--json"]);
+    let captured = run(&["audit", "--json", "--root", out.to_str().unwrap()]);
+    assert_eq!(findings(&captured), findings(&live));
+    let again = run(&["snapshot", "--out", out.to_str().unwrap()]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stderr).contains("it exists"), "{}", text(&again.stderr));
+}
+
+#[test]
+fn a_plan_of_a_captured_machine_is_made_anywhere() {
+    let output = run(&["isolate", "plan", "--root", &machine("vm-6.18"), "--cpus", "3"]);
+    let page = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(page.contains("/sys/devices/virtual/workqueue/cpumask  f -> 7"), "{page}");
+    let plan = json(&run(&["isolate", "plan", "--root", &machine("vm-6.18"), "--cpus", "3", "--json"]));
+    assert_eq!(plan["schema"], "stillcore.isolate-plan/1");
+    assert!(plan["steps"].as_array().unwrap().len() > 5);
+}
+
+#[test]
+fn nothing_stands_where_nothing_was_applied() {
+    let place = Place::new();
+    let state = place.state();
+    let state = state.to_str().unwrap();
+    let status = run(&["isolate", "status", "--state", state]);
+    assert!(text(&status.stdout).contains("nothing is isolated"), "{}", text(&status.stdout));
+    let undo = run(&["isolate", "undo", "--state", state]);
+    assert_eq!(undo.status.code(), Some(0), "{}", text(&undo.stderr));
+    assert!(text(&undo.stdout).contains("nothing to undo"));
+    assert_eq!(run(&["isolate", "verify", "--state", state]).status.code(), Some(1));
+    assert!(!place.state().exists(), "looking makes no directory");
+}
+
+#[test]
+fn every_mechanism_class_and_fix_is_explained() {
+    for (word, part) in [
+        ("workqueue-cpumask", "hex mask without 0x"),
+        ("ipi.call", "removed by"),
+        ("557a6bfc662c", "fair server"),
+        ("557a6bfc66", "first in 6.12"),
+    ] {
+        let output = run(&["explain", word]);
+        assert!(text(&output.stdout).contains(part), "{word}: {}", text(&output.stdout));
+    }
+}

@@ -1,0 +1,274 @@
+//! `stillcore compare` from the command line: verdicts, the gate's exit status, what is refused.
+
+use crate::support::{Place, assert_refused, stillcore};
+use model::run::{Losses, ObserverCost, ProbeRecord, Run, SCHEMA};
+use model::sample::{Policy, ProbeKind, SampleMeta};
+use model::{Cpus, Sample, samples_file::SampleWriter, store};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+const SAMPLES: u64 = 1_500;
+const PERIOD_NS: u64 = 1_000_000;
+
+/// A generator of its own: the test chooses the truth.
+fn mixed(seed: u64) -> u64 {
+    let mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+/// A run directory of wake-ups of one CPU around `base_ns`.
+fn write_run(dir: &Path, base_ns: i64, period_ns: u64, seed: u64) {
+    std::fs::create_dir_all(dir.join(store::SAMPLES)).unwrap();
+    let file = store::samples_name("wakeup", 2, 0);
+    let policy = Policy::fifo(80);
+    let mut writer = SampleWriter::create(&dir.join(&file)).unwrap();
+    let offset = (mixed(seed) % 200) as i64;
+    for seq in 0..SAMPLES {
+        let value_ns = base_ns + offset + (mixed(seed << 20 | seq) % 2_000) as i64;
+        writer.push(Sample { t_ns: (seq * period_ns) as i64, value_ns, seq, missed: 0, flags: 0 }).unwrap();
+    }
+    let meta = SampleMeta {
+        probe: ProbeKind::Wakeup,
+        cpu: 2,
+        thread: 0,
+        phase: "measured".into(),
+        unit: "ns".into(),
+        clock: "CLOCK_MONOTONIC".into(),
+        counter: "CLOCK_MONOTONIC".into(),
+        policy_asked: policy.clone(),
+        policy_effective: policy.clone(),
+        period_ns: Some(period_ns),
+        threshold_ns: None,
+    };
+    writer.finish(&meta).unwrap();
+    let record = ProbeRecord {
+        phase: "measured".into(),
+        file,
+        t1_ns: (SAMPLES * period_ns) as i64,
+        period_ns: Some(period_ns),
+        samples: SAMPLES,
+        released: SAMPLES,
+        ..ProbeRecord::of(ProbeKind::Wakeup, 2, policy)
+    };
+    let run = Run {
+        schema: SCHEMA.into(),
+        tool_version: "0".into(),
+        command: Vec::new(),
+        started_at: format!("2026-01-01T00:00:{:02}Z", seed % 60),
+        complete: true,
+        incomplete_reason: None,
+        machine_before: "machine-before.json".into(),
+        machine_after: None,
+        measured_cpus: Cpus::one(2),
+        housekeeping_cpus: Cpus::one(0),
+        plan: Vec::new(),
+        phases: Vec::new(),
+        windows: Vec::new(),
+        probes: vec![record],
+        stressors: Vec::new(),
+        trace: None,
+        losses: Losses::default(),
+        observer: ObserverCost::default(),
+        seeds: std::collections::BTreeMap::new(),
+        limits: Vec::new(),
+    };
+    store::write_json(&dir.join(store::RUN), &run).unwrap();
+}
+
+/// A directory of runs; odd seeds for one group, even for the other, as if made in turns.
+fn group(place: &Place, name: &str, base_ns: i64, count: u64, first: u64) -> PathBuf {
+    let dir = place.path(name);
+    (0..count).for_each(|run| write_run(&dir.join(format!("run{run}")), base_ns, PERIOD_NS, first + 2 * run));
+    dir
+}
+
+fn compare(arguments: &[&str]) -> Output {
+    stillcore(&["compare"]).args(arguments).output().unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = compare(&[arguments, &["--json"]].concat());
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn verdict<'a>(answer: &'a Value, figure: &str) -> &'a Value {
+    let figures = answer["windows"][0]["figures"].as_array().unwrap();
+    &figures.iter().find(|one| one["figure"] == figure).unwrap()["verdict"]
+}
+
+#[test]
+fn a_planted_difference_is_told_and_gated() {
+    let place = Place::new();
+    let (a, b) = (group(&place, "a", 20_000, 5, 1), group(&place, "b", 26_000, 5, 2));
+    let (a, b, same) = (text(&a), text(&b), group(&place, "c", 20_000, 5, 102));
+    let told = json(&[a, b]);
+    assert_eq!(told["schema"], "stillcore.compare/1");
+    for figure in ["min", "p50", "p99", "max"] {
+        assert_eq!(verdict(&told, figure), "worse", "{figure}");
+    }
+    assert_eq!(verdict(&told, "p99.9"), "withheld", "1,500 samples have one above it");
+    let distance = told["windows"][0]["distance"]["wasserstein_ns"].as_f64().unwrap();
+    assert!((distance - 6_000.0).abs() < 200.0, "{distance}");
+    assert_eq!(verdict(&json(&[b, a]), "p99"), "better");
+    assert_eq!(verdict(&json(&[a, text(&same)]), "p99"), "equivalent");
+
+    let summary = place.path("summary.md");
+    let gated =
+        compare(&[a, b, "--fail-if", "p99 > +5us", "--fail-if", "max > 1ms", "--markdown", text(&summary)]);
+    let said = String::from_utf8_lossy(&gated.stdout);
+    assert_eq!(gated.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("FAILED")
+            && said.contains("passed")
+            && said.lines().all(|line| line.chars().count() <= 100),
+        "{said}"
+    );
+    let summary = std::fs::read_to_string(summary).unwrap();
+    assert!(summary.starts_with("## stillcore compare: failed") && summary.contains("| p99 |"), "{summary}");
+    let code = |arguments: &[&str]| compare(arguments).status.code();
+    assert_eq!(code(&[a, b, "--fail-if", "p99 > +7us"]), Some(0));
+    assert_eq!(code(&[a, b, "--fail-if", "any worse"]), Some(2));
+    assert_eq!(code(&[b, a, "--fail-if", "any worse"]), Some(0));
+    assert_eq!(code(&[a, text(&same), "--fail-if", "p50 not equivalent"]), Some(0));
+    assert_eq!(code(&[a, b, "--fail-if", "exceed:24us > 50%"]), Some(2));
+}
+
+#[test]
+fn a_gate_that_cannot_judge_lets_nothing_through() {
+    let place = Place::new();
+    let (a, b) = (group(&place, "a", 20_000, 1, 1), group(&place, "b", 90_000, 1, 2));
+    // What is known is shown all the same.
+    let gated = compare(&[text(&a), text(&b), "--fail-if", "p99 > +5us"]);
+    let error = String::from_utf8_lossy(&gated.stderr);
+    assert_eq!(gated.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("cannot be judged") && error.contains("one run a side") && error.lines().count() == 1
+    );
+    assert_eq!(verdict(&json(&[text(&a), text(&b)]), "p50"), "one-run");
+    assert_eq!(compare(&[text(&a), text(&b), "--fail-if", "p50 > 50us"]).status.code(), Some(2));
+}
+
+#[test]
+fn what_cannot_be_compared_is_said_in_words() {
+    let place = Place::new();
+    let a = group(&place, "a", 20_000, 2, 1);
+    let slow = place.path("slow");
+    write_run(&slow, 20_000, 2 * PERIOD_NS, 3);
+    let (a, slow) = (text(&a), text(&slow));
+    assert_refused(&compare(&[a, slow]), &["cannot be compared", "period 1ms in", "period 2ms in"]);
+    assert_eq!(compare(&[a, slow, "--anyway"]).status.code(), Some(0));
+    assert_refused(&compare(&[a, a]), &["given twice"]);
+    assert_refused(&compare(&[a]), &["runs of one side"]);
+    assert_refused(&compare(&[a, slow, a]), &["3 groups", "--with"]);
+    assert_refused(&compare(&[a, "/nowhere/at/all"]), &["/nowhere/at/all"]);
+    assert_refused(&compare(&[a, slow, "--probe", "noise"]), &["no measurement of probe noise in common"]);
+    assert_refused(&compare(&[a, slow, "--fail-if", "p99 > 5"]), &["no time with a unit"]);
+    assert_refused(&compare(&[a, slow, "--fail-if", "p99 >"]), &["it has no value"]);
+    assert_refused(&compare(&[a, "../../fixtures/results/cyclictest.json"]), &["their loops differ"]);
+    assert_refused(&compare(&[a, "Cargo.toml"]), &["a text of no tool that is known"]);
+}
+
+#[test]
+fn the_best_is_named_with_those_that_cannot_be_told_from_it() {
+    let place = Place::new();
+    let names = [("slow", 40_000, 1), ("quick", 20_000, 2), ("as-quick", 20_050, 101)];
+    let groups: Vec<String> = names
+        .iter()
+        .map(|(name, base, first)| {
+            format!("{name}={}", group(&place, &format!("dir-{name}"), *base, 4, *first).display())
+        })
+        .collect();
+    let arguments: Vec<&str> = groups.iter().map(String::as_str).chain(["--best", "--loss", "p99"]).collect();
+    let told = json(&arguments);
+    let groups = told["groups"].as_array().unwrap();
+    let may: Vec<bool> = groups.iter().map(|one| one["may_be_best"].as_bool().unwrap()).collect();
+    assert_eq!((may, groups[2]["name"].as_str()), (vec![true, true, false], Some("slow")));
+    let total: f64 = groups.iter().map(|one| one["p_best"].as_f64().unwrap()).sum();
+    assert!((total - 1.0).abs() < 1e-9 && groups[2]["p_best"].as_f64().unwrap() < 0.01);
+    let said = String::from_utf8(compare(&arguments).stdout).unwrap();
+    assert!(said.contains("cannot be told apart"), "{said}");
+}
+
+#[test]
+fn the_published_selection_stands_beside_ours() {
+    let place = Place::new();
+    let (a, b) = (group(&place, "a", 20_000, 4, 1), group(&place, "b", 20_030, 4, 2));
+    let told = json(&[text(&a), text(&b), "--method", "chi2"]);
+    let chi2 = &told["chi2"][0];
+    assert_eq!(
+        chi2["test"]["bins"],
+        chi2["test"]["range_us"][1].as_i64().unwrap() - chi2["test"]["range_us"][0].as_i64().unwrap() + 1
+    );
+    assert_eq!(chi2["test"]["n"][1], 4 * SAMPLES);
+    assert!(chi2["qq"]["points_ns"].as_array().unwrap().len() == 500 && chi2["qq"]["slope"].is_f64());
+    assert_eq!(verdict(&told, "p50"), "equivalent");
+    let said = String::from_utf8(compare(&[text(&a), text(&b), "--method", "chi2"]).stdout).unwrap();
+    assert!(
+        said.contains("against its own other half") && said.lines().all(|line| line.chars().count() <= 100),
+        "{said}"
+    );
+}
+
+#[test]
+fn results_of_other_tools_are_runs() {
+    let result = |name: &str| format!("../../fixtures/results/{name}");
+    let (json_file, text_file) = (result("cyclictest.json"), result("cyclictest.txt"));
+    let told = json(&[&json_file, &text_file]);
+    let distance = told["windows"][0]["distance"]["wasserstein_ns"].as_f64().unwrap();
+    assert!(distance.abs() < 1e-6, "one run in two formats: {distance}");
+    assert_eq!(told["windows"][0]["n"], serde_json::json!([4000, 4000]));
+    for name in ["oslat.json", "jitterdebugger.json", "rtla-timerlat.txt", "rtla-osnoise.txt"] {
+        let path = result(name);
+        let output = compare(&[&path, &path, "--anyway"]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_refused(&compare(&[&json_file, &result("oslat.json")]), &["no measurement in common"]);
+}
+
+#[test]
+fn the_published_method_draws_its_q_q_plots() {
+    let place = Place::new();
+    let (a, b) = (group(&place, "a", 20_000, 2, 1), group(&place, "b", 26_000, 2, 2));
+    let plots = place.path("plots");
+    let output = compare(&[text(&a), text(&b), "--method", "chi2", "--qq", text(&plots)]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let svg = std::fs::read_to_string(plots.join("qq-1.svg")).unwrap();
+    assert!(
+        svg.starts_with("<svg") && svg.contains("xmlns=") && svg.contains("Regression line: slope"),
+        "{svg}"
+    );
+    assert_eq!(svg.matches("a2 2 0 1 0 4 0").count(), 500);
+    assert_refused(&compare(&[text(&a), text(&b), "--qq", text(&plots)]), &["--method chi2"]);
+}
+
+#[test]
+fn configurations_of_one_name_are_one_and_an_empty_name_is_refused() {
+    let place = Place::new();
+    let runs: Vec<String> = [("a", 20_000, 1), ("b", 26_000, 2), ("c", 20_000, 101), ("d", 26_000, 102)]
+        .iter()
+        .map(|(name, base, first)| {
+            format!(
+                "{}={}",
+                if *base < 25_000 { "MI" } else { "HM" },
+                text(&group(&place, name, *base, 3, *first))
+            )
+        })
+        .collect();
+    let arguments: Vec<&str> = runs.iter().map(String::as_str).chain(["--best", "--loss", "p50"]).collect();
+    let told = json(&arguments);
+    let groups = told["groups"].as_array().unwrap();
+    let of = |at: usize| (groups[at]["name"].as_str().unwrap(), groups[at]["runs"].as_array().unwrap().len());
+    assert_eq!((groups.len(), of(0), of(1)), (2, ("MI", 6), ("HM", 6)));
+    assert_eq!((&groups[0]["letters"], &groups[1]["letters"]), (&Value::from("a"), &Value::from("b")));
+    for odd in ["A=", "=x"] {
+        assert_refused(&compare(&[odd, &runs[1]]), &["NAME=PATH"]);
+    }
+}

@@ -1,0 +1,206 @@
+//! Experiments of `stillcore study`: a file is run cell by cell, goes on where it was killed, and a mistake starts nothing.
+
+use crate::support::shares::{declared, experiment};
+use crate::support::{Place, eventually, read_json, stillcore, text};
+use serde_json::Value;
+use std::fs;
+use std::process::{Command, Stdio};
+
+fn study(place: &Place, out: &str, arguments: &[&str]) -> Command {
+    let mut command = stillcore(&["study", "run"]);
+    command.arg(place.path("shares.toml")).arg("--state").arg(place.state());
+    command.arg("--out").arg(place.path(out)).args(arguments);
+    command
+}
+
+fn answer(place: &Place, out: &str) -> Value {
+    read_json(&place.path(out).join("study.json"))
+}
+
+#[test]
+fn cells_are_run_and_those_that_cannot_be_are_told_and_no_failure() {
+    let place = Place::new();
+    declared(&place);
+    let output = study(&place, "out", &["--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told, answer(&place, "out"));
+    let groups = told["groups"].as_array().unwrap();
+    assert_eq!(groups.len(), 6);
+    for group in groups {
+        let (share, nothing) = (&group["values"]["share"], &group["values"]["nothing"]);
+        assert_eq!(nothing["n"], 0);
+        match group["levels"]["way"].as_str().unwrap() {
+            "plain" => {
+                assert_eq!((&group["ok"], &share["n"]), (&2.into(), &2.into()), "{group}");
+                assert!(
+                    share["median"].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)),
+                    "{group}"
+                );
+            }
+            "absent" => assert!(text_of(&group["reasons"]).contains("4095"), "{group}"),
+            // Where the machine has isolated CPUs it is a cell like any other.
+            _ => assert!(group["ok"] == 2 || text_of(&group["reasons"]).contains("not booted"), "{group}"),
+        }
+    }
+    for name in ["study.md", "study.csv"] {
+        assert!(fs::read_to_string(place.path("out").join(name)).unwrap().contains("plain"), "{name}");
+    }
+    let chart = fs::read_to_string(place.path("out/figures/share.svg")).unwrap();
+    assert!(chart.contains("class=\"bar k0\"") && chart.contains("xmlns="), "{chart}");
+    assert!(!place.path("out/figures/nothing.svg").exists(), "what was not measured is not drawn");
+    let page = fs::read_to_string(place.path("out/study.html")).unwrap();
+    assert!(page.contains("<svg class=\"chart\"") && page.contains("n/a"), "{page}");
+    let again = study(&place, "out", &["--json"]).output().unwrap();
+    assert!(text(&again.stderr).contains("0 of 12 cells to run"), "{}", text(&again.stderr));
+    assert_eq!(again.stdout, output.stdout);
+}
+
+fn text_of(value: &Value) -> String {
+    value.to_string()
+}
+
+#[test]
+fn a_study_that_was_killed_ends_as_one_that_was_not() {
+    let place = Place::new();
+    declared(&place);
+    assert!(study(&place, "whole", &[]).output().unwrap().status.success());
+    let mut child = study(&place, "killed", &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let cells = place.path("killed").join("cells");
+    let stored = || fs::read_dir(&cells).map_or(0, Iterator::count);
+    eventually("two cells", || (stored() >= 2).then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let output = study(&place, "killed", &["--resume"]).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(!said.contains("12 of 12 cells to run"), "{said}");
+    assert_eq!(answer(&place, "killed"), answer(&place, "whole"));
+}
+
+#[test]
+fn a_mistake_in_a_file_is_one_sentence_with_its_place_and_nothing_is_started() {
+    let place = Place::new();
+    let file = declared(&place);
+    let good = fs::read_to_string(&file).unwrap();
+    for (from, to, expected) in [
+        ("{sets}\"", "{set}\"", "line 21, column 7: {set} stands for nothing"),
+        ("repetitions = 2", "repetitions = 2.5", "line 7, column 15"),
+        ("[[value]]", "[[valu]]", "line 23, column 3: unknown field `valu`"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        fs::write(&file, good.replacen(from, to, 1)).unwrap();
+        let output = study(&place, "out", &[]).output().unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(expected) && told.lines().count() == 1, "{expected}: {told}");
+        assert!(!place.path("out").exists());
+    }
+    fs::write(&file, good).unwrap();
+    for (arguments, expected) in [
+        (["--resume", "--json"], "does not exist"),
+        (["--scale", "0"], "\"0\" is no scale"),
+        (["--duration", "1s"], "--duration"),
+        (["--lab", "--plan"], "the file names none"),
+    ] {
+        let output = study(&place, "none", &arguments).output().unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(expected) && told.lines().count() == 1, "{expected}: {told}");
+        assert!(!place.path("none").exists());
+    }
+}
+
+#[test]
+fn a_class_that_this_machine_lacks_is_refused_and_its_cell_does_not_apply() {
+    let place = Place::new();
+    for (class, why) in
+        [("cobalt", "/proc/xenomai"), ("evl", "/dev/evl/control"), ("litmus:P-FP", "/proc/litmus")]
+    {
+        let out = place.path("run");
+        for verb in [&["measure", "wakeup"][..], &["graph", "run", "small-single"]] {
+            let mut command = stillcore(verb);
+            command.args(["--class", class, "--duration", "1s", "--quiet", "--out"]).arg(&out);
+            let output = command.arg("--state").arg(place.state()).output().unwrap();
+            let told = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{told}");
+            assert!(told.contains(why) && told.contains("expected") && told.lines().count() == 1, "{told}");
+            assert!(!out.exists(), "{told}");
+        }
+    }
+    declared(&place);
+    let text_of_file = fs::read_to_string(place.path("shares.toml")).unwrap();
+    let step = text_of_file.split("run = ").nth(1).unwrap().lines().next().unwrap();
+    let asked = "[\"measure\", \"wakeup\", \"--class\", \"cobalt\", \"--out\", \"{out}\"]";
+    fs::write(place.path("shares.toml"), text_of_file.replace(step, asked)).unwrap();
+    assert!(study(&place, "out", &[]).output().unwrap().status.success());
+    let told = answer(&place, "out");
+    let plain =
+        told["groups"].as_array().unwrap().iter().find(|group| group["levels"]["way"] == "plain").unwrap();
+    assert!(text_of(&plain["reasons"]).contains("no Cobalt core"), "{plain}");
+    for cell in fs::read_dir(place.path("out/cells")).unwrap() {
+        assert_eq!(read_json(&cell.unwrap().path())["result"]["state"], "not-applicable");
+    }
+}
+
+#[test]
+fn a_plan_starts_nothing() {
+    let place = Place::new();
+    declared(&place);
+    let output = study(&place, "out", &["--plan", "--scale", "0.5"]).output().unwrap();
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.contains("12 cells, 0 boots"), "{told}");
+    assert!(!place.path("out").exists());
+}
+
+/// A cell that measures for long, and leaves a file where it gives back what it was to change.
+fn long(place: &Place) {
+    let after = place.path("after.tar");
+    let text = experiment(&place.path("curves.toml"))
+        .replace("repetitions = 2", "repetitions = 1")
+        .replace("[\"isolate\", \"apply\", \"--cpus\", \"4095\", \"--json\"]]", "[\"study\", \"list\"]]")
+        .replace(
+            "before = [",
+            &format!("after = [[\"snapshot\", \"--out\", \"{}\"]], before = [", after.display()),
+        )
+        .replace("levels = [\"plain\", {", "levels = [{")
+        .replace("{ name = \"isolated\", isolated = true }, ", "")
+        .replace("[\"0\", \"1\"]", "[\"0\"]");
+    let step = text.split("run = ").nth(1).unwrap().lines().next().unwrap();
+    let measure = format!(
+        "[\"measure\", \"wakeup\", \"--duration\", \"60s\", \"--quiet\", \"--out\", \"{{out}}\", \"--state\", \"{}\"]",
+        place.state().display()
+    );
+    fs::write(place.path("shares.toml"), text.replace(step, &measure)).unwrap();
+}
+
+#[test]
+fn what_a_cell_changed_is_given_back_after_ctrl_c_and_by_the_next_call_after_a_kill() {
+    for end in ["INT", "KILL"] {
+        let place = Place::new();
+        declared(&place);
+        long(&place);
+        let (after, out) = (place.path("after.tar"), place.path("out"));
+        let mut child =
+            study(&place, "out", &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let measuring =
+            || fs::read_dir(out.join("runs")).ok()?.flatten().find(|cell| cell.path().join("run").exists());
+        eventually("a window", measuring);
+        assert!(!after.exists());
+        crate::support::signal(child.id(), end);
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(after.exists(), end == "INT", "{end}");
+        if end == "KILL" {
+            let mut next = study(&place, "out", &["--resume"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            eventually("what was given back", || after.exists().then_some(()));
+            crate::support::signal(next.id(), "INT");
+            next.wait().unwrap();
+        }
+        eventually("nothing left", || place.leftovers().is_empty().then_some(()));
+    }
+}

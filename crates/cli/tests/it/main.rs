@@ -1,0 +1,37 @@
+//! The command tested as its users run it: one program, so that it is linked once and its support is compiled once. What boots
+//! guests is in `../guests`.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::format_push_string, reason = "a test that cannot go on fails")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod audit;
+mod bad_input;
+mod bad_sets;
+mod compare;
+mod cyclictest;
+mod disturb_kill;
+mod docs_trace;
+mod experiment;
+mod graph;
+mod graph_latency;
+mod hosts;
+mod hosts_ssh;
+mod lab_matrix;
+mod lifecycle;
+mod measure;
+mod measure_clocks;
+mod measure_ipi;
+mod measure_periodic;
+mod measure_taskset;
+mod measure_trace;
+mod report_browser;
+mod report_formats;
+mod resources;
+mod sched_study;
+mod study;
+mod study_merge;
+mod trace_export;
+mod transcripts;
+mod watch;

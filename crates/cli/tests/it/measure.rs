@@ -1,0 +1,272 @@
+//! `stillcore measure` on this machine: every release accounted for, whatever happens to the measuring thread.
+
+use crate::support::{Place, answer, measure, probe_of, releases_balance, signal, start, told, window_open};
+use linux::sys::clock::{now_ns, sleep_until};
+use linux::sys::sched;
+use model::Cpus;
+use model::growth::ReadBy;
+use model::sample::{Policy, flag};
+use model::{Sample, samples_file};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Every thread's releases are accounted for, and it took no page fault.
+fn accounts_balance(place: &Place, answer: &Value) {
+    for thread in answer["threads"].as_array().unwrap() {
+        let record = &thread["record"];
+        releases_balance(&place.path("run"), record);
+        let [minor, major] = [0, 1].map(|at| record["faults"][at].as_u64().unwrap());
+        assert!(
+            major == 0 && (minor == 0 || place.pages_were_moved()),
+            "page faults in the window: {record}"
+        );
+    }
+}
+
+/// The last CPU: the least likely to be somebody's housekeeping CPU.
+fn last_cpu() -> u32 {
+    sched::affinity().unwrap().iter().last().unwrap()
+}
+
+#[test]
+fn threads_of_their_own_periods_share_cpus_and_every_release_is_accounted_for() {
+    let place = Place::new();
+    let order = ["--duration", "1s", "-t", "3", "--distance", "250us", "--stagger", "100us", "--cpus"];
+    let answer = answer(measure(&place, "wakeup", &order).arg(last_cpu().to_string()), 0);
+    accounts_balance(&place, &answer);
+    let periods: Vec<_> = answer["threads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|thread| thread["record"]["period_ns"].as_u64().unwrap())
+        .collect();
+    assert_eq!(periods, [1_000_000, 1_250_000, 1_500_000]);
+    let released: Vec<_> = answer["threads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|thread| thread["record"]["released"].as_u64().unwrap())
+        .collect();
+    assert_eq!(released, [1000, 800, 667]);
+    assert_eq!(place.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn releases_on_other_clocks_lie_on_the_monotonic_clock() {
+    let place = Place::new();
+    let before = now_ns();
+    let answer = answer(&mut measure(&place, "wakeup", &["--duration", "500ms", "--clock", "realtime"]), 0);
+    accounts_balance(&place, &answer);
+    let record = &answer["threads"][0]["record"];
+    assert_eq!(record["release_clock"], "CLOCK_REALTIME");
+    let file = place.path("run").join(record["file"].as_str().unwrap());
+    let (meta, samples) = samples_file::read(&file).unwrap();
+    assert_eq!(meta.clock, "CLOCK_REALTIME");
+    assert!(samples.iter().all(|sample| (before..now_ns()).contains(&sample.t_ns)));
+}
+
+/// The regression that every tool of the kind is to be held against: a thread of higher priority takes the CPU for 40 periods. A tool
+/// that moves on without counting (cyclictest) sees one late sample of forty.
+#[test]
+fn releases_that_a_hog_swallows_are_missed_and_charged() {
+    const HOGS: u64 = 10;
+    const HOG_NS: i64 = 40_000_000;
+    let cpu = last_cpu();
+    let place = Place::new();
+    let order = ["--duration", "6s", "--priority", "50", "--cpus", &cpu.to_string()];
+    let child = start(&mut measure(&place, "wakeup", &order));
+    window_open(&place);
+    let hog = std::thread::spawn(move || {
+        sched::pin(&Cpus::one(cpu)).unwrap();
+        if sched::set_policy(&Policy::fifo(99)).is_err() {
+            return false;
+        }
+        for _ in 0..HOGS {
+            let end = now_ns() + HOG_NS;
+            while now_ns() < end {}
+            sleep_until(now_ns() + 100_000_000);
+        }
+        true
+    });
+    let output = child.wait_with_output().unwrap();
+    if !hog.join().unwrap() {
+        println!("skipped: no right to SCHED_FIFO for the hog");
+        return;
+    }
+    let answer = told(&output, 0);
+    accounts_balance(&place, &answer);
+    let thread = &answer["threads"][0];
+    let missed = thread["record"]["missed"].as_u64().unwrap();
+    // The hogs take 1.4 s of a window of 6 s that was open before them: seven at least lie whole inside it, however late they came.
+    assert!(missed >= 7 * 38, "{missed} missed releases of {HOGS} hogs");
+    // Hogs make late releases come together: a high quantile is worth too few of them to be told, and the share says it.
+    let figures = &thread["figures"];
+    let late = figures["exceedances"].as_array().unwrap();
+    let late = late.iter().find(|one| one["threshold_ns"] == 10_000_000).unwrap()["share"].as_f64().unwrap();
+    assert!(late > 0.01, "one of 15 releases was up to 40 ms late, but {late} of them 10 ms and more");
+    assert!(figures["corrected_max_ns"].as_i64().unwrap() > 20_000_000, "{figures}");
+}
+
+#[test]
+fn a_measuring_thread_that_is_stopped_for_a_while_misses_what_passes() {
+    let place = Place::new();
+    let child = start(&mut measure(&place, "wakeup", &["--duration", "6s"]));
+    let probe = probe_of(child.id());
+    window_open(&place);
+    signal(probe, "STOP");
+    std::thread::sleep(Duration::from_millis(300));
+    signal(probe, "CONT");
+    let answer = told(&child.wait_with_output().unwrap(), 0);
+    accounts_balance(&place, &answer);
+    let missed = answer["threads"][0]["record"]["missed"].as_u64().unwrap();
+    assert!(missed >= 250, "{missed} releases of 300 ms");
+}
+
+#[test]
+fn interrupted_it_tells_what_it_has() {
+    let place = Place::new();
+    let child = start(&mut measure(&place, "wakeup", &["--duration", "60s"]));
+    window_open(&place);
+    signal(child.id(), "INT");
+    let answer = told(&child.wait_with_output().unwrap(), 1);
+    assert_eq!((&answer["complete"], &answer["interrupted"]), (&Value::Bool(false), &"SIGINT".into()));
+    accounts_balance(&place, &answer);
+    assert!(place.path("run/PARTIAL").exists());
+    assert_eq!(place.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn the_noise_loop_stores_gaps_with_and_without_a_workload() {
+    for workload in ["none", "memmove:4K"] {
+        let place = Place::new();
+        let order = ["--duration", "1s", "--workload", workload, "--preheat", "100ms"];
+        let answer = answer(&mut measure(&place, "spin", &order), 0);
+        let record = &answer["threads"][0]["record"];
+        assert!(record["iterations"].as_u64().unwrap() > 1000, "{record}");
+        let file = place.path("run").join(record["file"].as_str().unwrap());
+        let threshold = record["threshold_ns"].as_i64().unwrap();
+        let (_, samples) = samples_file::read(&file).unwrap();
+        assert!(samples.iter().all(|sample| sample.value_ns + 1 >= threshold));
+        assert!(
+            record["spin_ns"].as_u64().unwrap() <= 801_000_000,
+            "stretches of 0.8 s with a pause: {record}"
+        );
+        let start = record["t0_ns"].as_i64().unwrap();
+        let early = |sample: &Sample| sample.flags & flag::WARM_UP != 0;
+        assert!(
+            samples.iter().all(|sample| if early(sample) {
+                sample.t_ns < start
+            } else {
+                sample.t_ns + 1_000 >= start
+            }),
+            "the preheat lies before the measurement"
+        );
+        assert!(record["noise"]["read_ns"]["CLOCK_MONOTONIC"].as_f64().unwrap() > 0.0);
+    }
+}
+
+/// Every gap has one cause, and the counters that say so are in the run.
+#[test]
+fn the_causes_of_noise_are_those_of_its_gaps() {
+    let place = Place::new();
+    let order = ["--duration", "1s", "--buckets", "8", "--bucket-width", "250us", "--bias"];
+    let answer = answer(&mut measure(&place, "spin", &order), 0);
+    let thread = &answer["threads"][0];
+    let causes = thread["causes"]["causes"].as_array().unwrap();
+    let sum = |name: &str| causes.iter().map(|cause| cause[name].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("gaps"), thread["figures"]["n"].as_u64().unwrap());
+    assert_eq!(sum("total_ns"), thread["figures"]["stolen"]["total_ns"].as_u64().unwrap());
+    let buckets = &thread["buckets"];
+    let counts = buckets["counts"].as_array().unwrap();
+    let counted: u64 = counts.iter().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(counts.len(), 8);
+    assert_eq!(counted + buckets["over"].as_u64().unwrap(), sum("gaps"));
+    let record = &thread["record"];
+    let growths =
+        model::growth::read(&place.path("run").join(record["counters_file"].as_str().unwrap())).unwrap();
+    let of = |read_by| growths.iter().filter(move |growth| growth.read_by == read_by);
+    let looks: Vec<_> = of(ReadBy::Drain).collect();
+    assert!(looks.windows(2).all(|pair| pair[0].t1_ns == pair[1].t0_ns), "looks leave no time out");
+    assert!(of(ReadBy::Stretch).count() >= 1 && of(ReadBy::Pause).count() >= 1);
+    let slices: Vec<[i64; 2]> = serde_json::from_value(record["slices"].clone()).unwrap();
+    let framed =
+        |slice: &[i64; 2]| of(ReadBy::Stretch).any(|one| one.t0_ns <= slice[0] && slice[1] <= one.t1_ns);
+    assert!(slices.iter().filter(|slice| slice[1] - slice[0] > 100_000_000).all(framed));
+}
+
+/// A loop that is stopped makes a gap as long, and says that it was stopped: nobody else had its CPU for so long.
+#[test]
+fn a_noise_loop_that_was_stopped_says_so() {
+    let place = Place::alone();
+    let order = ["--duration", "6s", "--stretch", "6s", "--policy", "other"];
+    let child = start(&mut measure(&place, "spin", &order));
+    let probe = probe_of(child.id());
+    window_open(&place);
+    signal(probe, "STOP");
+    std::thread::sleep(Duration::from_millis(400));
+    signal(probe, "CONT");
+    let answer = told(&child.wait_with_output().unwrap(), 0);
+    let causes = answer["threads"][0]["causes"]["causes"].as_array().unwrap();
+    let stopped = causes.iter().find(|cause| cause["thief"] == "stopped").expect("a stop");
+    assert_eq!(stopped["certainty"], "counted", "{stopped}");
+    assert!(stopped["max_ns"].as_u64().unwrap() >= 400_000_000, "{stopped}");
+}
+
+/// Of samples that reach the threshold the first and the largest are kept with what was around them; all are counted.
+#[test]
+fn samples_over_the_threshold_keep_their_context() {
+    let place = Place::new();
+    let answer = answer(&mut measure(&place, "wakeup", &["--duration", "500ms", "--threshold", "1ns"]), 2);
+    accounts_balance(&place, &answer);
+    let record = &answer["threads"][0]["record"];
+    let told = &record["over_threshold"];
+    assert_eq!(told["over"], answer["over_threshold"]);
+    let kept: model::context::Contexts = serde_json::from_slice(
+        &std::fs::read(place.path("run").join(told["contexts_file"].as_str().unwrap())).unwrap(),
+    )
+    .unwrap();
+    assert_eq!(kept.over, kept.not_kept + kept.contexts.len() as u64);
+    let file = place.path("run").join(record["file"].as_str().unwrap());
+    let (_, samples) = samples_file::read(&file).unwrap();
+    let counts = samples.iter().filter(|sample| sample.counts() && sample.value_ns >= 1).count();
+    assert_eq!(counts as u64, kept.over);
+    for context in &kept.contexts {
+        let at = samples.iter().position(|sample| *sample == context.sample).unwrap();
+        assert_eq!(context.before, samples[at.saturating_sub(8)..at]);
+        assert_eq!(context.after, samples[at + 1..(at + 9).min(samples.len())]);
+        let counted = context.counted.as_ref().expect("a window has looks on both sides of every sample");
+        let ran = context.sample.t_ns + context.sample.value_ns;
+        assert!(counted.t0_ns <= context.sample.t_ns && ran <= counted.t1_ns);
+    }
+}
+
+/// oslat's `-C`: what shares a CPU with the probe is told.
+#[test]
+fn a_main_thread_beside_a_probe_is_told() {
+    let place = Place::new();
+    let cpu = last_cpu().to_string();
+    let order = ["--duration", "1s", "--policy", "other", "--cpus", &cpu, "--main-cpus", &cpu];
+    let answer = answer(&mut measure(&place, "spin", &order), 0);
+    let limits = answer["limits"].to_string();
+    assert!(limits.contains(&format!("shared measured CPU {cpu}")), "{limits}");
+}
+
+#[test]
+fn a_measurement_under_disturbance_has_the_stressors_record_in_its_run() {
+    let place = Place::new();
+    let answer = answer(&mut measure(&place, "wakeup", &["--duration", "500ms", "--disturb", "calc_pi"]), 0);
+    accounts_balance(&place, &answer);
+    let stressor = &answer["stressors"][0];
+    assert_eq!((&stressor["name"], &stressor["state"]), (&"calc_pi".into(), &"ok".into()), "{stressor}");
+    assert!(stressor["ops_ok"].as_u64().unwrap() > 0, "{stressor}");
+    let run: model::Run = model::store::read_run(&place.path("run")).unwrap();
+    let window = &run.windows[0];
+    let phase = &run.phases[0];
+    assert!(phase.disturbed && run.stressors.len() == 1);
+    assert!(
+        run.stressors[0].t0_ns <= window.t0_ns && run.stressors[0].t1_ns >= window.t1_ns,
+        "{:?}",
+        run.stressors
+    );
+    assert_eq!(place.leftovers(), Vec::<String>::new());
+}

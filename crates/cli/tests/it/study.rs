@@ -1,0 +1,112 @@
+//! `stillcore study` on this machine, whatever it lets be measured: what it refuses, what it leaves, and that it goes on where it was.
+
+use crate::support::{Place, stillcore, text};
+use serde_json::Value;
+use std::fs;
+use std::process::Output;
+
+fn exposure(place: &Place, arguments: &[&str]) -> Output {
+    let mut command = stillcore(&["study", "run"]);
+    command.arg("--state").arg(place.state()).arg("--out").arg(place.path("out")).args(arguments);
+    command.output().unwrap()
+}
+
+#[test]
+fn the_built_in_studies_are_listed() {
+    let output = stillcore(&["study", "list", "--json"]).output().unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["schema"], "stillcore.study-list/1");
+    assert_eq!(told["studies"][0]["name"], "exposure");
+}
+
+#[test]
+fn what_is_calculated_is_run_by_its_name_too() {
+    let place = Place::new();
+    let run = |more: &[&str]| {
+        let mut command = stillcore(&["study", "run", "replication-table7", "--scale", "0.01", "--out"]);
+        command.arg(place.path("out")).args(more).output().unwrap()
+    };
+    let output = run(&["--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((told["name"].as_str(), told["sets"].as_u64()), (Some("replication-table7"), Some(100)));
+    assert!(place.path("out").join("curves.svg").exists());
+    let refused = run(&["--lab", "6.1"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("calculated, not measured"), "{}", text(&refused.stderr));
+    let listed = stillcore(&["study", "list", "--json"]).output().unwrap();
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let kind = |name: &str| {
+        let studies = listed["studies"].as_array().unwrap();
+        studies.iter().find(|one| one["name"] == name).map(|one| one["kind"].clone())
+    };
+    assert_eq!(kind("rtss24-fig8c-readings").unwrap(), "calculated");
+    assert_eq!(kind("rtss24-fig5").unwrap(), "experiment");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_in_a_sentence() {
+    let place = Place::new();
+    let declared = place.path("study.toml");
+    let file = declared.to_str().unwrap().to_owned();
+    let head = "schema = \"stillcore.study/1\"\nname = \"x\"\nseed = 1\nrepetitions = 1\n";
+    for (contents, expected) in [
+        (
+            format!("{head}runner = \"expsoure\"\n[factors]\nstressor = [\"fault\"]\n"),
+            "runner is \"expsoure\"",
+        ),
+        (format!("{head}runner = \"exposure\"\n[factors]\nstresor = [\"fault\"]\n"), "factor \"stresor\""),
+        (
+            format!("{head}runner = \"exposure\"\n[factors]\nstressor = [\"falt\"]\n"),
+            "no stressor is called \"falt\"",
+        ),
+        (format!("{head}runner = \"exposure\"\n[factors]\nstressor = \n"), "line 7"),
+    ] {
+        fs::write(&declared, contents).unwrap();
+        let output = exposure(&place, &[&file]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(expected) && told.lines().count() == 1, "{expected}: {told}");
+    }
+    let told = text(&exposure(&place, &["exposre"]).stderr);
+    assert!(
+        told.contains("no study is called \"exposre\"")
+            && told.contains("one of exposure, an experiment of `stillcore study list`, or a file"),
+        "{told}"
+    );
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn a_study_goes_on_where_it_was_and_only_as_what_it_was() {
+    let place = Place::new();
+    let short = ["exposure", "--stressors", "calc_pi", "--duration", "200ms", "--json"];
+    let first = exposure(&place, &short);
+    let told = text(&first.stderr);
+    // Where nothing can be recorded, or nobody is still, the controls say so.
+    assert!(matches!(first.status.code(), Some(0 | 2)), "{told}");
+    let answer: Value = serde_json::from_slice(&first.stdout).unwrap();
+    assert_eq!(answer["schema"], "stillcore.exposure/1");
+    assert_eq!(answer["void"], first.status.code() == Some(2));
+    let names: Vec<_> =
+        answer["rows"].as_array().unwrap().iter().map(|row| row["stressor"].clone()).collect();
+    assert!(names.contains(&"calc_pi".into()) && names.contains(&"tlb_span".into()), "{names:?}");
+
+    let cells = || fs::read_dir(place.path("out/cells")).unwrap().count();
+    let ran = cells();
+    assert_eq!(ran, names.len());
+    let again = exposure(&place, &short);
+    assert_eq!(again.stdout, first.stdout);
+    assert!(!text(&again.stderr).contains(" of at most "), "{}", text(&again.stderr));
+
+    let other = exposure(&place, &["exposure", "--stressors", "calc_pi", "--duration", "300ms"]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(
+        text(&other.stderr).contains("window_ns was 200000000 there and is 300000000 now"),
+        "{}",
+        text(&other.stderr)
+    );
+    assert_eq!(cells(), ran);
+    assert!(!place.path("out/runs").exists(), "run directories are removed once counted");
+    assert_eq!(place.leftovers(), Vec::<String>::new());
+}

@@ -1,0 +1,98 @@
+//! `stillcore trace watch` on this machine: a program of a shell is followed from its first instruction to its exit code.
+
+use crate::support::{Place, assert_refused, is_root, stillcore, text};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+fn watch(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = stillcore(&["trace", "watch"]);
+    command.arg("--state").arg(place.state()).arg("--out").arg(place.path("run")).args(arguments);
+    command
+}
+
+#[test]
+fn a_program_that_is_none_is_refused() {
+    let refused = |arguments: &[&str], expected: &[&str]| {
+        let place = Place::new();
+        assert_refused(&watch(&place, arguments).output().unwrap(), expected);
+        assert!(!place.path("run").exists(), "a run directory was left");
+    };
+    refused(&[], &["--pid", "--comm"]);
+    refused(&["--pid", "0"], &["--pid"]);
+    refused(&["--pid", "1", "--comm", "x"], &["cannot be used with"]);
+    if is_root() {
+        refused(&["--pid", "2147483647"], &["2147483647", "none with this id"]);
+        refused(&["--comm", "no such name"], &["no thread has this name"]);
+    } else {
+        refused(&["--", "true"], &["must be root"]);
+    }
+}
+
+#[test]
+fn a_run_without_a_program_is_refused() {
+    let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small");
+    let output = stillcore(&["trace", "watch", "--from"]).arg(&run).output().unwrap();
+    assert_refused(&output, &["no program was watched"]);
+}
+
+/// Whether events can be recorded here at all.
+fn can_record() -> bool {
+    let there = |path: &str| Path::new(path).join("events/sched/sched_switch").is_dir();
+    let can = is_root() && (there("/sys/kernel/tracing") || there("/sys/kernel/debug/tracing"));
+    if !can {
+        println!("skipped: recording takes root and a mounted tracefs");
+    }
+    can
+}
+
+#[test]
+fn a_shell_its_children_and_its_exit_code_are_seen() {
+    if !can_record() {
+        return;
+    }
+    let place = Place::new();
+    let script = "for i in 1 2 3; do sleep 0.01; done; exit 7";
+    let output = watch(&place, &["--json", "--", "sh", "-c", script]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let section = &answer["watch"];
+    assert_eq!(section["command"]["exit_code"], 7, "{answer}");
+    let threads = section["threads"].as_array().unwrap();
+    // The shell and, whatever it does itself, three sleeps.
+    assert!(threads.len() >= 4, "{answer}");
+    for thread in threads {
+        let times = &thread["times"];
+        let ns = |name: &str| times[name].as_u64().unwrap();
+        let sum: u64 = ["on_cpu_ns", "waiting_ns", "preempted_ns", "asleep_ns", "unknown_ns"]
+            .iter()
+            .map(|name| ns(name))
+            .sum();
+        assert_eq!(sum, ns("observed_ns"), "{thread}");
+    }
+    let text_of_run = std::fs::read_to_string(place.path("run/run.json")).unwrap();
+    let run: Value = serde_json::from_str(&text_of_run).unwrap();
+    assert_eq!(run["complete"], true);
+    assert!(!place.path("run/PARTIAL").exists());
+    assert_eq!(place.leftovers(), Vec::<String>::new());
+    for buffer in [&run["trace"], &run["trace"]["sender"], &run["trace"]["watched"]] {
+        let instance = buffer["instance"].as_str();
+        assert!(instance.is_none_or(|path| !Path::new(path).exists()), "{instance:?} is still there");
+    }
+    // Told again from the run, it is the same.
+    let again = stillcore(&["trace", "watch", "--json", "--from"]).arg(place.path("run")).output().unwrap();
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(again["watch"], answer["watch"]);
+}
+
+#[test]
+fn a_command_that_cannot_be_executed_says_so() {
+    if !can_record() {
+        return;
+    }
+    let place = Place::new();
+    let output = watch(&place, &["--json", "--", "/no/such/program"]).output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["watch"]["command"]["exit_code"], 127);
+    assert!(text(&output.stderr).contains("cannot execute /no/such/program"), "{}", text(&output.stderr));
+}

@@ -1,0 +1,212 @@
+//! The driver behind `make test`: the steps of the fast tier, what each took and tested, and the account of it as data.
+//!
+//! Steps that wait for emulated machines run beside steps that only compute; tests that measure on this machine run alone.
+
+mod account;
+pub(crate) mod all;
+mod build;
+mod guests;
+mod programs;
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::steps::{Done, Step, run_all, summary};
+use crate::{hosts, python, repo, tidy};
+use build::Program;
+use guests::Machines;
+use programs::Order;
+
+/// How the tests are run.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Fail where fewer than two kernels booted, or a test was skipped for want of a package (`false`: only say so).
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    strict: bool,
+    /// Run only the steps whose name contains this word (repeatable); the build always runs.
+    #[arg(long = "only", value_name = "WORD")]
+    only: Vec<String>,
+    /// Store the account in docs/results/make-test.json, beside target/make-test.json.
+    #[arg(long)]
+    store: bool,
+}
+
+/// Where the browser tests leave their screenshots.
+const SCREENS: &str = "target/report-screens";
+
+/// The longest that a test program may print nothing. Tests print their names as they end; the longest measure for half a minute.
+const SILENCE: Duration = Duration::from_secs(400);
+
+/// Tests of the command that have a step of their own, or need more than this tier installs.
+const APART: [&str; 3] = ["report_browser::", "hosts::", "hosts_ssh::"];
+
+/// Programs whose tests wait for most of their time: package, name, tests at once.
+const AT_ONCE: [(&str, &str, usize); 3] =
+    [("stillcore", "it", 6), ("stillcore-linux", "disturb", 4), ("stillcore-graph", "processes", 4)];
+
+/// Runs the steps, prints and stores the account and says whether all passed.
+pub(crate) fn run_tests(root: &Path, options: &Options) -> Result<bool> {
+    let started = Instant::now();
+    let target = repo::target_dir(root)?;
+    let built = Mutex::new(Vec::new());
+    let chosen = |step: &Step| {
+        let named = |word: &String| step.name.contains(word.as_str());
+        options.only.is_empty() || options.only.iter().any(named)
+    };
+    let needed = |step: &Step| step.name == BUILD || chosen(step);
+    let phases: Vec<Vec<Step>> = phases(root, &target, &built, options.strict)
+        .into_iter()
+        .map(|phase| phase.into_iter().filter(needed).collect())
+        .collect();
+    let known = phases.iter().flatten().filter(|step| chosen(step)).count();
+    ensure!(known > 0, "--only {}: no such step", options.only.join(" --only "));
+    let done = run_all(phases, Some(&target.join("test-logs")));
+    let done = if options.strict { done.into_iter().map(strictly).collect() } else { done };
+    let wall = started.elapsed();
+    print!("\n{}", summary(&done, wall));
+    let account = account::of("make-test", "cargo xtask test", root, &done, wall)?;
+    account.write(&target.join("make-test.json"))?;
+    if options.store {
+        account.write(&root.join("docs/results/make-test.json"))?;
+    }
+    Ok(done.iter().all(|step| step.failure.is_none()))
+}
+
+const BUILD: &str = "build of tests and command";
+
+/// The steps; those of one list run beside each other.
+fn phases<'a>(
+    root: &'a Path,
+    target: &'a Path,
+    built: &'a Mutex<Vec<Program>>,
+    strict: bool,
+) -> Vec<Vec<Step<'a>>> {
+    let programs = move || -> Result<Vec<Program>> {
+        let programs = built.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ensure!(!programs.is_empty(), "the build of the tests failed");
+        Ok(programs)
+    };
+    vec![
+        vec![Step::new("format", move |output, _| {
+            output.run(root, "cargo", &["fmt", "--all", "--", "--check"])
+        })],
+        vec![Step::new("tidy", move |output, _| {
+            ensure!(tidy::run(root, output)?, "a convention is broken");
+            Ok(())
+        })],
+        vec![Step::new(BUILD, move |output, _| {
+            *built.lock().unwrap_or_else(PoisonError::into_inner) = build::tests(root, output)?;
+            Ok(())
+        })],
+        vec![
+            Step::new("x86-64 guests", move |output, counts| {
+                let machines = Machines { tier: "fast::", at_once: 2, kernels: 2 };
+                guests::run(&find(&programs()?, "stillcore", "guests")?, machines, strict, output, counts)
+            }),
+            Step::new("arm64 build and guest", move |output, counts| {
+                build::arm64(root, output)?;
+                let machines = Machines { tier: "fast-arm64::", at_once: 1, kernels: 1 };
+                guests::run(&find(&programs()?, "stillcore", "guests")?, machines, strict, output, counts)
+            }),
+            // Cargo lets one build at a time into a profile's folder; the wheel has one of its own.
+            Step::new("wheel and Python, clippy, examples", move |output, counts| {
+                let python = python::test(root, target, output, counts);
+                build::clippy(root, output)?;
+                build::doc_tests(root, output)?;
+                python
+            }),
+        ],
+        vec![Step::new("unit, property and command tests", move |output, counts| {
+            let mut failures = Vec::new();
+            for program in programs()?.iter().filter(|program| program.name != "guests") {
+                let name = (program.package.as_str(), program.name.as_str());
+                let threads =
+                    AT_ONCE.iter().find(|(package, it, _)| name == (*package, *it)).map(|row| row.2);
+                let order = Order { skip: &APART, silence: SILENCE, threads, ..Order::default() };
+                // One that fails does not keep the others from being run.
+                failures.extend(programs::run(program, &order, output, counts).err());
+            }
+            all_well(&failures)
+        })],
+        vec![
+            Step::new("report in Chromium", move |output, counts| {
+                let screens = root.join(SCREENS);
+                clear(&screens)?;
+                let order = Order { filter: Some("report_browser::"), silence: SILENCE, ..Order::default() };
+                programs::run(&find(&programs()?, "stillcore", "it")?, &order, output, counts)?;
+                let stored = pictures(&screens)?;
+                ensure!(
+                    stored >= 2,
+                    "{stored} screenshots in {SCREENS}; expected one with scripts and one without"
+                );
+                Ok(())
+            }),
+            Step::new("studies through Ansible", move |output, counts| {
+                hosts::prepare(root, output)?;
+                let order = Order { filter: Some("hosts::"), silence: SILENCE, ..Order::default() };
+                programs::run(&find(&programs()?, "stillcore", "it")?, &order, output, counts)
+            }),
+        ],
+    ]
+}
+
+fn find(programs: &[Program], package: &str, name: &str) -> Result<Program> {
+    let found = programs.iter().find(|program| program.package == package && program.name == name);
+    found.cloned().with_context(|| format!("no test program {name} of {package} was built"))
+}
+
+fn all_well(failures: &[anyhow::Error]) -> Result<()> {
+    if failures.is_empty() {
+        return Ok(());
+    }
+    let all: Vec<String> = failures.iter().map(|error| format!("{error:#}")).collect();
+    bail!("{}", all.join("; "))
+}
+
+/// A step fails where a package is missing that `deps.sh` installs.
+fn strictly(mut step: Done) -> Done {
+    let lacking = programs::for_want_of_a_package(&step.counts);
+    if step.failure.is_none() && !lacking.is_empty() {
+        step.failure = Some(format!("skipped (STRICT=0 allows it): {}", lacking.join("; ")));
+    }
+    step
+}
+
+/// Removes what an earlier run left, so that a step cannot pass on old evidence.
+fn clear(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn pictures(folder: &Path) -> Result<usize> {
+    let entries = fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    Ok(paths.iter().filter(|path| path.extension().is_some_and(|it| it == "png")).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::steps::Counts;
+
+    #[test]
+    fn a_missing_package_fails_a_strict_run_and_nothing_else_that_is_skipped_does() {
+        let step = |why: &str| Done {
+            name: "s".into(),
+            took: Duration::ZERO,
+            counts: Counts { passed: 1, skipped: vec![why.into()], ..Counts::default() },
+            failure: None,
+        };
+        assert_eq!(strictly(step("p it: needs root")).failure, None);
+        let failed = strictly(step("p it: trace-cmd is missing (package trace-cmd)")).failure;
+        assert!(failed.is_some_and(|why| why.contains("trace-cmd")));
+    }
+}

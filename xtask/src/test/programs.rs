@@ -1,0 +1,167 @@
+//! Test programs run as `cargo test` runs them, one after another: what they count is added up, what was skipped is collected, and one that
+//! prints nothing for too long is ended.
+//!
+//! A test that cannot run on this machine prints `skipped: REASON` and returns. Where the reason ends in `(package NAME)`, `deps.sh`
+//! installs what is missing, and a strict run counts it as a failure.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::build::Program;
+use crate::output::Output;
+use crate::steps::Counts;
+
+/// What a test prints that cannot run here.
+const SKIPPED: &str = "skipped: ";
+
+/// How a program is run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Order<'a> {
+    /// Only tests whose name contains this.
+    pub filter: Option<&'a str>,
+    /// None whose name contains one of these.
+    pub skip: &'a [&'a str],
+    /// Tests at once, where it is not the number of CPUs.
+    pub threads: Option<usize>,
+    /// The longest that it may print nothing.
+    pub silence: Duration,
+}
+
+/// Runs one; fails where a test fails, none ran, or it was ended.
+pub(crate) fn run(program: &Program, order: &Order, output: &mut Output, counts: &mut Counts) -> Result<()> {
+    let mut args = vec!["--show-output".to_owned()];
+    args.extend(order.filter.map(str::to_owned));
+    args.extend(order.skip.iter().flat_map(|name| ["--skip".to_owned(), (*name).to_owned()]));
+    args.extend(order.threads.map(|threads| format!("--test-threads={threads}")));
+    output.line(&format!("\n$ {} {} {}", program.package, program.name, args.join(" ")))?;
+    let (status, text) = finish(program, &args, order.silence, output)?;
+    let name = format!("{} {}", program.package, program.name);
+    let found = parse(&text).with_context(|| format!("{name}: {status}, no line \"test result\""))?;
+    let failed = found.failed;
+    counts
+        .add(Counts { skipped: found.skipped.iter().map(|why| format!("{name}: {why}")).collect(), ..found });
+    ensure!(failed == 0, "{name}: {failed} tests failed: {}", failures(&text).join(", "));
+    ensure!(status.success(), "{name}: {status}");
+    Ok(())
+}
+
+/// Waits for the end, and gives what was printed.
+fn finish(
+    program: &Program,
+    args: &[String],
+    silence: Duration,
+    output: &mut Output,
+) -> Result<(std::process::ExitStatus, String)> {
+    let mut child = Command::new(&program.path)
+        .args(args)
+        .current_dir(&program.folder)
+        .env("CARGO_MANIFEST_DIR", &program.folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(output.stdio()?)
+        .spawn()
+        .with_context(|| format!("run {}", program.path.display()))?;
+    let stdout = child.stdout.take().context("no pipe")?;
+    let (send, lines) = channel();
+    let reader = thread::spawn(move || {
+        let mut stdout = BufReader::new(stdout);
+        let mut line = Vec::new();
+        while stdout.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+            if send.send(std::mem::take(&mut line)).is_err() {
+                break;
+            }
+        }
+    });
+    let mut text = String::new();
+    loop {
+        match lines.recv_timeout(silence) {
+            Ok(line) => {
+                output.bytes(&line)?;
+                text.push_str(&String::from_utf8_lossy(&line));
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!(
+                    "{} {} printed nothing for {} s and was ended; its last line: {}",
+                    program.package,
+                    program.name,
+                    silence.as_secs(),
+                    text.lines().next_back().unwrap_or("none")
+                );
+            }
+        }
+    }
+    let status = child.wait().context("wait for a test program")?;
+    let _ = reader.join();
+    Ok((status, text))
+}
+
+/// What the harness counted: `test result: ok. 12 passed; 0 failed; 0 ignored; …`. `None` where there is no such line.
+fn parse(text: &str) -> Option<Counts> {
+    let line = text.lines().rev().find_map(|line| line.strip_prefix("test result: "))?;
+    let number = |what: &str| {
+        let part = line.split([';', '.']).map(str::trim).find(|part| part.ends_with(what))?;
+        part.split(' ').next()?.parse().ok()
+    };
+    let skipped = text.lines().filter_map(|line| line.strip_prefix(SKIPPED)).map(str::to_owned).collect();
+    Some(Counts { passed: number("passed")?, failed: number("failed")?, skipped, notes: Vec::new() })
+}
+
+/// The names of failed tests: `test NAME ... FAILED`.
+fn failures(text: &str) -> Vec<&str> {
+    let name = |line: &'_ str| -> Option<()> { line.ends_with("FAILED").then_some(()) };
+    text.lines()
+        .filter(|line| line.starts_with("test ") && name(line).is_some())
+        .filter_map(|line| line.strip_prefix("test ")?.split(" ... ").next())
+        .map(str::trim)
+        .collect()
+}
+
+/// Skips that a strict run does not allow: for want of a package that `deps.sh` installs.
+pub(crate) fn for_want_of_a_package(counts: &Counts) -> Vec<&str> {
+    let names = |why: &&String| why.contains("(package ") && why.ends_with(')');
+    counts.skipped.iter().filter(names).map(String::as_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn tests_are_counted_and_those_skipped_are_named() {
+        let text = "running 3 tests\ntest a ... ok\ntest b ... FAILED\n\nsuccesses:\n\n---- a stdout ----\n\
+                    skipped: needs root\n\nskipped: trace-cmd is missing (package trace-cmd)\n\ntest result: FAILED. 2 passed; \
+                    1 failed; 0 ignored; 0 measured; 4 filtered out; finished in 0.10s\n";
+        let counts = parse(text).unwrap();
+        assert_eq!((counts.passed, counts.failed), (2, 1));
+        assert_eq!(counts.skipped, ["needs root", "trace-cmd is missing (package trace-cmd)"]);
+        assert_eq!(for_want_of_a_package(&counts), ["trace-cmd is missing (package trace-cmd)"]);
+        assert_eq!(failures(text), ["b"]);
+        assert_eq!(parse("running 3 tests\nSegmentation fault\n"), None);
+    }
+
+    fn shell(script: &str) -> (Program, Vec<String>) {
+        let place = (PathBuf::from("/bin/sh"), Path::new("/").to_owned());
+        let program = Program { package: "p".into(), name: "n".into(), path: place.0, folder: place.1 };
+        (program, vec!["-c".into(), script.into()])
+    }
+
+    #[test]
+    fn a_silent_program_is_ended_and_a_talking_one_is_not() {
+        let mut output = Output::Terminal;
+        let (program, args) = shell("echo one; echo two");
+        let (status, text) = finish(&program, &args, Duration::from_secs(30), &mut output).unwrap();
+        assert!(status.success() && text == "one\ntwo\n");
+        let (program, args) = shell("echo one; exec sleep 60");
+        let ended = finish(&program, &args, Duration::from_millis(300), &mut output).unwrap_err();
+        assert!(format!("{ended:#}").contains("its last line: one"), "{ended:#}");
+    }
+}
