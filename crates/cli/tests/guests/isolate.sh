@@ -1,6 +1,6 @@
 # What isolation is put through in a lab guest. Runs under busybox sh as root in its own directory; leaves its evidence for isolate.rs.
 # Facts only: nothing is judged here. Arguments: the CPUs to isolate, the mask of one of them, how many crash points to try at most,
-# v1 for the cpusets of the first version of control groups.
+# v1 for the cpusets of the first version of control groups, and the distance of crash points: from 1 on, begun at any.
 
 stillcore=/usr/bin/stillcore
 cpus=$1
@@ -47,10 +47,13 @@ state after.json
 kill $victim
 wait $victim 2>/dev/null
 
-# Killed at every write in turn, then undone.
+# Killed at one write after another, then undone.
 state crash-before.json
-at=0
-while [ $at -lt $most ]; do
+step=$5
+at=$(($(date +%s) % step))
+echo $at >crash-first
+tried=0
+while [ $tried -lt $most ]; do
     $stillcore isolate apply --cpus $cpus --crash-at $at >/dev/null 2>&1
     code=$?
     # The undo is killed as well, once in four.
@@ -60,8 +63,9 @@ while [ $at -lt $most ]; do
     $stillcore isolate undo >crash-undo.log 2>&1 || cat crash-undo.log >>crash-failures
     state crash-after.json
     cmp -s crash-before.json crash-after.json || { echo "at $at" >>crash-failures; cp crash-after.json crash-after-$at.json; }
-    at=$((at + 1))
+    at=$((at + step))
+    tried=$((tried + 1))
     [ $code -eq 134 ] || break
 done
-echo $at >crash-points
+echo $tried >crash-points
 ls /var/lib/stillcore >left

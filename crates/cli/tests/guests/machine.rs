@@ -126,7 +126,7 @@ pub(crate) fn run(machine: &Machine, selected: &[&Case]) -> Booted {
         boots += 1;
         let left = unfinished(selected, &root);
         let out = place.join(format!("boot-{boots}"));
-        if let Err(why) = boot(machine, &left, &place, &out) {
+        if let Err(why) = boot(machine, &left, boots, &place, &out) {
             trouble.push(why);
         }
         for case in left {
@@ -189,8 +189,8 @@ fn account(machine: &Machine, place: &Path, boots: u32, trouble: &[String], took
     );
 }
 
-/// One boot. `Err` says why not every script has ended.
-fn boot(machine: &Machine, cases: &[&Case], place: &Path, out: &Path) -> Result<(), String> {
+/// One boot, of this number. `Err` says why not every script has ended.
+fn boot(machine: &Machine, cases: &[&Case], number: u32, place: &Path, out: &Path) -> Result<(), String> {
     let mut command = crate::support::stillcore(&["lab", "run", "--kernel", machine.kernel]);
     command.args(["--smp", machine.smp, "--append", machine.append, "--packages", "busybox-static"]);
     command.args(&machine.more);
@@ -212,15 +212,15 @@ fn boot(machine: &Machine, cases: &[&Case], place: &Path, out: &Path) -> Result<
         }
     }
     let all = place.join("all.sh");
-    fs::write(&all, master(cases)).unwrap();
+    fs::write(&all, master(cases, number)).unwrap();
     add(&all, "all.sh");
     command.args(["--", "/bin/busybox", "sh", "/root/all.sh"]);
     watch(command, cases)
 }
 
 /// Runs the scripts one after another, and none behind one that did not end: what that left running would be in the others' way.
-fn master(cases: &[&Case]) -> String {
-    let mut script = String::from("PATH=/usr/bin:/bin:/sbin:/usr/sbin\n");
+fn master(cases: &[&Case], boot: u32) -> String {
+    let mut script = format!("export PATH=/usr/bin:/bin:/sbin:/usr/sbin BOOT={boot}\n");
     for Case { name, arguments, limit_s, .. } in cases {
         let arguments: Vec<String> = arguments.iter().map(|word| format!("'{word}'")).collect();
         let _ = writeln!(
