@@ -9,6 +9,7 @@ mod foreign;
 mod headers;
 mod length;
 mod links;
+mod results;
 mod unfinished;
 mod unsafe_code;
 
@@ -61,6 +62,7 @@ const RULES: &[fn(&Repo) -> Vec<Violation>] = &[
     changelog::check,
     documented::check,
     links::check,
+    results::check,
 ];
 
 /// Checks the repository at `root`, prints each violation, and says whether there was none.

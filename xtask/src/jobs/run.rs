@@ -1,0 +1,196 @@
+//! One run of a job: packages, the program, the commands, then their rows as a stored result, whose text is printed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use anyhow::{Context, Result};
+use result::{Limit, Of, Row, SCHEMA, Stored, Verdict, sink, text};
+
+use super::{Job, derived, place};
+use crate::{repo, results, shipped, steps};
+
+/// What the words in braces of a command stand for.
+pub(super) struct Words {
+    /// `{program}`: the shipped program; empty where the job does not measure it.
+    pub program: String,
+    /// `{target}`: the static target of this machine.
+    pub target: String,
+    /// `{target_dir}`: cargo's.
+    pub target_dir: PathBuf,
+    /// `{work}`: a folder of the job, kept, so that an interrupted study resumes.
+    pub work: PathBuf,
+    /// `{rows}`: the file that takes rows.
+    pub rows: PathBuf,
+}
+
+impl Words {
+    /// The word with everything in braces written out.
+    pub(super) fn fill(&self, word: &str) -> String {
+        word.replace("{program}", &self.program)
+            .replace("{profile}", shipped::PROFILE)
+            .replace("{target}", &self.target)
+            .replace("{target_dir}", &self.target_dir.to_string_lossy())
+            .replace("{work}", &self.work.to_string_lossy())
+            .replace("{rows}", &self.rows.to_string_lossy())
+    }
+}
+
+/// Runs it, stores and prints the result. `false` where a budget is missed; an error, and nothing stored, where a command fails.
+pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Path>) -> Result<bool> {
+    if let Some(needs) = job.needs {
+        steps::run(root, "sh", &["xtask/deps.sh", needs.word()])?;
+    }
+    let target_dir = repo::target_dir(root)?;
+    let work = target_dir.join("jobs").join(&job.name);
+    fs::create_dir_all(&work).with_context(|| format!("create {}", work.display()))?;
+    let mut words = Words {
+        program: String::new(),
+        target: shipped::target(),
+        rows: work.join("rows.jsonl"),
+        target_dir,
+        work,
+    };
+    let mut binary_sha256 = None;
+    if job.program {
+        let path = shipped::build(root, &words.target)?;
+        binary_sha256 = Some(shipped::sha256(&path)?);
+        words.program = path.to_string_lossy().into_owned();
+    }
+    for command in &job.build {
+        call(root, &words, command, &[])?;
+    }
+    let _ = fs::remove_file(&words.rows);
+    let (started, clock, commit) = (SystemTime::now(), Instant::now(), place::commit(root)?);
+    let ended = job.run.iter().try_for_each(|command| call(root, &words, command, arguments));
+    let (mut notes, mut rows) = collected(&words.rows)?;
+    if let Err(error) = ended {
+        print!("{}", text::table(&notes, &rows));
+        return Err(error.context(format!("{}: not stored", job.name)));
+    }
+    for file in &job.rows {
+        let (more_notes, more) = derived::read(file.from, Path::new(&words.fill(&file.file)), &file.prefix)?;
+        notes.extend(more_notes.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
+        rows.extend(more);
+    }
+    if rows.is_empty() {
+        rows.push(all_succeeded(job.run.len()));
+    }
+    let further = arguments.iter().map(|word| format!(" {word}")).collect::<String>();
+    let further = if further.is_empty() { further } else { format!(" --{further}") };
+    let stored = Stored {
+        schema: SCHEMA.to_owned(),
+        name: job.name.clone(),
+        commit,
+        profile: job.profile().to_owned(),
+        program: job.program,
+        binary_sha256,
+        machine: place::machine(),
+        started: place::utc(started),
+        took_s: Some(clock.elapsed().as_secs_f64().round()),
+        command: format!("cargo xtask {} {}{further}", job.kind, job.name),
+        notes,
+        rows,
+    };
+    store(root, &stored, out)
+}
+
+/// A job without rows of its own: its commands judge, by their exit codes.
+fn all_succeeded(commands: usize) -> Row {
+    let n = commands as f64;
+    Row::new("commands that succeeded", n, "").n(commands as u64).budget(Of::Value, Limit::AtLeast(n))
+}
+
+fn collected(path: &Path) -> Result<(Vec<String>, Vec<Row>)> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        other => other.with_context(|| format!("read {}", path.display()))?,
+    };
+    sink::read(&text).map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))
+}
+
+fn call(root: &Path, words: &Words, command: &[String], further: &[String]) -> Result<()> {
+    let whole: Vec<String> =
+        command.iter().map(|word| words.fill(word)).chain(further.iter().cloned()).collect();
+    let (program, arguments) = whole.split_first().context("an empty command")?;
+    steps::run(root, program, arguments)
+}
+
+/// Writes the file after it has been read back as a reader would, prints it, and says whether no budget is missed.
+fn store(root: &Path, stored: &Stored, out: Option<&Path>) -> Result<bool> {
+    let json = stored.write()?;
+    results::parse(&stored.name, &json).map_err(|why| anyhow::anyhow!("{}: {why}", stored.name))?;
+    let folder = out.map_or_else(|| root.join(results::FOLDER), Path::to_path_buf);
+    fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
+    let path = folder.join(format!("{}.json", stored.name));
+    let whole = folder.join(format!(".{}.json.new", stored.name));
+    fs::write(&whole, json).with_context(|| format!("write {}", whole.display()))?;
+    fs::rename(&whole, &path).with_context(|| format!("write {}", path.display()))?;
+    print!("\n{}written: {}\n", text::result(stored), path.display());
+    if out.is_none() {
+        println!("the pages that show it: cargo xtask docs");
+    }
+    Ok(stored.rows.iter().all(|row| row.verdict != Verdict::Missed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::Jobs;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("stillcore-xtask-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// A job whose command writes these lines as its rows, run to its end.
+    fn run_of(name: &str, lines: &str, exit: i32) -> (Result<bool>, Option<String>) {
+        let out = folder(name);
+        let script = format!("cat >{{rows}} <<'E'\n{lines}\nE\nexit {exit}");
+        let list = format!(
+            "[[job]]\nname = \"bench-{name}\"\nkind = \"bench\"\nabout = \"x\"\nminutes = 1\nprofile = \"none\"\nrun = [[\"sh\", \"-c\", {script:?}]]\n"
+        );
+        let jobs = Jobs::parse(&list).unwrap();
+        let done = job(&repo::root(), &jobs.jobs[0], &[], Some(&out));
+        let text = fs::read_to_string(out.join(format!("bench-{name}.json"))).ok();
+        fs::remove_dir_all(&out).unwrap();
+        (done, text)
+    }
+
+    fn line(row: &Row) -> String {
+        serde_json::to_string(&sink::Line::Row(Box::new(row.clone()))).unwrap()
+    }
+
+    #[test]
+    fn a_missed_budget_is_stored_and_fails() {
+        let met = Row::new("rate", 3.0, "").budget(Of::Value, Limit::AtLeast(2.0));
+        let missed = Row::new("time", 3.0, "s").budget(Of::Value, Limit::AtMost(2.0));
+        let open = Row::new("memory", 3.0, "").between(1.0, 4.0).budget(Of::Value, Limit::AtMost(2.0));
+        let (done, text) = run_of("met", &format!("{}\n{}", line(&met), line(&open)), 0);
+        assert!(done.unwrap());
+        let stored = results::parse("bench-met", &text.unwrap()).unwrap();
+        assert_eq!(stored.rows, [met.clone(), open]);
+        assert_eq!(stored.binary_sha256, None);
+        let (done, text) = run_of("missed", &format!("{}\n{}", line(&met), line(&missed)), 0);
+        assert!(!done.unwrap());
+        assert!(text.unwrap().contains("\"verdict\":\"missed\""));
+    }
+
+    #[test]
+    fn what_fails_is_not_stored() {
+        let (done, text) = run_of("failed", &line(&Row::new("rate", 3.0, "")), 7);
+        assert!(format!("{:#}", done.unwrap_err()).contains("not stored"));
+        assert_eq!(text, None);
+        let (done, text) = run_of("torn", "{\"row\":{\"what\"", 0);
+        assert!(format!("{:#}", done.unwrap_err()).contains("line 1"));
+        assert_eq!(text, None);
+    }
+
+    #[test]
+    fn a_job_without_rows_is_judged_by_its_commands() {
+        let row = all_succeeded(2);
+        assert_eq!((row.value, row.verdict), (Some(2.0), Verdict::Met));
+    }
+}
