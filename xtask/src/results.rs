@@ -43,7 +43,7 @@ pub(crate) fn read(root: &Path) -> Result<Results> {
 
 /// A line for each job that measures the program and whose result is missing, invalid or of another file than the one with this hash.
 pub(crate) fn of_another_program(jobs: &Jobs, results: &Results, sha256: &str) -> Vec<String> {
-    let measured = jobs.jobs.iter().filter(|job| job.program);
+    let measured = jobs.jobs.iter().filter(|job| job.program && job.stores.is_none());
     let line = |name: &str| match results.get(name) {
         None => Some(format!("{name}: no result")),
         Some(Err(why)) => Some(format!("{name}: {why}")),

@@ -70,6 +70,8 @@ pub(crate) struct Job {
     pub program: bool,
     /// The cargo profile of what is measured, where that is not the shipped program.
     pub profile: Option<String>,
+    /// The result that it replaces, where that is another job's.
+    pub stores: Option<String>,
     /// Commands that prepare.
     #[serde(default)]
     pub build: Vec<Vec<String>>,
@@ -146,6 +148,10 @@ impl Jobs {
                 "job {:?} occurs twice",
                 job.name
             );
+            if let Some(stores) = &job.stores {
+                let known = jobs.jobs.iter().any(|one| one.name == *stores);
+                ensure!(known, "job {:?} stores {stores:?}; expected the name of a job", job.name);
+            }
             ensure!(!job.run.is_empty(), "job {:?} runs nothing", job.name);
             ensure!(
                 job.program == job.profile.is_none(),
@@ -196,6 +202,11 @@ impl Jobs {
 }
 
 impl Job {
+    /// The name of its result.
+    pub(crate) fn result(&self) -> &str {
+        self.stores.as_deref().unwrap_or(&self.name)
+    }
+
     /// The cargo profile of what is measured.
     pub(crate) fn profile(&self) -> &str {
         self.profile.as_deref().unwrap_or(shipped::PROFILE)

@@ -43,7 +43,6 @@ pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Pat
     }
     let target_dir = repo::target_dir(root)?;
     let work = target_dir.join("jobs").join(&job.name);
-    fs::create_dir_all(&work).with_context(|| format!("create {}", work.display()))?;
     let mut words = Words {
         program: String::new(),
         target: shipped::target(),
@@ -57,11 +56,13 @@ pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Pat
         binary_sha256 = Some(shipped::sha256(&path)?);
         words.program = path.to_string_lossy().into_owned();
     }
+    let commit = place::commit(root)?;
+    clear(&words.work, binary_sha256.as_deref().unwrap_or(&commit))?;
     for command in &job.build {
         call(root, &words, command, &[])?;
     }
     let _ = fs::remove_file(&words.rows);
-    let (started, clock, commit) = (SystemTime::now(), Instant::now(), place::commit(root)?);
+    let (started, clock) = (SystemTime::now(), Instant::now());
     let ended = job.run.iter().try_for_each(|command| call(root, &words, command, arguments));
     let (mut notes, mut rows) = collected(&words.rows)?;
     if let Err(error) = ended {
@@ -80,7 +81,7 @@ pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Pat
     let further = if further.is_empty() { further } else { format!(" --{further}") };
     let stored = Stored {
         schema: SCHEMA.to_owned(),
-        name: job.name.clone(),
+        name: job.result().to_owned(),
         commit,
         profile: job.profile().to_owned(),
         program: job.program,
@@ -93,6 +94,17 @@ pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Pat
         rows,
     };
     store(root, &stored, out)
+}
+
+/// Empties the folder of a job unless it holds cells of the very same program or commit, so that no result mixes two.
+fn clear(work: &Path, of: &str) -> Result<()> {
+    let mark = work.join("of");
+    let same = fs::read_to_string(&mark).is_ok_and(|text| text == of) && !of.ends_with("-dirty");
+    if !same && work.exists() {
+        fs::remove_dir_all(work).with_context(|| format!("remove {}", work.display()))?;
+    }
+    fs::create_dir_all(work).with_context(|| format!("create {}", work.display()))?;
+    fs::write(&mark, of).with_context(|| format!("write {}", mark.display()))
 }
 
 /// A job without rows of its own: its commands judge, by their exit codes.
@@ -186,6 +198,20 @@ mod tests {
         let (done, text) = run_of("torn", "{\"row\":{\"what\"", 0);
         assert!(format!("{:#}", done.unwrap_err()).contains("line 1"));
         assert_eq!(text, None);
+    }
+
+    #[test]
+    fn the_folder_of_another_program_is_emptied() {
+        let work = folder("work");
+        let cell = work.join("cell");
+        for (of, kept) in
+            [("aa", false), ("aa", true), ("bb", false), ("cc-dirty", false), ("cc-dirty", false)]
+        {
+            clear(&work, of).unwrap();
+            assert_eq!(cell.exists(), kept, "{of}");
+            fs::write(&cell, "").unwrap();
+        }
+        fs::remove_dir_all(&work).unwrap();
     }
 
     #[test]
