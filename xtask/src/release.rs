@@ -17,9 +17,10 @@ const TARGETS: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-
 /// The size budget of the stripped binary without middleware features.
 const BUDGET_BYTES: u64 = 12 * 1024 * 1024;
 
-/// The checks of `make check-release`.
+/// The checks of `cargo xtask check-release`.
 pub(crate) fn check(root: &Path) -> bool {
     let steps = vec![
+        Step::new("packages", move || run(root, "sh", &["xtask/deps.sh", "release"])),
         Step::new("oldest compiler", move || oldest_compiler(root)),
         Step::new("licences, bans and sources", move || {
             run(root, "cargo", &["deny", "check", "licenses", "bans", "sources"])

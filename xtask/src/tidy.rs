@@ -7,6 +7,7 @@ mod changelog;
 mod documented;
 mod foreign;
 mod headers;
+mod jobs;
 mod length;
 mod links;
 mod results;
@@ -62,6 +63,7 @@ const RULES: &[fn(&Repo) -> Vec<Violation>] = &[
     changelog::check,
     documented::check,
     links::check,
+    jobs::check,
     results::check,
 ];
 

@@ -74,6 +74,21 @@ impl Sink {
     }
 }
 
+/// The line of a row, for a program that prints it among other text: `cargo xtask` picks it out.
+///
+/// # Errors
+/// Of serde_json; a row has none.
+pub fn line(row: &Row) -> serde_json::Result<String> {
+    serde_json::to_string(&Line::Row(Box::new(row.clone())))
+}
+
+/// The line of a row or note, if this is one, however far it is indented.
+pub fn picked(line: &str) -> Option<Line> {
+    let line = line.trim();
+    let marked = line.starts_with("{\"row\":") || line.starts_with("{\"note\":");
+    if marked { serde_json::from_str(line).ok() } else { None }
+}
+
 /// Reads what a [`Sink`] has written.
 ///
 /// # Errors
@@ -105,6 +120,9 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(read(&text).unwrap(), (vec!["on CPU 2".to_owned()], vec![row]));
+        let printed = line(&Row::new("rate", 1.0, "")).unwrap();
+        assert!(matches!(picked(&format!("    {printed}")), Some(Line::Row(row)) if row.what == "rate"));
+        assert_eq!(picked("test a ... ok"), None);
         assert!(read(&text[..text.len() - 9]).unwrap_err().starts_with("line 2: "));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::row::Row;
 use serde::{Deserialize, Serialize};
+use std::fmt::Write;
 
 /// Schema of the file.
 pub const SCHEMA: &str = "stillcore.result/1";
@@ -85,15 +86,13 @@ impl Stored {
             "notes",
         ];
         let mut text = String::from("{\n");
+        // Writing to a string cannot fail.
         for key in keys {
-            text.push_str(&format!("  {}: {},\n", serde_json::to_string(key)?, head[key].take()));
+            let _ = writeln!(text, "  {}: {},", serde_json::to_string(key)?, head[key].take());
         }
-        let rows: Vec<String> = self
-            .rows
-            .iter()
-            .map(|row| Ok(format!("    {}", serde_json::to_string(row)?)))
-            .collect::<serde_json::Result<_>>()?;
-        text.push_str(&format!("  \"rows\": [\n{}\n  ]\n}}\n", rows.join(",\n")));
+        let row = |row| Ok(format!("    {}", serde_json::to_string(row)?));
+        let rows: Vec<String> = self.rows.iter().map(row).collect::<serde_json::Result<_>>()?;
+        let _ = writeln!(text, "  \"rows\": [\n{}\n  ]\n}}", rows.join(",\n"));
         Ok(text)
     }
 

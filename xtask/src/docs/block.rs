@@ -116,7 +116,7 @@ fn plain(rows: &[&Row], attributes: &Attributes) -> Result<Vec<String>, Broken> 
         None => text::used_columns(rows).into_iter().filter(|column| *column != "why").collect(),
     };
     let heads: Vec<&str> = match attributes.get("heads") {
-        Some(asked) => asked.split(',').map(str::trim).collect(),
+        Some(asked) => asked.split(';').map(str::trim).collect(),
         None => columns.iter().map(|column| head(column)).collect(),
     };
     if heads.len() != columns.len() {
@@ -160,7 +160,7 @@ fn pivot(corner: &str, rows: &[&Row], attributes: &Attributes) -> Result<Vec<Str
         cells.insert((left, top), cell(row, column, attributes)?);
     }
     let heads = match attributes.get("heads") {
-        Some(asked) => asked.split(',').map(|head| head.trim().to_owned()).collect(),
+        Some(asked) => asked.split(';').map(|head| head.trim().to_owned()).collect(),
         None => tops.iter().map(|top| escape(top)).collect::<Vec<_>>(),
     };
     if heads.len() != tops.len() {
@@ -255,10 +255,10 @@ mod tests {
 
     #[test]
     fn columns_and_heads_are_those_asked_for() {
-        let of = lines("<!-- result:lab-x rows=\"whole*\" columns=\"what,why\" heads=\"figure,said\" -->")
+        let of = lines("<!-- result:lab-x rows=\"whole*\" columns=\"what,why\" heads=\"figure;said\" -->")
             .unwrap();
         assert_eq!(&of[..3], ["| figure | said |", "|---|---|", "| whole\\|half | a remark |"]);
         assert!(of[4].starts_with("Measured 2026-11-22 at cac34fc (profile dist; Linux 6.1 x86_64): [lab-x.json](results/lab-x.json)"));
-        assert!(lines("<!-- result:lab-x columns=\"what\" heads=\"a,b\" -->").is_err());
+        assert!(lines("<!-- result:lab-x columns=\"what\" heads=\"a;b\" -->").is_err());
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn fill(line: &str, results: &Results) -> (String, Vec<Found>) {
     let (mut out, mut found, mut rest) = (String::new(), Vec::new(), line);
     let broken =
         |what: &str, expected: &str| Found { what: what.into(), expected: expected.into(), broken: true };
-    if line.starts_with(OPEN) {
+    if line.trim_start().starts_with(OPEN) {
         found.push(broken(
             "a number's marker begins the line",
             "a word before it: Markdown takes a line that begins with a comment for HTML",
@@ -65,7 +65,7 @@ pub(super) fn fill(line: &str, results: &Results) -> (String, Vec<Found>) {
                 page.to_owned()
             }
         };
-        out.push_str(&format!("{OPEN}{path}-->{shown}{CLOSE}"));
+        out = out + OPEN + path + "-->" + &shown + CLOSE;
         rest = after;
     }
     out.push_str(rest);

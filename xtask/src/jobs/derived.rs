@@ -160,7 +160,7 @@ fn matrix(json: &Value) -> (Vec<String>, Vec<Row>) {
     for column in list(json, "columns") {
         let on = format!("{} {}", text(column, "kernel"), text(column, "profile"));
         for (class, per_s) in column["idle_per_s"].as_object().into_iter().flatten() {
-            rows.push(Row::new(format!("idle, {class}: {on}"), per_s.as_f64().unwrap_or(f64::NAN), "per s"));
+            rows.push(Row::new(format!("{on}: idle, {class}"), per_s.as_f64().unwrap_or(f64::NAN), "per s"));
         }
         for row in list(column, "rows") {
             let operations = row["operations"].as_u64().unwrap_or(0);
@@ -168,7 +168,7 @@ fn matrix(json: &Value) -> (Vec<String>, Vec<Row>) {
                 let number = |key: &str| class[key].as_f64().unwrap_or(f64::NAN);
                 rows.push(
                     Row::new(
-                        format!("{}, {}: {on}", text(row, "stressor"), text(class, "class")),
+                        format!("{on}: {}, {}", text(row, "stressor"), text(class, "class")),
                         number("per_operation"),
                         "per operation",
                     )
@@ -238,8 +238,8 @@ mod tests {
             "rows": [{ "stressor": "schedstats", "operations": 40, "classes": [class("ipi.call", true), class("work", false)] }] }] });
         let (notes, rows) = matrix(&answer);
         assert_eq!(rows.len(), 2);
-        assert_eq!(find(&rows, "schedstats, ipi.call: 6.1 none").n, Some(40));
-        assert_eq!(find(&rows, "idle, timer.tick: 6.1 none").unit, "per s");
+        assert_eq!(find(&rows, "6.1 none: schedstats, ipi.call").n, Some(40));
+        assert_eq!(find(&rows, "6.1 none: idle, timer.tick").unit, "per s");
         assert_eq!(notes, ["guest: 3 CPUs"]);
     }
 }

@@ -1,10 +1,12 @@
 //! One run of a job: packages, the program, the commands, then their rows as a stored result, whose text is printed.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use result::{Limit, Of, Row, SCHEMA, Stored, Verdict, sink, text};
 
 use super::{Job, derived, place};
@@ -77,8 +79,7 @@ pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Pat
     if rows.is_empty() {
         rows.push(all_succeeded(job.run.len()));
     }
-    let further = arguments.iter().map(|word| format!(" {word}")).collect::<String>();
-    let further = if further.is_empty() { further } else { format!(" --{further}") };
+    let further = if arguments.is_empty() { String::new() } else { format!(" -- {}", arguments.join(" ")) };
     let stored = Stored {
         schema: SCHEMA.to_owned(),
         name: job.result().to_owned(),
@@ -121,11 +122,34 @@ fn collected(path: &Path) -> Result<(Vec<String>, Vec<Row>)> {
     sink::read(&text).map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))
 }
 
+/// Runs a command; rows that it prints among other text go to the file of rows as well.
 fn call(root: &Path, words: &Words, command: &[String], further: &[String]) -> Result<()> {
     let whole: Vec<String> =
         command.iter().map(|word| words.fill(word)).chain(further.iter().cloned()).collect();
     let (program, arguments) = whole.split_first().context("an empty command")?;
-    steps::run(root, program, arguments)
+    println!("$ {}", whole.join(" "));
+    let mut command = Command::new(program);
+    let command = command.args(arguments).current_dir(root).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("run {program}"))?;
+    let mut picked = Vec::new();
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).split(b'\n') {
+            let line = line.with_context(|| format!("read what {program} prints"))?;
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            if sink::picked(&line).is_some() {
+                picked.push(line.trim().to_owned());
+            }
+        }
+    }
+    let status = child.wait().with_context(|| format!("wait for {program}"))?;
+    if !picked.is_empty() {
+        let file = fs::OpenOptions::new().create(true).append(true).open(&words.rows);
+        let written = file.and_then(|mut file| writeln!(file, "{}", picked.join("\n")));
+        written.with_context(|| format!("write {}", words.rows.display()))?;
+    }
+    ensure!(status.success(), "{program}: {status}");
+    Ok(())
 }
 
 /// Writes the file after it has been read back as a reader would, prints it, and says whether no budget is missed.
@@ -198,6 +222,23 @@ mod tests {
         let (done, text) = run_of("torn", "{\"row\":{\"what\"", 0);
         assert!(format!("{:#}", done.unwrap_err()).contains("line 1"));
         assert_eq!(text, None);
+    }
+
+    #[test]
+    fn rows_among_other_text_are_picked_out() {
+        let work = folder("picked");
+        let row = Row::new("rate", 3.0, "");
+        let words = Words {
+            program: String::new(),
+            target: String::new(),
+            target_dir: work.clone(),
+            rows: work.join("rows.jsonl"),
+            work: work.clone(),
+        };
+        let text = format!("running 1 test\n    {}\ntest a ... ok", line(&row));
+        call(&work, &words, &["printf".to_owned(), "%s".to_owned()], &[text]).unwrap();
+        assert_eq!(collected(&words.rows).unwrap().1, [row]);
+        fs::remove_dir_all(&work).unwrap();
     }
 
     #[test]
