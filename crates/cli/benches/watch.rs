@@ -54,6 +54,7 @@ fn beside(plan: &Plan, turns: u32, sink: &mut Sink) -> Result<(), Failed> {
         rows.extend(on_this_machine(plan, &here)?);
         rows.extend(in_guest(plan, &guest)?);
     }
+    sink.note(format!("this machine runs {}", release.trim()))?;
     sink.note(format!(
         "{turns} runs of {} s of each, in turns; times are medians of the runs, counts sums",
         plan.seconds

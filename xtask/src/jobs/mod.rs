@@ -195,9 +195,8 @@ impl Jobs {
         let of: Vec<&Job> = self.jobs.iter().filter(|job| job.kind == kind).collect();
         let short = |job: &Job| job.name[kind.to_string().len() + 1..].to_owned();
         let width = of.iter().map(|job| short(job).len()).max().unwrap_or(0);
-        of.iter()
-            .map(|job| format!("{:width$}  {:>4} min  {}\n", short(job), job.minutes, job.about))
-            .collect()
+        let line = |job: &&Job| format!("{:width$}  {:>4} min  {}\n", short(job), job.minutes, job.about);
+        of.iter().map(line).collect::<Vec<_>>().concat()
     }
 }
 

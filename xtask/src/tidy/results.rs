@@ -4,7 +4,7 @@
 use super::Violation;
 use crate::docs::{expand, is_page};
 use crate::jobs::{self, Jobs};
-use crate::repo::Repo;
+use crate::repo::{Repo, has_extension};
 use crate::results::{FOLDER, Results, name_of, parse};
 
 /// The one page that stays, so that a reader sees a report without running anything.
@@ -45,7 +45,7 @@ fn stored(repo: &Repo, found: &mut Vec<Violation>) -> Results {
     let folder = format!("{FOLDER}/");
     for (path, text) in repo.files.iter().filter(|(path, _)| path.starts_with(&folder)) {
         let Some(name) = name_of(path) else {
-            if path != SAMPLE && !path.ends_with(".json") {
+            if path != SAMPLE && !has_extension(path, "json") {
                 found.push(Violation::file(
                     path,
                     "no result",
