@@ -42,20 +42,16 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     out + rest
 }
 
-/// A ratio with its interval.
+/// A ratio with its interval; without one, no more digits than of any number.
 pub fn ratio(ratio: &Ratio) -> String {
+    let (Some(low), Some(high)) = (ratio.low, ratio.high) else { return number(ratio.median) };
     let decimals = match ratio.median.abs() {
         100.0.. => 0,
         10.0.. => 1,
         _ => 3,
     };
-    let middle = fixed(ratio.median, decimals);
-    match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => {
-            format!("{middle} ({} to {})", fixed(low, decimals), fixed(high, decimals))
-        }
-        _ => middle,
-    }
+    let [middle, low, high] = [ratio.median, low, high].map(|value| fixed(value, decimals));
+    format!("{middle} ({low} to {high})")
 }
 
 /// A requirement.
@@ -195,6 +191,11 @@ mod tests {
         ] {
             assert_eq!(number(value), text);
         }
+        assert_eq!(ratio(&Ratio { median: 3.98, low: None, high: None }), "3.98");
+        assert_eq!(
+            ratio(&Ratio { median: 15.31, low: Some(15.0), high: Some(16.26) }),
+            "15.3 (15.0 to 16.3)"
+        );
         assert_eq!(fixed(-0.04, 1), "0.0");
         assert_eq!(fixed(1_234_567.891, 2), "1,234,567.89");
     }

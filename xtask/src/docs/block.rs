@@ -145,6 +145,10 @@ fn plain(rows: &[&Row], attributes: &Attributes) -> Result<Vec<String>, Broken> 
 fn pivot(corner: &str, rows: &[&Row], attributes: &Attributes) -> Result<Vec<String>, Broken> {
     let column = attributes.get("cell").map_or("value", String::as_str);
     let strip = attributes.get("strip").map_or("", String::as_str);
+    // One unit for all stands in the corner, not in every cell.
+    let unit = rows.first().map_or("", |row| row.unit.as_str());
+    let shared = column == "value" && !unit.is_empty() && rows.iter().all(|row| row.unit == unit);
+    let corner = if shared { format!("{corner} ({unit})") } else { corner.to_owned() };
     let (mut lefts, mut tops): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     let mut cells = BTreeMap::new();
     for row in rows {
@@ -157,7 +161,11 @@ fn pivot(corner: &str, rows: &[&Row], attributes: &Attributes) -> Result<Vec<Str
                 list.push(one);
             }
         }
-        cells.insert((left, top), cell(row, column, attributes)?);
+        let mut bare = (*row).clone();
+        if shared {
+            bare.unit.clear();
+        }
+        cells.insert((left, top), cell(&bare, column, attributes)?);
     }
     let heads = match attributes.get("heads") {
         Some(asked) => asked.split(';').map(|head| head.trim().to_owned()).collect(),
@@ -166,8 +174,7 @@ fn pivot(corner: &str, rows: &[&Row], attributes: &Attributes) -> Result<Vec<Str
     if heads.len() != tops.len() {
         return Err(Broken::new(format!("{} heads", heads.len()), format!("{}, one a column", tops.len())));
     }
-    let mut lines =
-        vec![line(std::iter::once(corner.to_owned()).chain(heads)), "|---".repeat(tops.len() + 1) + "|"];
+    let mut lines = vec![line(std::iter::once(corner).chain(heads)), "|---".repeat(tops.len() + 1) + "|"];
     for left in &lefts {
         let of = |top: &&str| cells.get(&(*left, *top)).cloned().unwrap_or_default();
         lines.push(line(std::iter::once(escape(left)).chain(tops.iter().map(of))));
@@ -238,12 +245,7 @@ mod tests {
         let of = lines("<!-- result:lab-x rows=\"6*\" pivot=\"kernel\" decimals=\"1\" -->").unwrap();
         assert_eq!(
             &of[..4],
-            [
-                "| kernel | work | tlb |",
-                "|---|---|---|",
-                "| 6.1 | 100.0 % | 99.5 % |",
-                "| 6.12 | 98.0 % |  |"
-            ]
+            ["| kernel (%) | work | tlb |", "|---|---|---|", "| 6.1 | 100.0 | 99.5 |", "| 6.12 | 98.0 |  |"]
         );
         assert!(
             lines("<!-- result:lab-x rows=\"whole*\" pivot=\"kernel\" -->")

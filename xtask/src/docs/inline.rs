@@ -34,8 +34,8 @@ pub(super) fn fill(line: &str, results: &Results) -> (String, Vec<Found>) {
     while let Some(at) = rest.find(OPEN) {
         let (before, marker) = rest.split_at(at);
         out.push_str(before);
-        // Inside of backquotes it is an example.
-        if out.matches('`').count() % 2 == 1 {
+        // Right behind a backquote it is an example.
+        if out.ends_with('`') {
             out.push_str(OPEN);
             rest = &marker[OPEN.len()..];
             continue;

@@ -1,7 +1,7 @@
 //! One run of a job: packages, the program, the commands, then their rows as a stored result, whose text is printed.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Instant, SystemTime};
@@ -129,19 +129,17 @@ fn call(root: &Path, words: &Words, command: &[String], further: &[String]) -> R
     let (program, arguments) = whole.split_first().context("an empty command")?;
     println!("$ {}", whole.join(" "));
     let mut command = Command::new(program);
-    let command = command.args(arguments).current_dir(root).stdin(Stdio::null()).stdout(Stdio::piped());
+    let command = command.args(arguments).current_dir(root).stdin(Stdio::null());
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("run {program}"))?;
-    let mut picked = Vec::new();
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).split(b'\n') {
-            let line = line.with_context(|| format!("read what {program} prints"))?;
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            if sink::picked(&line).is_some() {
-                picked.push(line.trim().to_owned());
-            }
-        }
-    }
+    let (output, errors) = (child.stdout.take(), child.stderr.take());
+    // A test runner may print what tests print to either.
+    let picked = std::thread::scope(|scope| {
+        let errors = scope.spawn(|| pass_on(errors, |line| eprintln!("{line}")));
+        let mut picked = pass_on(output, |line| println!("{line}"));
+        picked.extend(errors.join().unwrap_or_default());
+        picked
+    });
     let status = child.wait().with_context(|| format!("wait for {program}"))?;
     if !picked.is_empty() {
         let file = fs::OpenOptions::new().create(true).append(true).open(&words.rows);
@@ -150,6 +148,20 @@ fn call(root: &Path, words: &Words, command: &[String], further: &[String]) -> R
     }
     ensure!(status.success(), "{program}: {status}");
     Ok(())
+}
+
+/// Prints each line, and returns those that are rows or notes.
+fn pass_on(output: Option<impl Read>, print: impl Fn(&str)) -> Vec<String> {
+    let mut picked = Vec::new();
+    let lines = output.into_iter().flat_map(|output| BufReader::new(output).split(b'\n'));
+    for line in lines.map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line);
+        print(&line);
+        if sink::picked(&line).is_some() {
+            picked.push(line.trim().to_owned());
+        }
+    }
+    picked
 }
 
 /// Writes the file after it has been read back as a reader would, prints it, and says whether no budget is missed.
@@ -236,8 +248,10 @@ mod tests {
             work: work.clone(),
         };
         let text = format!("running 1 test\n    {}\ntest a ... ok", line(&row));
-        call(&work, &words, &["printf".to_owned(), "%s".to_owned()], &[text]).unwrap();
-        assert_eq!(collected(&words.rows).unwrap().1, [row]);
+        let command = ["sh", "-c", "printf '%s\\n' \"$0\"; printf '%s\\n' \"$1\" >&2"].map(str::to_owned);
+        let other = Row::new("time", 1.0, "s");
+        call(&work, &words, &command, &[text, line(&other)]).unwrap();
+        assert_eq!(collected(&words.rows).unwrap().1, [row, other]);
         fs::remove_dir_all(&work).unwrap();
     }
 

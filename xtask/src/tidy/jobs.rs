@@ -90,6 +90,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_our_jobs_name_exists() {
+        let root = crate::repo::root();
+        assert!(Jobs::read(&root).unwrap().jobs.len() > 30);
+        assert_eq!(check(&Repo::read(&root).unwrap()), []);
+    }
+
+    #[test]
     fn everything_that_a_job_names_must_exist() {
         let job = |run: &str| {
             let list = format!(
