@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The closed optima of the spin-lock bounds beside their integer programs, solved by HiGHS (`make test-solver`).
+"""The closed optima of the spin-lock bounds beside their integer programs, solved by HiGHS (`cargo xtask bench solver`).
 
 Wieder and Brandenburg, RTSS 2013: which requests of other cores delay the spinning of a job, and which one resource blocks its arrival. The
 program counts what `stillcore sched analyze --blocking-only --semantics sound` bounds; its constraints are written here a second
 time, with numbers of requests for variables. Systems are those of `stillcore sched generate`.
 
-    solver.py STILLCORE [--systems N]
+    solver.py STILLCORE [--systems N] [--rows FILE]
 """
 
 import argparse
@@ -166,12 +166,29 @@ def systems(program, shape, count):
     return drawn
 
 
+def write(path, line):
+    """A line that `result::sink` reads."""
+    with open(path, "a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def row(path, what, value, unit, n, **more):
+    found = {"what": what, "value": value, "unit": unit, "n": n, "low": None, "high": None, "peer": None}
+    write(path, {"row": found | {"ratio": None, "budget": None, "verdict": "none"} | more})
+
+
+def none_differ(path, what, different, terms):
+    verdict = "met" if different == 0 else "missed"
+    row(path, what, different, "", terms, budget={"of": "value", "limit": {"at_most": 0.0}}, verdict=verdict)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stillcore")
     parser.add_argument("--systems", type=int, default=10, help="systems of each shape")
+    parser.add_argument("--rows", default="/dev/stdout", help="file that takes the rows, a JSON object a line")
     asked = parser.parse_args()
-    print(f"HiGHS {highspy.Highs().version()}")
+    write(asked.rows, {"note": f"HiGHS {highspy.Highs().version()}"})
     wrong = compared = 0
     for shape in SHAPES:
         drawn = systems(asked.stillcore, shape, asked.systems)
@@ -187,13 +204,14 @@ def main():
                     terms += 1
                     if ours != theirs:
                         different += 1
-                        print(f"  {protocol}, task {index} of {json.dumps(system)}: {ours}, HiGHS {theirs}")
+                        print(f"  {protocol}, task {index} of {json.dumps(system)}: {ours}, HiGHS {theirs}", file=sys.stderr)
             each = (time.process_time() - start) / terms * 1e3
-            size = f"{shape[0]} cores x {shape[1]} tasks, {shape[2]} resources"
-            print(f"{size:36} {protocol:10} {terms:5} terms, {different} differ; {each:.2f} ms a term to build and solve")
+            print(f"{shape}, {protocol}: {terms} terms, {different} differ", file=sys.stderr)
+            size = f"{shape[0]} cores of {shape[1]} tasks, {shape[2]} resources, {protocol}"
+            none_differ(asked.rows, f"{size}: terms that differ", different, terms)
+            row(asked.rows, f"{size}: building and solving a term", each, "ms", terms)
             compared, wrong = compared + terms, wrong + different
-    print(f"{compared} terms compared, {wrong} differ")
-    sys.exit(1 if wrong else 0)
+    none_differ(asked.rows, "all: terms that differ", wrong, compared)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,17 @@
 //! `cargo xtask tidy` checks the conventions of the house; `cargo xtask test` is the driver behind `make test`.
 #![forbid(unsafe_code)]
 
+mod docs;
 mod elf;
 mod hosts;
+mod jobs;
 mod output;
+mod place;
 mod python;
 mod release;
 mod repo;
+mod results;
+mod shipped;
 mod steps;
 mod test;
 mod tidy;
@@ -36,8 +41,16 @@ enum Chore {
     Hosts,
     /// Check the oldest compiler, licences and sources, and the size of the static binaries.
     CheckRelease,
-    /// Build the static binaries of both architectures into dist/.
-    Dist,
+    /// Build the static binaries of both architectures into dist/; stored results must be of them.
+    Dist(release::DistOptions),
+    /// Measure one thing beside its peers; the result goes to docs/results/NAME.json.
+    Bench(jobs::Options),
+    /// Run one matrix of guests; the result goes to docs/results/NAME.json.
+    Lab(jobs::Options),
+    /// Run one study; the result goes to docs/results/NAME.json.
+    Study(jobs::Options),
+    /// Write the measured numbers of every page anew, from docs/results.
+    Docs,
 }
 
 fn main() -> ExitCode {
@@ -47,7 +60,11 @@ fn main() -> ExitCode {
         Chore::TestAll(options) => test::all::run_parts(&repo::root(), &options),
         Chore::Hosts => hosts::prepare(&repo::root(), &mut Output::Terminal).map(|()| true),
         Chore::CheckRelease => Ok(release::check(&repo::root())),
-        Chore::Dist => release::dist(&repo::root()),
+        Chore::Dist(options) => release::dist(&repo::root(), &options),
+        Chore::Bench(options) => jobs::run(&repo::root(), jobs::Kind::Bench, &options),
+        Chore::Lab(options) => jobs::run(&repo::root(), jobs::Kind::Lab, &options),
+        Chore::Study(options) => jobs::run(&repo::root(), jobs::Kind::Study, &options),
+        Chore::Docs => docs::rewrite(&repo::root()),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

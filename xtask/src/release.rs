@@ -3,31 +3,33 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::jobs::Jobs;
 use crate::output::Output;
 use crate::steps::{Done, Step, run_all, summary};
-use crate::{elf, repo};
+use crate::{repo, results, shipped};
 
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
 
 /// The size budget of the stripped binary without middleware features.
 const BUDGET_BYTES: u64 = 12 * 1024 * 1024;
 
-/// The checks of `make check-release`.
+/// The checks of `cargo xtask check-release`.
 pub(crate) fn check(root: &Path) -> bool {
     let step = |name, work: Work| vec![Step::new(name, move |output, _| work(root, output))];
     finish(&run_all(
         vec![
+            step("packages", |root, output| output.run(root, "sh", &["xtask/deps.sh", "release"])),
             step("oldest compiler", oldest_compiler),
             step("licences, bans and sources", |root, output| {
                 output.run(root, "cargo", &["deny", "check", "licenses", "bans", "sources"])
             }),
-            step(TARGETS[0], |root, output| within_budget(&ship(root, TARGETS[0], output)?)),
-            step(TARGETS[1], |root, output| within_budget(&ship(root, TARGETS[1], output)?)),
+            step(TARGETS[0], |root, output| within_budget(&shipped::build(root, TARGETS[0], output)?)),
+            step(TARGETS[1], |root, output| within_budget(&shipped::build(root, TARGETS[1], output)?)),
         ],
         None,
     ))
@@ -35,15 +37,25 @@ pub(crate) fn check(root: &Path) -> bool {
 
 type Work = fn(&Path, &mut Output) -> Result<()>;
 
-/// Builds both binaries into `dist/` and writes `SHA256SUMS`.
-pub(crate) fn dist(root: &Path) -> Result<bool> {
+/// How `dist` takes results that are of another program than it ships.
+#[derive(clap::Args)]
+pub(crate) struct DistOptions {
+    /// Only print results that were measured on another program; do not fail.
+    #[arg(long)]
+    warn_older_results: bool,
+}
+
+/// Builds both binaries into `dist/`, writes `SHA256SUMS`, and demands that every result of the program is of this one.
+pub(crate) fn dist(root: &Path, options: &DistOptions) -> Result<bool> {
     let folder = root.join("dist");
     fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
     let step = |name, work: Work| vec![Step::new(name, move |output, _| work(root, output))];
+    let warn = options.warn_older_results;
     let phases = vec![
         step(TARGETS[0], |root, output| collect(root, TARGETS[0], output)),
         step(TARGETS[1], |root, output| collect(root, TARGETS[1], output)),
         step("checksums", |root, _| checksums(root)),
+        vec![Step::new("results of this program", move |_, _| results_are_of_it(root, warn))],
     ];
     Ok(finish(&run_all(phases, None)))
 }
@@ -81,20 +93,6 @@ fn matching<'a>(listed: &'a str, wanted: &str) -> Option<&'a str> {
     })
 }
 
-/// Builds what is shipped for one target; the path of the binary.
-fn ship(root: &Path, target: &str, output: &mut Output) -> Result<PathBuf> {
-    let args = ["build", "--locked", "--profile", "dist", "--package", "stillcore", "--target", target];
-    output.run(root, "cargo", &args)?;
-    let path = repo::target_dir(root)?.join(target).join("dist/stillcore");
-    let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
-    ensure!(
-        !elf::has_interpreter(&bytes)?,
-        "{} is linked dynamically; expected a static program",
-        path.display()
-    );
-    Ok(path)
-}
-
 fn within_budget(path: &Path) -> Result<()> {
     let size = fs::metadata(path).with_context(|| format!("read {}", path.display()))?.len();
     println!("{} KiB of at most {}", size / 1024, BUDGET_BYTES / 1024);
@@ -107,24 +105,30 @@ fn shipped_name(target: &str) -> String {
 }
 
 fn collect(root: &Path, target: &str, output: &mut Output) -> Result<()> {
-    let built = ship(root, target, output)?;
+    let built = shipped::build(root, target, output)?;
     let shipped = root.join("dist").join(shipped_name(target));
     fs::copy(&built, &shipped).with_context(|| format!("copy to {}", shipped.display()))?;
     Ok(())
 }
 
+/// Fails, naming them, where stored results are of another program than the one in `dist/` for this machine.
+fn results_are_of_it(root: &Path, only_warn: bool) -> Result<()> {
+    let sum = shipped::sha256(&root.join("dist").join(shipped_name(&shipped::target())))?;
+    let older = results::of_another_program(&Jobs::read(root)?, &results::read(root)?, &sum);
+    for line in &older {
+        println!("{line}");
+    }
+    ensure!(only_warn || older.is_empty(), "{} results are not of the program that ships", older.len());
+    Ok(())
+}
+
 fn checksums(root: &Path) -> Result<()> {
-    use sha2::{Digest, Sha256};
     let folder = root.join("dist");
     let mut text = String::new();
     for target in TARGETS {
         let name = shipped_name(target);
-        let bytes = fs::read(folder.join(&name)).with_context(|| format!("read dist/{name}"))?;
-        for byte in Sha256::digest(&bytes) {
-            let _ = write!(text, "{byte:02x}");
-        }
         // The format of sha256sum, so that `sha256sum -c SHA256SUMS` checks it.
-        let _ = writeln!(text, "  {name}");
+        let _ = writeln!(text, "{}  {name}", shipped::sha256(&folder.join(&name))?);
     }
     fs::write(folder.join("SHA256SUMS"), &text).context("write dist/SHA256SUMS")?;
     print!("{text}");

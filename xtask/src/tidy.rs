@@ -6,8 +6,10 @@ mod changelog;
 mod documented;
 mod foreign;
 mod headers;
+mod jobs;
 mod length;
 mod links;
+mod results;
 mod unfinished;
 mod unsafe_code;
 
@@ -60,6 +62,8 @@ const RULES: &[fn(&Repo) -> Vec<Violation>] = &[
     changelog::check,
     documented::check,
     links::check,
+    jobs::check,
+    results::check,
 ];
 
 /// Checks the repository at `root`, prints each violation, and says whether there was none.

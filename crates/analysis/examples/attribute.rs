@@ -1,4 +1,4 @@
-//! Decodes, classifies and attributes a whole trace on one thread, every CPU measured, and counts: what `make bench-trace` times.
+//! Decodes, classifies and attributes a whole trace on one thread, every CPU measured, and counts: a row of `cargo xtask bench trace`.
 //! `cargo run --release -p stillcore-analysis --example attribute -- FILE`.
 //!
 //! Every span goes into the table of sources, as in the analysis of a run. Prints one JSON object: events, spans, spans by how

@@ -1,9 +1,8 @@
 //! How often intervals hold the truth, how often alarms are false, and how often estimates are refused, on dependent data whose truth is
-//! known: `cargo run --release --example calibration -- [TRIALS]`.
+//! known: `cargo run --release --example calibration -- [--trials N] [--rows FILE]`.
 //!
-//! Latencies are autoregressive of first order, so that their quantiles are known exactly. Each count is held against the binomial law of
-//! what is stated, with one chance in a thousand to be outside by accident; the traps are printed beside it. The last line says whether all
-//! are inside.
+//! Latencies are autoregressive of first order, so that their quantiles are known exactly. The budget of a row is the bound that the
+//! binomial law of what is stated exceeds by accident once in a thousand times; rows named trap are methods that we do not use.
 
 #![allow(clippy::unwrap_used, reason = "a calibration that cannot go on stops")]
 
@@ -20,6 +19,7 @@ use model::run::ProbeRecord;
 use model::sample::{Policy, ProbeKind};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
+use result::{Limit, Of, Row, Sink};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 const PERIOD_NS: i64 = 1_000_000;
@@ -56,56 +56,59 @@ impl Ar1 {
     }
 }
 
-/// What came out, held against what is stated.
+/// Takes what came out, beside what is stated.
 struct Score {
-    inside: bool,
+    rows: Sink,
 }
 
 impl Score {
     /// A share that must not fall below `least`, chance aside.
     fn at_least(&mut self, what: &str, hits: usize, of: usize, least: f64) {
         let bound = least - 3.1 * (least * (1.0 - least) / of as f64).sqrt();
-        self.told(what, hits, of, &format!("at least {least}"), hits as f64 / of as f64 >= bound);
+        let row = count(what, hits, of).why(format!("stated: at least {least} of them"));
+        self.push(row.budget(Of::Value, Limit::AtLeast((bound * of as f64).ceil())));
     }
 
     /// A share that must not rise above `most`, chance aside.
     fn at_most(&mut self, what: &str, hits: usize, of: usize, most: f64) {
         let bound = most + 3.1 * (most * (1.0 - most) / of as f64).sqrt();
-        self.told(what, hits, of, &format!("at most {most}"), hits as f64 / of as f64 <= bound);
-    }
-
-    fn told(&mut self, what: &str, hits: usize, of: usize, stated: &str, inside: bool) {
-        let share = hits as f64 / of as f64;
-        println!(
-            "{what:64} {hits:>5} of {of:<5} {share:.3}  {stated:14} {}",
-            if inside { "inside" } else { "OUTSIDE" }
-        );
-        self.inside &= inside;
+        let row = count(what, hits, of).why(format!("stated: at most {most} of them"));
+        self.push(row.budget(Of::Value, Limit::AtMost((bound * of as f64).floor())));
     }
 
     /// What a method that we do not use would have said.
-    fn trap(what: &str, hits: usize, of: usize) {
-        println!("{what:64} {hits:>5} of {of:<5} {:.3}  trap", hits as f64 / of as f64);
+    fn trap(&mut self, what: &str, hits: usize, of: usize) {
+        self.push(count(&format!("trap, {what}"), hits, of));
+    }
+
+    fn push(&mut self, row: Row) {
+        eprintln!("{}: {:?} of {:?}", row.what, row.value, row.n);
+        self.rows.push(row).unwrap();
     }
 }
 
+fn count(what: &str, hits: usize, of: usize) -> Row {
+    Row::new(what, hits as f64, "").n(of as u64)
+}
+
 fn main() {
-    let trials: usize = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(300);
-    let mut score = Score { inside: true };
-    println!(
+    let mut words = std::env::args().skip_while(|word| word != "--trials");
+    let trials: usize = words.nth(1).and_then(|text| text.parse().ok()).unwrap_or(300);
+    let mut score = Score { rows: Sink::of_arguments() };
+    let note = format!(
         "{N} samples a series, {trials} series a row; intervals of 95 %; blocks of 250 ms or Politis-White"
     );
+    score.rows.note(note).unwrap();
     times(&mut score, trials);
     quantiles(&mut score, trials);
     limits(&mut score, trials);
     comparisons(&mut score, trials);
     tails(&mut score, trials / 5);
-    mixture();
-    println!("{}", if score.inside { "all inside" } else { "NOT all inside" });
+    mixture(&mut score);
+    print!("{}", score.rows.table());
 }
 
 fn times(score: &mut Score, trials: usize) {
-    println!("\nintegrated autocorrelation time, within a third of the truth");
     for rho in [0.0, 0.5, 0.9, 0.99] {
         let truth = (1.0 + rho) / (1.0 - rho);
         let near = |seed: &usize| {
@@ -119,7 +122,7 @@ fn times(score: &mut Score, trials: usize) {
             0.8.. => 0.9,
             _ => 0.95,
         };
-        score.at_least(&format!("rho {rho}: {truth:.0} samples"), hits, trials, expected);
+        score.at_least(&format!("autocorrelation time within a third: rho {rho}"), hits, trials, expected);
     }
 }
 
@@ -130,9 +133,6 @@ fn series(values: &[i64]) -> Series {
 }
 
 fn quantiles(score: &mut Score, trials: usize) {
-    println!(
-        "\nintervals of quantiles hold the truth; slightly below 0.95 is the price of a bootstrap by blocks"
-    );
     for rho in [0.0, 0.5, 0.9, 0.99] {
         let mut held = [[0usize; 3]; 3];
         let mut given = [0usize; 3];
@@ -161,20 +161,28 @@ fn quantiles(score: &mut Score, trials: usize) {
         for (at, name) in
             ["p50", "p90", "p99"].into_iter().enumerate().filter(|(at, _)| given[*at] > trials / 2)
         {
-            score.at_least(&format!("rho {rho}: {name}, blocks"), held[0][at], given[at], 0.9);
             score.at_least(
-                &format!("rho {rho}: {name}, ranks of the effective number"),
+                &format!("interval of {name} by blocks holds: rho {rho}"),
+                held[0][at],
+                given[at],
+                0.9,
+            );
+            score.at_least(
+                &format!("interval of {name} by ranks of the effective number holds: rho {rho}"),
                 held[1][at],
                 given[at],
                 0.9,
             );
-            Score::trap(&format!("rho {rho}: {name}, as if independent"), held[2][at], given[at]);
+            score.trap(
+                &format!("interval of {name} as if independent holds: rho {rho}"),
+                held[2][at],
+                given[at],
+            );
         }
     }
 }
 
 fn limits(score: &mut Score, trials: usize) {
-    println!("\nintervals of exceedances hold the truth");
     for rho in [0.0, 0.9, 0.99] {
         for share in [0.05, 0.005] {
             let limit = (20_000.0 + 1_000.0 * Normal::standard().inverse_cdf(1.0 - share)).round() as i64;
@@ -183,7 +191,12 @@ fn limits(score: &mut Score, trials: usize) {
                 let told = series(&Ar1::new(rho, 20_000 + *seed as u64).values(N)).exceedances(&[limit], 1);
                 told[0].interval[0] <= truth && truth <= told[0].interval[1]
             });
-            score.at_least(&format!("rho {rho}: share {share}"), hits.count(), trials, 0.9);
+            score.at_least(
+                &format!("interval of the exceedance {share} holds: rho {rho}"),
+                hits.count(),
+                trials,
+                0.9,
+            );
         }
     }
 }
@@ -222,7 +235,6 @@ fn run(seed: u64, at: usize, base: f64) -> MeasuredRun {
 }
 
 fn comparisons(score: &mut Score, trials: usize) {
-    println!("\nfive runs a side, offsets of their own (300 ns), rho 0.9");
     let question =
         Question { figures: vec![Figure::Quantile(50_000), Figure::Quantile(99_000)], ..Question::default() };
     let group = |seed: u64, base: f64| -> Vec<MeasuredRun> { (0..5).map(|at| run(seed, at, base)).collect() };
@@ -242,11 +254,20 @@ fn comparisons(score: &mut Score, trials: usize) {
         rejected += usize::from(told.test.rejected);
         exchanged += usize::from(told.exchanged.unwrap().p <= 0.05);
     }
-    score.at_most("false alarms of a family of two figures", alarms, trials, 0.05);
-    score.at_least("interval of the difference holds nought", held, trials, 0.95);
-    score.at_least("1.5 us planted are found in p50", found, trials, 0.9);
-    Score::trap("chi-square of samples rejects one configuration against itself", rejected, trials);
-    score.at_most("the same with runs' labels exchanged", exchanged, trials, 0.05);
+    score.at_most("five runs a side: false alarms of a family of two statistics", alarms, trials, 0.05);
+    score.at_least("five runs a side: interval of the difference holds nought", held, trials, 0.95);
+    score.at_least("five runs a side: 1.5 us planted are found in p50", found, trials, 0.9);
+    score.trap(
+        "five runs a side: chi-square of samples rejects one configuration against itself",
+        rejected,
+        trials,
+    );
+    score.at_most(
+        "five runs a side: chi-square with runs' labels exchanged rejects one configuration against itself",
+        exchanged,
+        trials,
+        0.05,
+    );
 }
 
 fn tail_of(values: &[i64]) -> Tail {
@@ -260,7 +281,6 @@ fn tail_of(values: &[i64]) -> Tail {
 type Known = (&'static str, fn(&mut ChaCha8Rng) -> f64, f64);
 
 fn tails(score: &mut Score, trials: usize) {
-    println!("\nestimates of tails, 50,000 samples: the level of once in 500,000 lies in the interval");
     let laws: [Known; 3] = [
         (
             "exponential",
@@ -289,9 +309,9 @@ fn tails(score: &mut Score, trials: usize) {
             let [low, high] = tail.levels[1].interval_ns();
             low <= truth && truth <= high
         };
-        score.at_most(&format!("{name}: refused"), trials - given.len(), trials, 0.1);
+        score.at_most(&format!("tail, {name}: refused"), trials - given.len(), trials, 0.1);
         score.at_least(
-            &format!("{name}: holds {:.1} us", truth / 1e3),
+            &format!("tail, {name}: interval of once in 500,000 holds {:.1} us", truth / 1e3),
             given.iter().filter(holds).count(),
             given.len(),
             0.9,
@@ -300,10 +320,7 @@ fn tails(score: &mut Score, trials: usize) {
 }
 
 /// A body of 5 us and a mechanism of 110 to 130 us that comes once in two million releases.
-fn mixture() {
-    println!(
-        "\na rare mixture: log-normal around 5 us, and 110 to 130 us more once in two million; a million samples, 20 runs"
-    );
+fn mixture(score: &mut Score) {
     let mut levels = Vec::new();
     let (mut seen, mut refused_seen) = (0, 0);
     for seed in 0..20 {
@@ -323,11 +340,10 @@ fn mixture() {
     }
     levels.sort_unstable_by(f64::total_cmp);
     let middle = levels.get(levels.len() / 2).copied().unwrap_or(f64::NAN);
-    Score::trap("runs that saw it at all", seen, 20);
-    Score::trap("of these, estimates refused", refused_seen, seen.max(1));
-    println!(
-        "where it was not seen: {} estimates of once in 1e8 releases, upper end in the middle {:.1} us; the truth is above 110 us",
-        levels.len(),
-        middle / 1e3
-    );
+    score.push(count("rare mixture: runs of a million samples that saw it", seen, 20));
+    score.push(count("rare mixture: estimates refused of those that saw it", refused_seen, seen));
+    let what =
+        "trap, rare mixture: level of once in 1e8 where it was not seen, upper end, middle of the estimates";
+    let row = Row::new(what, middle / 1e3, "us").n(levels.len() as u64);
+    score.push(row.why("the truth is above 110 us"));
 }

@@ -7,6 +7,7 @@
 mod common;
 
 use common::{Failed, histogram, median, option, quantile, run};
+use result::{Ratio, Row, Sink};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +19,7 @@ fn main() {
     run("distribution", compare);
 }
 
-fn compare() -> Result<(), Failed> {
+fn compare(rows: &mut Sink) -> Result<(), Failed> {
     let (kernel, program) = (
         option("--kernel", "6.1".to_owned()),
         option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned()),
@@ -39,24 +40,17 @@ fn compare() -> Result<(), Failed> {
     let root = out.join("root");
     let ours = (0..pairs).map(|k| ours(&root, k)).collect::<Result<Vec<_>, _>>()?;
     let theirs = (0..pairs).map(|k| theirs(&root, k)).collect::<Result<Vec<_>, _>>()?;
-    println!(
-        "wake-up, kernel {kernel} in a guest, CPU 2, SCHED_FIFO 80, period 1 ms, {pairs} pairs of runs of {seconds} s; ns"
-    );
-    println!("{:<10} {:>12} {:>12} {:>8}  95 % interval", "figure", "stillcore", "cyclictest", "ratio");
-    for (index, name) in ["min", "p50", "p90"].iter().enumerate() {
+    rows.note(format!(
+        "kernel {kernel} in a guest, CPU 2, SCHED_FIFO 80, period 1 ms, {pairs} pairs of runs of {seconds} s, in turns"
+    ))?;
+    for (index, name) in ["minimum", "p50", "p90"].iter().enumerate() {
         let column = |runs: &[[f64; 3]]| runs.iter().map(|run| run[index]).collect::<Vec<_>>();
         let (ours, theirs) = (column(&ours), column(&theirs));
-        let ratio = analysis::runs::compare(&ours, &theirs, 1).ok_or_else(|| Failed::because("no pairs"))?;
-        let interval = ratio.interval.map_or("too few pairs".to_owned(), |[low, high]| {
-            let told = if low > 1.0 || high < 1.0 { "they differ" } else { "not told apart" };
-            format!("{low:.3} to {high:.3}: {told}")
-        });
-        println!(
-            "{name:<10} {:>12.0} {:>12.0} {:>8.3}  {interval}",
-            median(ours),
-            median(theirs),
-            ratio.ratio
-        );
+        let found = analysis::runs::compare(&ours, &theirs, 1).ok_or_else(|| Failed::because("no pairs"))?;
+        let [low, high] = found.interval.map_or([None; 2], |ends| ends.map(Some));
+        let row = Row::new(format!("wake-up: {name}"), median(ours) / 1e3, "us").n(pairs as u64);
+        let row = row.beside("cyclictest", median(theirs) / 1e3);
+        rows.push(row.ratio(Some(Ratio { median: found.ratio, low, high })))?;
     }
     Ok(())
 }

@@ -8,6 +8,8 @@
 mod common;
 
 use common::{Failed, median, option, run};
+use result::row::ratio_of_rounds;
+use result::{Row, Sink};
 use serde_json::Value;
 use std::process::Command;
 
@@ -18,7 +20,7 @@ fn main() {
         second: option("--second", "1".to_owned()),
         seconds: option("--seconds", 2),
     };
-    run("disturb", || compare(&plan, option("--rounds", 5)));
+    run("disturb", |rows| compare(&plan, option("--rounds", 7), rows));
 }
 
 /// Ours beside which one worker of stress-ng is more than one process (stress-affinity.c: itself and 16 others).
@@ -38,46 +40,44 @@ struct Pair {
     operation: String,
 }
 
-fn compare(plan: &Plan, rounds: u32) -> Result<(), Failed> {
+fn compare(plan: &Plan, rounds: u32, rows: &mut Sink) -> Result<(), Failed> {
     let Plan { cpu, second, seconds, .. } = plan;
-    println!(
-        "operations a second on CPU {cpu} (* on {cpu} and {second}), {rounds} rounds of {seconds} s each, in turns"
-    );
-    println!(
-        "{:<16} {:>12} {:<22} {:>12} {:>16}  one of our operations",
-        "ours", "/s", "theirs", "/s", "ours / theirs"
-    );
+    rows.note(format!(
+        "on CPU {cpu}, stressors that need a second CPU on {cpu} and {second}; {rounds} rounds of {seconds} s each, in turns"
+    ))?;
     for pair in pairs(plan)? {
-        println!("{}", row(plan, &pair, rounds)?);
+        let row = row(plan, &pair, rounds)?;
+        eprintln!("{row:?}");
+        rows.push(row)?;
     }
     Ok(())
 }
 
-fn row(plan: &Plan, pair: &Pair, rounds: u32) -> Result<String, Failed> {
+fn row(plan: &Plan, pair: &Pair, rounds: u32) -> Result<Row, Failed> {
     let alone = plan.cpu.clone();
-    let (cpus, mark) = match rate(plan, &alone, &pair.ours)? {
-        Err(why) if why.starts_with("it has one CPU") => (format!("{},{}", plan.cpu, plan.second), "*"),
-        _ => (alone, ""),
+    let cpus = match rate(plan, &alone, &pair.ours)? {
+        Err(why) if why.starts_with("it has one CPU") => format!("{},{}", plan.cpu, plan.second),
+        _ => alone,
     };
-    let name = format!("{}{mark}", pair.ours);
-    let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let unit = "operations per s";
     for _ in 0..rounds {
         let one = match rate(plan, &cpus, &pair.ours)? {
             Ok(one) => one,
-            Err(why) => return Ok(format!("{name:<16} not to be had here: {why}")),
+            Err(why) => return Ok(Row::absent(&pair.ours, why)),
         };
         let other = match rate(plan, &cpus, &pair.theirs)? {
             Ok(other) => other,
             Err(why) => {
-                return Ok(format!("{name:<16} {one:>12.1} {:<22} not to be had here: {why}", pair.theirs));
+                return Ok(Row::new(&pair.ours, one, unit).n(1).beside(&pair.theirs, f64::NAN).why(why));
             }
         };
         ours.push(one);
         theirs.push(other);
-        ratios.push(one / other);
     }
-    let (one, other, ratio) = (median(ours), median(theirs), median(ratios));
-    Ok(format!("{name:<16} {one:>12.1} {:<22} {other:>12.1} {ratio:>16.2}  {}", pair.theirs, pair.operation))
+    let ratio = ratio_of_rounds(&ours, &theirs);
+    let row = Row::new(&pair.ours, median(ours), unit).n(u64::from(rounds)).ratio(ratio);
+    Ok(row.beside(&pair.theirs, median(theirs)).why(format!("our operation: {}", pair.operation)))
 }
 
 /// Those of the catalogue that name a counterpart and are safe to run as fast as they go.

@@ -10,11 +10,12 @@
 mod common;
 
 use common::process::{program, rt_tests};
-use common::turns::{Budget, Turns, turns};
+use common::turns::{Turns, turns};
 use common::{Failed, median, option, run};
 use graph::transport::Kind;
 use linux::sys::sched;
 use model::Cpus;
+use result::{Row, Sink};
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -41,24 +42,24 @@ fn main() {
         seconds: option("--seconds", 1),
         repetitions: option("--repetitions", 7),
     };
-    run("graph", || sections(&plan));
+    run("graph", |rows| sections(&plan, rows));
 }
 
-fn sections(plan: &Plan) -> Result<(), Failed> {
+fn sections(plan: &Plan, rows: &mut Sink) -> Result<(), Failed> {
     let [from, to] = plan.cpus;
-    println!(
-        "one way, CPU {from} to CPU {to}, SCHED_FIFO {PRIORITY}, a message a millisecond, {} runs of {} s in turns; ns",
+    rows.note(format!(
+        "one way, CPU {from} to CPU {to}, SCHED_FIFO {PRIORITY}, a message per millisecond, {} runs of {} s of each, in turns",
         plan.repetitions, plan.seconds
-    );
+    ))?;
     for (name, bytes) in SIZES {
-        println!("\n== {name}: {bytes} bytes");
-        by_transport(plan, bytes)?;
+        eprintln!("== {name}: {bytes} bytes");
+        by_transport(plan, name, bytes, rows)?;
     }
-    println!("\n== threads that wake each other, beside rt-tests");
-    beside_rt_tests(plan)
+    eprintln!("== threads that wake each other, beside rt-tests");
+    beside_rt_tests(plan, rows)
 }
 
-fn by_transport(plan: &Plan, bytes: usize) -> Result<(), Failed> {
+fn by_transport(plan: &Plan, size: &str, bytes: usize, rows: &mut Sink) -> Result<(), Failed> {
     let mut tools: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
     tools.push("ddsperf");
     let one = |tool: &str| match tool {
@@ -66,27 +67,23 @@ fn by_transport(plan: &Plan, bytes: usize) -> Result<(), Failed> {
         kind => ours(plan, kind, bytes, plan.cpus, Pair::Processes),
     };
     let turns = turns(&format!("bench-graph-{bytes}"), &tools, plan.repetitions, one)?;
-    println!("{:<12} {:>10} {:>10} {:>8} {:>6}", "transport", "min", "median", "n", "lost");
     for tool in &tools {
-        let figure = |name| turns.median(tool, name);
-        if figure("median").is_nan() {
-            println!("{tool:<12} {}", why(&turns, tool));
+        let value = |name| turns.median(tool, name);
+        if value("median").is_nan() {
+            rows.push(Row::absent(format!("{size}, {tool}: median"), why(&turns, tool)))?;
             continue;
         }
-        println!(
-            "{tool:<12} {:>10.0} {:>10.0} {:>8} {:>6}",
-            figure("min"),
-            figure("median"),
-            turns.sum(tool, "n"),
-            turns.sum(tool, "lost")
-        );
+        for (what, name) in [("minimum", "min"), ("median", "median")] {
+            let row = Row::new(format!("{size}, {tool}: {what}"), value(name) / 1e3, "us");
+            rows.push(row.n(turns.sum(tool, "n")))?;
+        }
+        rows.push(turns.sum_row(format!("{size}, {tool}: messages lost"), tool, "lost"))?;
     }
-    for tool in tools.iter().filter(|tool| **tool != YARDSTICK.name()) {
-        if !turns.median(tool, "median").is_nan() {
-            for figure in ["median", "min"] {
-                let label = format!("{YARDSTICK}, {figure}");
-                turns.compare(&label, (YARDSTICK.name(), figure), (tool, figure), Budget::None);
-            }
+    let measured = |tool: &&&str| **tool != YARDSTICK.name() && !turns.median(tool, "median").is_nan();
+    for tool in tools.iter().filter(measured) {
+        for (what, name) in [("median", "median"), ("minimum", "min")] {
+            let label = format!("{size}, {YARDSTICK} beside {tool}: {what}");
+            rows.push(turns.row(label, ("us", 1e-3), (YARDSTICK.name(), name), (tool, name)))?;
         }
     }
     Ok(())
@@ -107,7 +104,7 @@ enum Pair {
 }
 
 /// rt-tests leaves both threads on the CPU it is given; on two they are put here.
-fn beside_rt_tests(plan: &Plan) -> Result<(), Failed> {
+fn beside_rt_tests(plan: &Plan, rows: &mut Sink) -> Result<(), Failed> {
     let [from, to] = plan.cpus;
     let tools = [
         "mq",
@@ -133,15 +130,17 @@ fn beside_rt_tests(plan: &Plan) -> Result<(), Failed> {
         }
     };
     let turns = turns("bench-graph-rt-tests", &tools, plan.repetitions, one)?;
-    println!("{:<20} {:>10} {:>10} {:>8}", "tool", "min", "mean", "n");
     for tool in tools {
-        let (min, mean) = (turns.median(tool, "min"), turns.median(tool, "mean"));
-        println!("{tool:<20} {min:>10.0} {mean:>10.0} {:>8}", turns.sum(tool, "n"));
+        for (what, name) in [("minimum", "min"), ("mean", "mean")] {
+            let row = Row::new(format!("threads, {tool}: {what}"), turns.median(tool, name) / 1e3, "us");
+            rows.push(row.n(turns.sum(tool, "n")))?;
+        }
     }
     for (one, other) in [("mq", "pmqtest"), ("queue", "ptsematest")] {
         for (on, theirs_on) in [("", ""), (", one CPU", ", one CPU"), (", one CPU, above", ", one CPU")] {
             let (one, other) = (format!("{one}{on}"), format!("{other}{theirs_on}"));
-            turns.compare(&format!("{one}: mean"), (&one, "mean"), (&other, "mean"), Budget::None);
+            let label = format!("threads, {one} beside {other}: mean");
+            rows.push(turns.row(label, ("us", 1e-3), (&one, "mean"), (&other, "mean")))?;
         }
     }
     Ok(())

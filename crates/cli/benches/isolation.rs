@@ -2,8 +2,8 @@
 //! profiles, and stillcore; each in a fresh guest of the same kernel and boot line, under the same disturbances.
 //! `cargo bench -p stillcore --bench isolation [-- --kernel K --repetitions N --seconds N]`; needs QEMU and the binary for guests.
 //!
-//! Prints unwanted events (every class but the probe's own) on the isolated core per 10 s of the disturbed phase, a row a cell and a
-//! table of medians. Guest counts are exact; guest times mean nothing and are not printed. It judges nothing.
+//! Unwanted events (every class but the probe's own) on the isolated core per 10 s of the disturbed phase. Guest counts are exact;
+//! guest times mean nothing and are not printed. No budget but that every cell gives a count.
 //!
 //! An emulator that runs four CPUs in turn delivers more ticks to a measured CPU whose neighbours are idle. The tick and the softirqs
 //! that ride on it, which only a boot line ends, have a column of their own.
@@ -11,6 +11,7 @@
 mod common;
 
 use common::{Failed, median, option, run};
+use result::{Limit, Of, Row, Sink};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +29,7 @@ fn main() {
     let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
     let plan =
         Plan { kernel: option("--kernel", "6.1".to_owned()), seconds: option("--seconds", 20), program };
-    run("study", || compare(&plan, option("--repetitions", 3)));
+    run("study", |rows| compare(&plan, option("--repetitions", 4), rows));
 }
 
 struct Plan {
@@ -38,7 +39,7 @@ struct Plan {
     program: String,
 }
 
-fn compare(plan: &Plan, repetitions: u32) -> Result<(), Failed> {
+fn compare(plan: &Plan, repetitions: u32, rows: &mut Sink) -> Result<(), Failed> {
     let study = Study {
         schema: study::STUDY_SCHEMA.to_owned(),
         name: format!("isolation-{}-{}s", plan.kernel, plan.seconds),
@@ -58,19 +59,15 @@ fn compare(plan: &Plan, repetitions: u32) -> Result<(), Failed> {
         Ok::<_, Failed>(result)
     };
     let progress = study::run(&cells, &Store::new(&directory), cell).map_err(Failed::because)?;
-    println!(
+    rows.note(format!(
         "unwanted events on isolated core 2 per 10 s of the disturbed phase; kernel {}, {} s a phase, {} cells, {} of them from an \
-         earlier call",
+         earlier call; values are medians, intervals from the least to the most repetition",
         plan.kernel,
         plan.seconds,
         cells.len(),
         progress.resumed
-    );
-    for (cell, result) in &progress.results {
-        println!("{:<10} {:<24} {}", text(cell, "boot"), text(cell, "method"), row(result));
-    }
-    table(&progress.results);
-    Ok(())
+    ))?;
+    table(&progress.results, rows)
 }
 
 fn text<'a>(cell: &'a Cell, factor: &str) -> &'a str {
@@ -156,27 +153,26 @@ fn row(result: &Value) -> String {
 /// What a tick brings with it.
 const OF_THE_TICK: [&str; 2] = ["timer.tick", "softirq"];
 
-/// Medians over the repetitions, a row a method, with every figure beside it.
-fn table(results: &[(Cell, Value)]) {
-    println!(
-        "\n| boot | method | median | all repetitions | median without ticks and softirqs | all repetitions | audit findings left |\n\
-         |---|---|---|---|---|---|---|"
-    );
+/// A row a method, boot line and way of counting.
+fn table(results: &[(Cell, Value)], rows: &mut Sink) -> Result<(), Failed> {
+    let mut failed = 0;
     for (boot, _) in BOOTS {
         for method in METHODS {
-            let of: Vec<_> = results
-                .iter()
-                .filter(|(cell, _)| text(cell, "method") == method && text(cell, "boot") == boot)
-                .map(|(_, result)| result)
-                .collect();
+            let is_it = |cell: &Cell| text(cell, "method") == method && text(cell, "boot") == boot;
+            let of: Vec<_> =
+                results.iter().filter(|(cell, _)| is_it(cell)).map(|(_, result)| result).collect();
             let all = of.iter().filter_map(|result| result["per_10s"].as_f64()).collect();
             let rest = of.iter().filter_map(|result| besides_the_tick(result)).collect();
-            let failed = of.iter().filter(|result| result["failed"].is_string()).count();
-            let failures = if failed > 0 { format!(" ({failed} failed)") } else { String::new() };
-            let left = of.iter().find_map(|result| result["audit_failures"].as_u64()).unwrap_or(0);
-            println!("| {boot} | {method} | {}{failures} | {} | {left} |", figures(all), figures(rest));
+            failed += of.iter().filter(|result| result["failed"].is_string()).count();
+            rows.push(over_repetitions(format!("{method}: {boot}"), all))?;
+            rows.push(over_repetitions(format!("{method}: {boot}, without ticks and softirqs"), rest))?;
+            let left = of.iter().find_map(|result| result["audit_failures"].as_f64()).unwrap_or(f64::NAN);
+            rows.push(Row::new(format!("{method}: {boot}, audit findings left"), left, ""))?;
         }
     }
+    let row = Row::new("cells that failed", failed as f64, "").n(results.len() as u64);
+    rows.push(row.budget(Of::Value, Limit::AtMost(0.0)))?;
+    Ok(())
 }
 
 fn besides_the_tick(result: &Value) -> Option<f64> {
@@ -184,11 +180,12 @@ fn besides_the_tick(result: &Value) -> Option<f64> {
     Some(result["per_10s"].as_f64()? - OF_THE_TICK.iter().map(|class| of_the_tick(class)).sum::<f64>())
 }
 
-/// The median, and all in order.
-fn figures(mut figures: Vec<f64>) -> String {
-    figures.sort_by(f64::total_cmp);
-    let text = |figure: f64| format!("{:.1}", figure.abs());
-    let all: Vec<_> = figures.iter().copied().map(text).collect();
-    let middle = if all.is_empty() { "-".to_owned() } else { text(median(figures)) };
-    format!("{middle} | {}", all.join(", "))
+/// The median, and the least and the most.
+fn over_repetitions(what: String, mut values: Vec<f64>) -> Row {
+    values.sort_by(f64::total_cmp);
+    let row = Row::new(what, median(values.clone()).abs(), "events").n(values.len() as u64);
+    match values[..] {
+        [least, .., most] => row.between(least.abs(), most.abs()),
+        _ => row,
+    }
 }

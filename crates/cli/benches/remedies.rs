@@ -2,12 +2,13 @@
 //! command that was proposed, and the next run on the same boot is looked at for the same thing. `docs/remedies.md` tells them.
 //! `cargo bench -p stillcore --bench remedies [-- --story NAME --seconds N]`; needs QEMU and the binary for guests.
 //!
-//! The runner names no mechanism: what is applied is what `trace explain` printed. It ends with 1 where a story's subject was not seen, where
-//! nothing was proposed against it, or where it did not go. Counts in guests are exact; times mean nothing there and are not printed.
+//! The runner names no mechanism: what is applied is what `trace explain` printed. It ends with 1 where a story's subject was not seen
+//! or nothing was proposed against it; where it did not go, the budget of the row is missed. Counts in guests are exact; times mean nothing there and are not printed.
 
 mod common;
 
 use common::{Failed, option, run};
+use result::{Limit, Of, Row, Sink};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -52,34 +53,40 @@ const STORIES: [Story; 2] = [
 fn main() {
     let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
     let (wanted, seconds) = (option("--story", "all".to_owned()), option("--seconds", 20));
-    run("remedies", || {
+    run("remedies", |rows| {
         let told: Vec<_> = STORIES.iter().filter(|s| wanted == "all" || s.name == wanted).collect();
         if told.is_empty() {
             return Err(Failed(format!("there is no story {wanted:?}")));
         }
-        let gone = told.into_iter().map(|story| tell(story, &program, seconds));
-        let failed = gone.filter(|told| told.as_ref().map_err(|why| eprintln!("{why}")) != Ok(&true)).count();
-        if failed > 0 { Err(Failed(format!("{failed} not confirmed"))) } else { Ok(()) }
+        told.into_iter().try_for_each(|story| confirm(story, &program, seconds, rows))
     });
 }
 
-/// Boots, prints what was seen before and after, and says whether it went.
-fn tell(story: &Story, program: &str, seconds: u64) -> Result<bool, Failed> {
-    println!("story {}, kernel {}, {seconds} s a phase", story.name, story.kernel);
+/// Boots once; rows of what was seen before and after. The remedy is confirmed where both budgets are met.
+fn confirm(story: &Story, program: &str, seconds: u64, rows: &mut Sink) -> Result<(), Failed> {
+    rows.note(format!("{}: kernel {}, {seconds} s a phase, one boot", story.name, story.kernel))?;
     let place = tempfile::tempdir().map_err(Failed::because)?;
     let out = place.path().join("lab");
     boot(story, program, seconds, &out)?;
     let root = out.join("root");
     let [before, after] = ["before", "after"].map(|name| seen(&root, name, &story.subject));
     let (before, after) = (before?, after?);
-    before.print("before");
     show(&root, "proposed.txt", "proposed", |_| true)?;
     show(&root, "applied.txt", "applied", |line| line.contains(" -> ") || line.contains("changes made"))?;
-    after.print("after");
     show(&root, "undone.txt", "undone", |line| line.contains(" -> ") || line.contains("given back"))?;
-    let gone = before.count > 0 && after.count == 0 && after.of > 0;
-    println!("{}: {}\n", story.name, if gone { "gone" } else { "not confirmed" });
-    Ok(gone)
+    for (when, seen, limit) in
+        [("before", &before, Limit::AtLeast(1.0)), ("after", &after, Limit::AtMost(0.0))]
+    {
+        let what = format!("{}, {when}: {}", story.name, seen.what);
+        if seen.of == 0 {
+            return Err(Failed(format!("{what}: nothing was looked at")));
+        }
+        let row = Row::new(what, seen.count as f64, "").n(seen.of).budget(Of::Value, limit);
+        rows.push(row.why(format!("n in {}; {}", seen.unit, seen.rows.join(", "))))?;
+        let what = format!("{}, {when}: local timer interrupts in the noise windows", story.name);
+        rows.push(Row::new(what, seen.local_timer as f64, "").why("by /proc/interrupts"))?;
+    }
+    Ok(())
 }
 
 fn boot(story: &Story, program: &str, seconds: u64, out: &Path) -> Result<(), Failed> {
@@ -114,23 +121,6 @@ struct Seen {
     rows: Vec<String>,
     /// Interrupts of the local timer on the measured CPU while it was busy, by the kernel's own count; no event is needed for it.
     local_timer: u64,
-}
-
-impl Seen {
-    fn print(&self, when: &str) {
-        // 3/n is the upper end of the 95 % interval of a rate of which nothing was seen.
-        let bound = if self.count > 0 || self.of == 0 {
-            String::new()
-        } else {
-            format!(" (95 %: fewer than 1 in {:.0} {})", self.of as f64 / 3.0, self.unit)
-        };
-        println!("{when}: {}, {} in {} {}{bound}", self.what, self.count, self.of, self.unit);
-        self.rows.iter().for_each(|row| println!("    {row}"));
-        println!(
-            "    local timer interrupts in the noise windows, by /proc/interrupts: {}",
-            self.local_timer
-        );
-    }
 }
 
 fn seen(root: &Path, name: &str, subject: &Subject) -> Result<Seen, Failed> {
@@ -195,6 +185,6 @@ fn ran(explained: &Value, run: &Value, class: &str, label: &str) -> Seen {
 /// Lines of what the guest wrote.
 fn show(root: &Path, file: &str, what: &str, wanted: impl Fn(&str) -> bool) -> Result<(), Failed> {
     let text = std::fs::read_to_string(root.join(file)).map_err(Failed::because)?;
-    text.lines().filter(|line| wanted(line)).for_each(|line| println!("{what}: {line}"));
+    text.lines().filter(|line| wanted(line)).for_each(|line| eprintln!("{what}: {line}"));
     Ok(())
 }

@@ -7,6 +7,7 @@
 mod common;
 
 use common::{Failed, option, run};
+use result::{Limit, Of, Row, Sink};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +24,7 @@ fn main() {
         only: option("--only", String::new()),
         out: option("--out", Path::new(env!("CARGO_TARGET_TMPDIR")).join("studies").display().to_string()),
     };
-    run("studies", || every(&asked));
+    run("studies", |rows| every(&asked, rows));
 }
 
 struct Asked {
@@ -46,16 +47,13 @@ struct Told {
     reasons: Vec<String>,
 }
 
-fn every(asked: &Asked) -> Result<(), Failed> {
+fn every(asked: &Asked, rows: &mut Sink) -> Result<(), Failed> {
     let names = names(&asked.program)?;
     let only: Vec<&str> = asked.only.split(',').filter(|name| !name.is_empty()).collect();
     let names: Vec<&String> =
         names.iter().filter(|name| only.is_empty() || only.contains(&name.as_str())).collect();
-    println!("kernels {}, scale {}, one repetition", asked.kernels, asked.scale);
-    println!(
-        "{:<22} {:>5} {:>5} {:>5} {:>6} {:>6} {:>7}  judgements",
-        "experiment", "cells", "ok", "n/a", "failed", "charts", "s"
-    );
+    rows.note(format!("kernels {}, scale {}, one repetition", asked.kernels, asked.scale))?;
+    let names_in_all = names.len();
     let (mut all, mut without) = (Told::default(), Vec::new());
     for name in names {
         let begun = Instant::now();
@@ -65,38 +63,34 @@ fn every(asked: &Asked) -> Result<(), Failed> {
         match answered.and_then(|()| told(&out)) {
             Ok(told) => {
                 let judged: Vec<String> = told.judged.iter().map(|(word, n)| format!("{n} {word}")).collect();
-                println!(
-                    "{name:<22} {:>5} {:>5} {:>5} {:>6} {:>6} {seconds:>7}  {}",
-                    told.cells,
-                    told.ok,
-                    told.cells - told.ok - told.failed,
-                    told.failed,
-                    told.charts,
-                    judged.join(", ")
-                );
-                told.reasons.iter().for_each(|why| println!("    {why}"));
+                let why = [judged.join(", "), told.reasons.join("; ")].join("; ");
+                eprintln!("{name}: {} of {} cells, {seconds} s; {why}", told.ok, told.cells);
+                let row = Row::new(format!("{name}: cells with values"), told.ok as f64, "").n(told.cells);
+                rows.push(row.why(why.trim_matches([';', ' '])))?;
+                told.judged.iter().for_each(|(word, n)| *all.judged.entry(word.clone()).or_default() += n);
                 all.cells += told.cells;
                 all.ok += told.ok;
                 all.failed += told.failed;
                 all.charts += told.charts;
             }
             Err(why) => {
-                println!("{name:<22} no answer after {seconds} s: {why}");
+                eprintln!("{name}: no answer after {seconds} s: {why}");
+                rows.push(Row::absent(format!("{name}: cells with values"), why.to_string()))?;
                 without.push(name.clone());
             }
         }
     }
-    println!(
-        "{} cells: {} with figures, {} not applicable, {} failed; {} charts; {} studies without an answer",
-        all.cells,
-        all.ok,
-        all.cells - all.ok - all.failed,
-        all.failed,
-        all.charts,
-        without.len()
-    );
-    if all.failed > 0 || !without.is_empty() {
-        return Err(Failed::because("not every cell ended with an answer"));
+    let count = |what: &str, n: usize| Row::new(format!("all: {what}"), n as f64, "");
+    rows.push(count("experiments", names_in_all))?;
+    rows.push(count("cells", all.cells as usize))?;
+    rows.push(count("cells with values", all.ok as usize))?;
+    rows.push(count("cells that do not apply", (all.cells - all.ok - all.failed) as usize))?;
+    rows.push(count("cells that failed", all.failed as usize).budget(Of::Value, Limit::AtMost(0.0)))?;
+    rows.push(count("charts", all.charts))?;
+    let without = count("studies without an answer", without.len()).why(without.join(", "));
+    rows.push(without.budget(Of::Value, Limit::AtMost(0.0)))?;
+    for (word, n) in &all.judged {
+        rows.push(count(&format!("published numbers and statements, {word}"), *n))?;
     }
     Ok(())
 }

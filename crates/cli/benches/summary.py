@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A thousand million samples summarised by us, and by numpy and polars.
 
-    python3 crates/cli/benches/summary.py PROGRAM [--rows N] [--rounds N]
+    python3 crates/cli/benches/summary.py PROGRAM [--samples N] [--rounds N] [--rows FILE]
 
 Makes an environment with numpy, polars and pyarrow, and samples files in a temporary directory, and removes both. The large file has the
 columns of every samples file, and is packed as those that we write: snappy, dictionaries where they pay, groups of 65,536 rows. Ours reads it whole;
@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,39 @@ def timed(command, read):
     return found, time.monotonic() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
+class Rows:
+    """The lines that `result::sink` reads: a row or a note each."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def write(self, line):
+        with open(self.path, "a") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def note(self, text):
+        self.write({"note": text})
+
+    def row(self, what, value, unit, n, peer, peer_value, **more):
+        row = {"what": what, "value": value, "unit": unit, "n": n, "low": None, "high": None}
+        row |= {"peer": {"name": peer, "value": peer_value}, "ratio": None, "budget": None, "verdict": "none"}
+        self.write({"row": row | more})
+
+    def compare(self, what, ours, peer, theirs):
+        """Medians, and the median ratio of the rounds; too few rounds for an interval."""
+        ratio = statistics.median(one / other for one, other in zip(ours, theirs))
+        unit = "M samples per s of CPU time"
+        found = {"median": ratio, "low": None, "high": None}
+        self.row(what, statistics.median(ours), unit, len(ours), peer, statistics.median(theirs), ratio=found)
+
+    def peak(self, what, value, peer, peer_value, n, most):
+        if most is None:
+            return self.row(what, value, "MB", n, peer, peer_value)
+        verdict = "met" if value <= most else "missed"
+        limit = {"of": "value", "limit": {"at_most": most}}
+        return self.row(what, value, "MB", n, peer, peer_value, budget=limit, verdict=verdict)
+
+
 def bench(args):
     work = tempfile.mkdtemp(prefix="stillcore-summary-")
     try:
@@ -105,11 +139,12 @@ def bench(args):
         subprocess.run([sys.executable, "-m", "venv", os.path.join(work, "venv")], check=True)
         subprocess.run([python, "-m", "pip", "install", "-q", "numpy", "polars", "pyarrow"], check=True)
         versions = "import numpy, polars, pyarrow; print('numpy', numpy.__version__, 'polars', polars.__version__, 'pyarrow', pyarrow.__version__)"
-        print(subprocess.run([python, "-c", versions], check=True, capture_output=True, text=True).stdout.strip())
-        files = {"all": (os.path.join(work, "all.parquet"), args.rows), "tenth": (os.path.join(work, "tenth.parquet"), args.rows // 10)}
+        out = Rows(args.rows)
+        out.note(subprocess.run([python, "-c", versions], check=True, capture_output=True, text=True).stdout.strip())
+        files = {"all": (os.path.join(work, "all.parquet"), args.samples), "tenth": (os.path.join(work, "tenth.parquet"), args.samples // 10)}
         for path, rows in files.values():
-            subprocess.run([python, __file__, "--make", path, "--rows", str(rows)], check=True)
-            print(f"{rows:,} rows, {os.path.getsize(path) / 1e9:.2f} GB on disk, removed at the end", flush=True)
+            subprocess.run([python, __file__, "--make", path, "--samples", str(rows)], check=True)
+            out.note(f"{rows:,} samples, {os.path.getsize(path) / 1e9:.2f} GB on disk, removed at the end")
         program = [args.program, "summary", "--json"]
         runs = [
             ("stillcore", "all", [*program, files["all"][0]], ours),
@@ -118,13 +153,12 @@ def bench(args):
             ("numpy, in batches", "tenth", [python, __file__, "--numpy", files["tenth"][0]], json.loads),
             ("polars, exact", "tenth", [python, __file__, "--polars", files["tenth"][0]], json.loads),
         ]
-        print(f"{'program':20} {'rows':>14} {'clock s':>9} {'CPU s':>9} {'M rows/s CPU':>13} {'peak MB':>9}")
         told, rates = {}, {}
         for _ in range(args.rounds):
             for name, which, command, read in runs:
                 found, clock, cpu, peak = timed(command, read)
                 rows = files[which][1]
-                print(f"{name:20} {rows:>14,} {clock:>9.1f} {cpu:>9.1f} {rows / cpu / 1e6:>13.1f} {peak:>9.1f}", flush=True)
+                print(f"{name:20} {rows:>14,} samples {clock:>9.1f} s {cpu:>9.1f} s of CPU {peak:>9.1f} MB", file=sys.stderr, flush=True)
                 told.setdefault(which, []).append((name, found))
                 rates.setdefault((name, which), []).append((rows / cpu, peak))
         for which, answers in told.items():
@@ -132,11 +166,14 @@ def bench(args):
             if differ:
                 sys.exit(f"answers differ: {answers[0]} and {differ[0]}")
         middle = lambda name, which: sorted(rates[name, which])[len(rates[name, which]) // 2][0]
-        print("numbers, maxima and six quantiles are equal, to the ns")
-        print(f"CPU time: {middle('stillcore', 'all') / middle('numpy, in batches', 'all'):.1f} times numpy's rate, "
-              f"{middle('stillcore', 'tenth') / middle('polars, exact', 'tenth'):.1f} times polars'")
-        peak = max(peak for _, peak in rates["stillcore", "all"])
-        print(f"peak: {peak:.1f} MB for {args.rows:,} samples (budget 200: {'met' if peak < 200 else 'MISSED'})")
+        out.note("numbers, maxima and six quantiles are equal, to the ns")
+        words = {"all": f"{args.samples:,}", "tenth": f"{args.samples // 10:,}"}
+        for which, peer in [("all", "numpy, in batches"), ("tenth", "numpy, in batches"), ("tenth", "polars, exact")]:
+            ours, theirs = rates["stillcore", which], rates[peer, which]
+            what = f"{words[which]} samples beside {peer.split(',')[0]}"
+            out.compare(f"{what}: rate", [rate / 1e6 for rate, _ in ours], peer, [rate / 1e6 for rate, _ in theirs])
+            peaks = [max(peak for _, peak in of) for of in (ours, theirs)]
+            out.peak(f"{what}: peak memory", peaks[0], peer, peaks[1], len(ours), 200 if which == "all" else None)
     finally:
         shutil.rmtree(work)
 
@@ -144,14 +181,15 @@ def bench(args):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program", nargs="?")
-    parser.add_argument("--rows", type=int, default=1_000_000_000)
+    parser.add_argument("--samples", type=int, default=1_000_000_000)
+    parser.add_argument("--rows", default="/dev/stdout", help="file that takes the rows, a JSON object a line")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--make")
     parser.add_argument("--numpy")
     parser.add_argument("--polars")
     args = parser.parse_args()
     if args.make:
-        make(args.make, args.rows)
+        make(args.make, args.samples)
     elif args.numpy:
         print(json.dumps(with_numpy(args.numpy)))
     elif args.polars:

@@ -8,6 +8,7 @@
 mod common;
 
 use common::{Failed, median, option, run};
+use result::{Row as Counted, Sink};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -19,7 +20,7 @@ fn main() {
         kernel: option("--kernel", "6.1".to_owned()),
         seconds: option("--seconds", 5),
     };
-    run("watch", || beside(&plan, turns));
+    run("watch", |rows| beside(&plan, turns, rows));
 }
 
 struct Plan {
@@ -44,45 +45,53 @@ struct Row {
     aside: [u64; 3],
 }
 
-fn beside(plan: &Plan, turns: u32) -> Result<(), Failed> {
+fn beside(plan: &Plan, turns: u32, sink: &mut Sink) -> Result<(), Failed> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").map_err(Failed::because)?;
-    let here = format!("here, {}", release.split('-').next().unwrap_or_default().trim());
+    let here = "here".to_owned();
     let guest = format!("guest, {}", plan.kernel);
     let mut rows = Vec::new();
     for _ in 0..turns {
         rows.extend(on_this_machine(plan, &here)?);
         rows.extend(in_guest(plan, &guest)?);
     }
-    println!("{turns} runs of {} s each; Avg, mean and Max in us", plan.seconds);
-    println!(
-        "| where | period | cycles | releases by timer | its Avg | our mean | less | its Max | ours | less | preempted | woken while running | \
-         switches unseen |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|"
-    );
-    for row in &rows {
-        let ([its_avg, its_max], [mean, max]) = (row.its, row.ours);
-        println!(
-            "| {} | {} us | {} | {} | {its_avg:.0} | {mean:.1} | {:.1} | {its_max:.0} | {max:.1} | {:.1} | {} | {} | {} |",
-            row.place,
-            row.interval_us,
-            row.cycles,
-            row.releases,
-            its_avg - mean,
-            its_max - max,
-            row.aside[0],
-            row.aside[1],
-            row.aside[2],
-        );
+    sink.note(format!("this machine runs {}", release.trim()))?;
+    sink.note(format!(
+        "{turns} runs of {} s of each, in turns; times are medians of the runs, counts sums",
+        plan.seconds
+    ))?;
+    let mut threads: Vec<(&str, u64)> =
+        rows.iter().map(|row| (row.place.as_str(), row.interval_us)).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    for (place, interval_us) in threads {
+        let of = || rows.iter().filter(|row| row.place == place && row.interval_us == interval_us);
+        let on = format!("{place}, every {interval_us} us");
+        let count = |what: &str, one: fn(&Row) -> u64| {
+            Counted::new(format!("{on}: {what}"), of().map(one).sum::<u64>() as f64, "")
+        };
+        sink.push(count("cycles", |row| row.cycles))?;
+        sink.push(count("releases by timer", |row| row.releases))?;
+        sink.push(count("preempted after the switch", |row| row.aside[0]))?;
+        sink.push(count("woken while running", |row| row.aside[1]))?;
+        sink.push(count("switches not in the trace", |row| row.aside[2]))?;
+        for (at, what) in ["mean", "maximum"].into_iter().enumerate() {
+            let [ours, its] =
+                [of().map(|row| row.ours[at]).collect(), of().map(|row| row.its[at]).collect()].map(median);
+            let row = Counted::new(format!("{on}: {what}"), ours, "us").n(u64::from(turns));
+            sink.push(row.beside("cyclictest", its))?;
+        }
     }
     for place in [&here, &guest] {
         let of = || rows.iter().filter(|row| row.place == *place);
-        let less = |at: usize| median(of().map(|row| row.its[at] - row.ours[at]).collect());
+        for (at, what) in ["mean", "maximum"].into_iter().enumerate() {
+            let less = median(of().map(|row| row.its[at] - row.ours[at]).collect());
+            let what = format!("{place}: cyclictest less ours, {what}");
+            sink.push(Counted::new(what, less, "us").n(of().count() as u64))?;
+        }
         let missing: u64 = of().map(|row| row.cycles.abs_diff(row.releases)).sum();
         let cycles: u64 = of().map(|row| row.cycles).sum();
-        println!(
-            "{place}: median difference of the means {:.1} us, of the maxima {:.1} us; releases and cycles differ by {missing} of {cycles}",
-            less(0),
-            less(1)
-        );
+        let what = format!("{place}: cycles that are no release by the timer");
+        sink.push(Counted::new(what, missing as f64, "").n(cycles))?;
     }
     Ok(())
 }

@@ -1,9 +1,11 @@
-//! Sets a second and core of the fixed-priority and EDF tests, beside the plain response-time analysis on the same sets, in turns.
+//! Sets per second and core of the fixed-priority and EDF tests, beside the plain response-time analysis on the same sets, in turns.
 //!
-//! `cargo bench -p stillcore-sched --bench fp [-- ROUNDS]`. Times are CPU time of the thread, as good as its neighbours leave the caches alone;
+//! `cargo bench -p stillcore-sched --bench fp [-- --rounds N --rows FILE]`. Times are CPU time of the thread, as good as its neighbours leave the caches alone;
 //! ratios of neighbouring turns are what to read. Two threads are put beside one in turns, by the clock and by CPU time: the clock counts whoever else
 //! runs here, CPU time does not count waiting for one another, which is therefore counted by itself.
 
+use result::row::{median_interval, ratio_of_rounds};
+use result::{Limit, Of, Row, Sink};
 use sched::generate::{Generator, Spec};
 use sched::question::{self, Unit};
 use sched::{
@@ -40,32 +42,52 @@ fn textbook(set: &TaskSet) -> bool {
 
 type Turn<'a> = (&'a str, Box<dyn Fn() -> usize + 'a>);
 
-/// Every turn once a round, the best time of each; the count of schedulable sets is printed so that nothing is optimised away, and because
-/// it must be the same.
-fn race(title: &str, sets: u64, turns: &[Turn<'_>], rounds: usize) {
-    let mut best = vec![Duration::MAX; turns.len()];
+/// Every turn once a round: rows of the best time of each, and the ratio to the first turn by rounds. The share of schedulable sets is in
+/// the row so that nothing is optimised away, and because it must be the same.
+fn race(rows: &mut Sink, title: &str, sets: u64, turns: &[Turn<'_>], rounds: usize) {
+    let mut rates = vec![Vec::new(); turns.len()];
     let mut found = vec![0; turns.len()];
     for _ in 0..rounds {
         for (at, (_, turn)) in turns.iter().enumerate() {
             let start = thread_cpu();
             found[at] = black_box(turn());
-            best[at] = best[at].min(thread_cpu().saturating_sub(start));
+            rates[at].push(sets as f64 / thread_cpu().saturating_sub(start).as_secs_f64() / 1e6);
         }
     }
-    println!("\n{title}");
+    let best = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
     for (at, (name, _)) in turns.iter().enumerate() {
-        let rate = sets as f64 / best[at].as_secs_f64();
-        let ratio = best[0].as_secs_f64() / best[at].as_secs_f64();
-        println!("{name:44} {rate:>12.0} sets/s {ratio:>9.1} x   {} of {sets} schedulable", found[at]);
+        let mut row = Row::new(format!("{title}: {name}"), best(&rates[at]), "M sets per s").n(rounds as u64);
+        if at > 0 {
+            row = row.beside(turns[0].0, best(&rates[0])).ratio(ratio_of_rounds(&rates[at], &rates[0]));
+        }
+        let row = row.why(format!("{} of {sets} schedulable", found[at]));
+        let least = BUDGETS.iter().find(|(budgeted, of, _)| *budgeted == title && of == name);
+        push(
+            rows,
+            match least {
+                Some((_, _, least)) => row.budget(Of::Value, Limit::AtLeast(*least)),
+                None => row,
+            },
+        );
     }
 }
 
+/// Section 7 of the design, million sets per second and core.
+const BUDGETS: [(&str, &str, f64); 2] =
+    [("FP, U 0.8", "lanes", 1.0), ("FP, U 0.8", "generation and lanes", 0.7)];
+
+fn push(rows: &mut Sink, row: Row) {
+    rows.push(row).expect("the file of rows can be written");
+}
+
 fn main() {
-    let rounds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(20);
-    println!(
-        "vector path: {}; one thread, its CPU time; best of {rounds} rounds, in turns",
+    let rounds = clock::rounds(20) as usize;
+    let mut rows = Sink::of_arguments();
+    let note = format!(
+        "40 tasks, uniform [10, 100] ms; FP: RM, J = 104 us; vector path {}; one thread, its CPU time; best of {rounds} rounds, in turns",
         Path::Widest.name()
     );
+    rows.note(note).expect("the file of rows can be written");
     let limits = Limits::default();
     let count = |verdicts: Vec<bool>| verdicts.into_iter().filter(|one| *one).count();
     for utilization in [0.7, 0.8, 0.85, 0.9] {
@@ -80,8 +102,9 @@ fn main() {
                 .expect("as above")
                 .remove(0)
         };
-        let title = format!("FP, 40 tasks, U = {utilization}, RM, uniform [10, 100] ms, J = 104 us");
+        let title = format!("FP, U {utilization}");
         race(
+            &mut rows,
             &title,
             SETS,
             &[
@@ -105,7 +128,8 @@ fn main() {
             rounds,
         );
         race(
-            "generation alone, set by set",
+            &mut rows,
+            &format!("set by set, U {utilization}"),
             SETS,
             &[(
                 "generation",
@@ -118,19 +142,21 @@ fn main() {
             rounds,
         );
         race(
-            &title.replace("FP", "EDF").replace(", RM", ""),
+            &mut rows,
+            &title.replace("FP", "EDF, J 104 us"),
             SETS,
             &[("QPA", Box::new(|| drawn.iter().filter(|set| edf_qpa(set, limits).schedulable).count()))],
             rounds,
         );
     }
-    constrained(rounds);
-    lines(rounds);
-    scaling(rounds);
+    constrained(&mut rows, rounds);
+    lines(&mut rows, rounds);
+    scaling(&mut rows, rounds);
+    print!("{}", rows.table());
 }
 
 /// What a line of `sched analyze` costs: to read it, and to answer it.
-fn lines(rounds: usize) {
+fn lines(rows: &mut Sink, rounds: usize) {
     let generator = Generator::new(Spec::default(), 1).expect("a good specification");
     let line = |set| {
         let system = generator.system(set).expect("every set can be drawn");
@@ -142,7 +168,8 @@ fn lines(rounds: usize) {
         answer(&question, test, Limits::default()).is_ok_and(|verdict| verdict.schedulable)
     };
     race(
-        "lines of JSON, 40 tasks, U = 0.8, uniform [10, 100] ms",
+        rows,
+        "lines of JSON, U 0.8",
         SETS,
         &[
             ("read", Box::new(|| lines.iter().filter(|line| question::read(line).is_ok()).count())),
@@ -160,7 +187,7 @@ fn lines(rounds: usize) {
 }
 
 /// Deadlines below periods make processor demand look at many more intervals.
-fn constrained(rounds: usize) {
+fn constrained(rows: &mut Sink, rounds: usize) {
     let limits = Limits::default();
     for utilization in [0.8, 0.9] {
         let spec = Spec { utilization, deadlines: [0.7, 1.0], ..Spec::default() };
@@ -170,7 +197,8 @@ fn constrained(rounds: usize) {
             .collect::<Result<_, _>>()
             .expect("every set can be drawn");
         race(
-            &format!("40 tasks, U = {utilization}, uniform [10, 100] ms, D uniform in [0.7, 1] T"),
+            rows,
+            &format!("D in 0.7 T to T, U {utilization}"),
             SETS,
             &[
                 (
@@ -200,7 +228,7 @@ struct Share {
 }
 
 /// As many sets for each of two threads as for one: how much more two of them do.
-fn scaling(rounds: usize) {
+fn scaling(rows: &mut Sink, rounds: usize) {
     const MANY: u64 = 16_384;
     let generator = Generator::new(Spec::default(), 1).expect("a good specification");
     let share = |range| {
@@ -232,20 +260,26 @@ fn scaling(rounds: usize) {
         best[0] = [best[0][0].min(clock_1), best[0][1].min(clock_2)];
         best[1] = [best[1][0].min(cpu_1), best[1][1].min(cpu_2)];
     }
-    println!(
-        "\nscaling: generation and lanes, FP, U = 0.8, J = 104 us; {MANY} sets a thread, {} pairs of turns",
-        by_clock.len()
-    );
     for (name, ratios, [one, two]) in
         [("by the clock", &mut by_clock, best[0]), ("by CPU time", &mut by_cpu, best[1])]
     {
         ratios.sort_by(f64::total_cmp);
-        println!(
-            "two threads do {:.2} x of one {name}, best turn of each; median of pairs {:.2}, a tenth above {:.2}",
-            2.0 * one.as_secs_f64() / two.as_secs_f64(),
-            ratios[ratios.len() / 2],
-            ratios[ratios.len() * 9 / 10],
+        let n = ratios.len() as u64;
+        let best = 2.0 * one.as_secs_f64() / two.as_secs_f64();
+        push(rows, Row::new(format!("two threads over one {name}, best turn of each"), best, "").n(n));
+        let row =
+            Row::new(format!("two threads over one {name}, median of pairs"), ratios[ratios.len() / 2], "")
+                .n(n);
+        push(
+            rows,
+            match median_interval(ratios) {
+                Some([low, high]) => row.between(low, high),
+                None => row,
+            },
         );
     }
-    println!("threads waited {waited} times for anything in all these turns");
+    push(
+        rows,
+        Row::new("times that two threads waited for anything", waited as f64, "").n(by_clock.len() as u64),
+    );
 }

@@ -1,12 +1,12 @@
 //! What a run of the tests did, as data (`stillcore.result/1`): a row a step, in seconds, with its tests.
 
 use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use crate::place;
 use crate::steps::{Counts, Done};
 
 /// The budget of the fast tier, s.
@@ -67,10 +67,10 @@ pub(crate) fn of(name: &str, command: &str, root: &Path, done: &[Done], wall: Du
         schema: "stillcore.result/1",
         name: name.into(),
         command: command.into(),
-        commit: commit(root)?,
+        commit: place::commit(root)?,
         profile: "ci",
-        machine: machine(),
-        started: started(wall)?,
+        machine: place::machine(),
+        started: place::utc(SystemTime::now() - wall),
         tests: all.passed + all.failed,
         failed: all.failed,
         skipped: all.skipped,
@@ -103,47 +103,6 @@ impl Account {
         text.push('\n');
         std::fs::write(path, text).with_context(|| format!("write {}", path.display()))
     }
-}
-
-pub(super) fn commit(root: &Path) -> Result<String> {
-    let safe = format!("safe.directory={}", root.display());
-    let git = |args: &[&str]| {
-        let out = Command::new("git").args(["-c", &safe]).args(args).current_dir(root).output();
-        out.context("run git").map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned())
-    };
-    let commit = git(&["rev-parse", "HEAD"])?;
-    if commit.is_empty() {
-        return Ok("unknown".into());
-    }
-    let dirty = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
-    Ok(if dirty { format!("{commit}-dirty") } else { commit })
-}
-
-/// Kernel, processor and CPUs.
-pub(super) fn machine() -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let info = read("/proc/cpuinfo");
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    let kernel = read("/proc/sys/kernel/osrelease");
-    format!(
-        "Linux {} {}, {}, {cpus} CPUs",
-        kernel.trim(),
-        std::env::consts::ARCH,
-        model.map_or("unknown processor", |(_, name)| name)
-    )
-}
-
-/// When the run began, as `date` prints it in UTC.
-fn started(wall: Duration) -> Result<String> {
-    let ago = format!("@{}", now_s().saturating_sub(wall.as_secs()));
-    let out = Command::new("date").args(["-u", "-d", &ago, "+%FT%TZ"]).output().context("run date")?;
-    Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
-}
-
-fn now_s() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

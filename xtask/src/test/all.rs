@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::build::{self, Program};
 use super::guests::{self, Machines};
 use super::programs::{self, Order};
-use super::{SILENCE, account, find};
+use super::{SILENCE, find};
 use crate::output::Output;
 use crate::steps::{Counts, Done, Step, run_all, summary};
-use crate::{hosts, repo};
+use crate::{hosts, place, repo};
 
 /// What to run.
 #[derive(clap::Args)]
@@ -215,8 +215,8 @@ fn row(step: &Done, root: &Path) -> Result<Row> {
         skipped: step.counts.skipped.clone(),
         notes: step.counts.notes.clone(),
         failure: step.failure.clone(),
-        commit: account::commit(root)?,
-        machine: account::machine(),
+        commit: place::commit(root)?,
+        machine: place::machine(),
         verdict: if step.failure.is_none() { "met" } else { "missed" }.into(),
     })
 }

@@ -8,6 +8,7 @@ use crate::repo::Repo;
 /// Package, and the workspace packages it may use.
 const ARROWS: &[(&str, &[&str])] = &[
     ("stillcore-model", &[]),
+    ("stillcore-result", &[]),
     ("stillcore-ftrace", &[]),
     ("stillcore-sched", &[]),
     ("stillcore-analysis", &["stillcore-model", "stillcore-ftrace"]),
@@ -34,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "stillcore-py",
         &["stillcore-model", "stillcore-ftrace", "stillcore-sched", "stillcore-analysis", "stillcore-report"],
     ),
-    ("xtask", &[]),
+    ("xtask", &["stillcore-result"]),
 ];
 
 pub(super) fn check(repo: &Repo) -> Vec<Violation> {

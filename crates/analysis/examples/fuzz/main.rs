@@ -1,5 +1,5 @@
-//! `make fuzz`: damaged traces and samples through every reader of them, by the million, on the stable compiler.
-//! `fuzz [--executions N] [--threads N] [--campaign N] [--from N] [--only TARGET] [--found DIR]`.
+//! `cargo xtask bench fuzz`: damaged traces and samples through every reader of them, by the million, on the stable compiler.
+//! `fuzz [--executions N] [--threads N] [--campaign N] [--from N] [--only TARGET] [--found DIR] [--rows FILE]`.
 //!
 //! cargo-fuzz guides itself by coverage, for which it needs a nightly compiler; this knows the formats instead (`mutate.rs`). An
 //! execution is its number: target, campaign and number give the same bytes again. Each target gets N executions. Panics, executions of more
@@ -20,6 +20,7 @@ use common::corpus::{self, Corpus};
 use common::execute::{self, Outcome};
 use common::mutate::{Rng, mutate};
 use model::events::EventCatalogue;
+use result::{Limit, Of, Row, Sink};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,6 +103,26 @@ impl Campaign<'_> {
         println!("{}: {what} in execution {execution}: {} {stored:?}", self.target.name, path.display());
     }
 
+    fn rows(&self, started: Instant) -> Vec<Row> {
+        let [refused, partial, whole] = [0, 1, 2].map(|at: usize| self.outcomes[at].load(Ordering::Relaxed));
+        let n = refused + partial + whole;
+        let row = |what: &str, value: f64, unit| {
+            Row::new(format!("{}: {what}", self.target.name), value, unit).n(n)
+        };
+        let seconds = started.elapsed().as_secs_f64();
+        vec![
+            row("executions", n as f64, ""),
+            row("refused", refused as f64, ""),
+            row("read in part", partial as f64, ""),
+            row("read whole", whole as f64, ""),
+            row("failed", self.failures.load(Ordering::Relaxed) as f64, "")
+                .budget(Of::Value, Limit::AtMost(0.0)),
+            row("rate", n as f64 / seconds, "per s"),
+            row("slowest", self.slowest_us.load(Ordering::Relaxed) as f64 / 1e3, "ms of CPU time"),
+            row("peak memory", watch::memory_kib("VmHWM:") as f64 / 1024.0, "MiB"),
+        ]
+    }
+
     fn line(&self, started: Instant) -> String {
         let [refused, partial, whole] = [0, 1, 2].map(|at: usize| self.outcomes[at].load(Ordering::Relaxed));
         let done = refused + partial + whole;
@@ -127,6 +148,7 @@ fn main() {
     // Panics are what is looked for; their messages come by the hundred.
     std::panic::set_hook(Box::new(|panic| println!("{}", panic.to_string().replace('\n', ": "))));
     let (mut failures, mut total) = (0, 0);
+    let mut rows = Sink::of_arguments();
     for target in targets(&catalogue).iter().filter(|target| only.is_empty() || target.name == only) {
         let campaign = Campaign {
             target,
@@ -147,11 +169,15 @@ fn main() {
             }
             watch::until_all_rest(&campaign, &slots, || eprintln!("{}", campaign.line(started)));
         });
-        println!("{}", campaign.line(started));
+        eprintln!("{}", campaign.line(started));
+        campaign.rows(started).into_iter().for_each(|row| rows.push(row).unwrap());
         failures += campaign.failures.load(Ordering::Relaxed);
         total += executions;
     }
-    println!("{total} executions in all, campaign {number}, {failures} failed");
+    rows.note(format!("campaign {number}, executions from {from} on, {threads} threads")).unwrap();
+    let all = Row::new("all: executions that failed", failures as f64, "").n(total);
+    rows.push(all.budget(Of::Value, Limit::AtMost(0.0))).unwrap();
+    print!("{}", rows.table());
     std::process::exit(i32::from(failures > 0));
 }
 

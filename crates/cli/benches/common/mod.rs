@@ -1,10 +1,12 @@
-//! What the benches share: their errors, their options, medians, cyclictest's histogram; tools in turns, and what a process costs.
+//! What the benches share: errors, options, rows for `--rows FILE`, medians, cyclictest's histogram; tools in turns, and what a
+//! process costs.
 
 #![allow(dead_code, reason = "each bench uses its own part")]
 
 pub(crate) mod process;
 pub(crate) mod turns;
 
+use result::Sink;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -27,6 +29,12 @@ impl Failed {
     }
 }
 
+impl From<std::io::Error> for Failed {
+    fn from(error: std::io::Error) -> Self {
+        Self::because(error)
+    }
+}
+
 /// The value after `name` on the command line; the default where it is absent or no such value.
 pub(crate) fn option<T: FromStr>(name: &str, default: T) -> T {
     let arguments: Vec<String> = std::env::args().collect();
@@ -35,9 +43,13 @@ pub(crate) fn option<T: FromStr>(name: &str, default: T) -> T {
     value.unwrap_or(default)
 }
 
-/// Runs the bench; an error ends the process with 1.
-pub(crate) fn run(name: &str, bench: impl FnOnce() -> Result<(), Failed>) {
-    if let Err(error) = bench() {
+/// Runs the bench, which puts its rows into the sink; prints them where no file takes them. An error ends the process with 1.
+/// What a run prints on its way goes to standard error.
+pub(crate) fn run(name: &str, bench: impl FnOnce(&mut Sink) -> Result<(), Failed>) {
+    let mut sink = Sink::of_arguments();
+    let done = bench(&mut sink);
+    print!("{}", sink.table());
+    if let Err(error) = done {
         eprintln!("{name}: {error}");
         std::process::exit(1);
     }

@@ -1,7 +1,7 @@
 //! Tools in turns: each repetition runs every tool once, in a shuffled order, so that a machine that drifts drifts for all.
 
 use super::{Failed, median};
-use analysis::runs::Ratio;
+use result::{Ratio, Row};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,56 +55,32 @@ impl Turns {
         self.0.get(tool).into_iter().flatten().filter_map(|run| run[figure].as_u64()).sum()
     }
 
-    /// A line that sets two tools side by side in one figure: medians of their runs, the median ratio of the pairs of runs with its 95 %
-    /// interval, and whether that keeps to what is asked of it.
-    pub(crate) fn compare(&self, label: &str, ours: (&str, &str), theirs: (&str, &str), budget: Budget) {
-        let (one, other) = (self.median(ours.0, ours.1), self.median(theirs.0, theirs.1));
-        let told = match analysis::runs::compare(&self.all(ours), &self.all(theirs), 1) {
-            None => "no pairs of runs".to_owned(),
-            Some(Ratio { ratio, interval: None, .. }) => {
-                format!("ratio {ratio:.3}, too few pairs for an interval")
-            }
-            Some(Ratio { ratio, interval: Some([low, high]), .. }) => {
-                format!("ratio {ratio:.3}, {low:.3} to {high:.3}{}", budget.of_interval(low, high))
-            }
-        };
-        println!("{label}: stillcore {one:.0}, {} {other:.0}, {told}", theirs.0);
+    /// A row that sets two tools side by side: medians of their runs times `scale`, and the median ratio of the pairs of runs with
+    /// its 95 % interval.
+    pub(crate) fn row(
+        &self,
+        what: impl Into<String>,
+        (unit, scale): (&str, f64),
+        ours: (&str, &str),
+        theirs: (&str, &str),
+    ) -> Row {
+        let ratio = analysis::runs::compare(&self.all(ours), &self.all(theirs), 1).map(|found| Ratio {
+            median: found.ratio,
+            low: found.interval.map(|[low, _]| low),
+            high: found.interval.map(|[_, high]| high),
+        });
+        Row::new(what, self.median(ours.0, ours.1) * scale, unit)
+            .n(self.all(ours).len() as u64)
+            .beside(theirs.0, self.median(theirs.0, theirs.1) * scale)
+            .ratio(ratio)
+    }
+
+    /// A row of a count over all runs of a tool.
+    pub(crate) fn sum_row(&self, what: impl Into<String>, tool: &str, figure: &str) -> Row {
+        Row::new(what, self.sum(tool, figure) as f64, "").n(self.all((tool, figure)).len() as u64)
     }
 
     fn all(&self, (tool, figure): (&str, &str)) -> Vec<f64> {
         self.0.get(tool).into_iter().flatten().filter_map(|run| run[figure].as_f64()).collect()
-    }
-}
-
-/// What is asked of a figure.
-#[derive(Clone, Copy)]
-pub(crate) enum Budget {
-    /// Nothing.
-    None,
-    /// At most this.
-    AtMost(f64),
-    /// At least this.
-    AtLeast(f64),
-}
-
-impl Budget {
-    /// Whether a figure keeps to it.
-    pub(crate) fn verdict(self, figure: f64) -> String {
-        self.of_interval(figure, figure)
-    }
-
-    /// Whether all of an interval does; where only a part of it does, these runs cannot tell.
-    fn of_interval(self, low: f64, high: f64) -> String {
-        let (sign, limit, [first, last]) = match self {
-            Self::None => return String::new(),
-            Self::AtMost(limit) => ("<=", limit, [low <= limit, high <= limit]),
-            Self::AtLeast(limit) => (">=", limit, [low >= limit, high >= limit]),
-        };
-        let told = match (first, last) {
-            (true, true) => "met",
-            (false, false) => "not met",
-            _ => "these runs cannot tell",
-        };
-        format!(" (budget {sign} {limit}: {told})")
     }
 }

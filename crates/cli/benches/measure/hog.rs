@@ -2,12 +2,13 @@
 //! be those asked for; cyclictest moves on to the next release in the future without a count (`timerthread()` of cyclictest.c).
 
 use super::common::process::{rt_tests, stillcore};
-use super::common::{Failed, histogram, quantile};
+use super::common::{Failed, histogram, median, quantile};
 use super::{PRIORITY, Plan};
 use linux::sys::clock::{SECOND_NS, now_ns, sleep_until};
 use linux::sys::sched;
 use model::sample::Policy;
 use model::{Cpus, Sample};
+use result::{Limit, Of, Row, Sink};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const HOG_NS: i64 = 40_000_000;
@@ -17,18 +18,18 @@ const SECONDS: u64 = 6;
 const PERIOD_NS: i64 = 1_000_000;
 const RELEASES: u64 = SECONDS * 1000;
 
-pub(super) fn section(plan: &Plan) -> Result<(), Failed> {
-    println!(
-        "CPU {}, SCHED_FIFO {PRIORITY}, period 1 ms, {SECONDS} s; a hog of {} ms at priority {} once a second",
+pub(super) fn section(plan: &Plan, rows: &mut Sink) -> Result<(), Failed> {
+    rows.note(format!(
+        "hog: CPU {}, SCHED_FIFO {PRIORITY}, period 1 ms, {SECONDS} s; a thread of priority {} takes the CPU for {} ms once a second",
         plan.cpu,
-        HOG_NS / 1_000_000,
-        PRIORITY + 10
-    );
-    ours(plan)?;
-    cyclictest(plan)
+        PRIORITY + 10,
+        HOG_NS / 1_000_000
+    ))?;
+    ours(plan, rows)?;
+    cyclictest(plan, rows)
 }
 
-fn ours(plan: &Plan) -> Result<(), Failed> {
+fn ours(plan: &Plan, rows: &mut Sink) -> Result<(), Failed> {
     let place = tempfile::tempdir().map_err(Failed::because)?;
     let arguments = format!(
         "measure wakeup --cpus {} --priority {PRIORITY} --period 1ms --duration {SECONDS}s",
@@ -42,21 +43,27 @@ fn ours(plan: &Plan) -> Result<(), Failed> {
     if served + missed + lost != released {
         return Err(Failed(format!("the accounts do not balance: {}", thread["record"])));
     }
-    println!("stillcore: served {served} + missed {missed} + lost {lost} = {released} released, to the unit");
+    let count = |what: &str, value: u64| Row::new(format!("hog: {what}"), value as f64, "");
+    rows.push(count("releases", released))?;
+    rows.push(count("samples", served))?;
+    rows.push(count("releases counted as missed", missed))?;
+    rows.push(count("samples lost", lost).budget(Of::Value, Limit::AtMost(0.0)))?;
     let file = place.path().join("run").join(thread["record"]["file"].as_str().unwrap_or_default());
     let (_, samples) = model::samples_file::read(&file).map_err(Failed::because)?;
     // Neighbours of this machine take CPUs, too: what passed while a hog ran is the hog's.
-    let within = hogs.iter().map(|hog| swallowed(&samples, *hog)).collect::<Vec<_>>();
-    println!("stillcore: missed in each of {} hogs: {within:?}", hogs.len());
+    let within: Vec<f64> = hogs.iter().map(|hog| swallowed(&samples, *hog) as f64).collect();
+    let [least, most] =
+        [f64::min, f64::max].map(|pick| within.iter().copied().reduce(pick).unwrap_or(f64::NAN));
+    let row = Row::new("hog: releases missed in each hog", median(within.clone()), "");
+    rows.push(row.n(within.len() as u64).between(least, most).why("the interval is least to most"))?;
     let at = |list: &str| {
         let listed = thread["figures"][list].as_array().into_iter().flatten();
         listed.filter(|one| one["p"].as_f64() == Some(0.99)).find_map(|one| one["value_ns"].as_i64())
     };
-    println!(
-        "stillcore: p99 of served releases {:.3} ms, of all releases {:.3} ms",
-        at("quantiles").unwrap_or(0) as f64 / 1e6,
-        at("corrected_quantiles").unwrap_or(0) as f64 / 1e6
-    );
+    for (what, list) in [("served", "quantiles"), ("all", "corrected_quantiles")] {
+        let value = at(list).map_or(f64::NAN, |ns| ns as f64 / 1e6);
+        rows.push(Row::new(format!("hog: p99 of {what} releases"), value, "ms"))?;
+    }
     Ok(())
 }
 
@@ -67,7 +74,7 @@ fn swallowed(samples: &[Sample], [from_ns, to_ns]: [i64; 2]) -> usize {
     releases.filter(|t_ns| (from_ns..=to_ns).contains(t_ns)).count()
 }
 
-fn cyclictest(plan: &Plan) -> Result<(), Failed> {
+fn cyclictest(plan: &Plan, rows: &mut Sink) -> Result<(), Failed> {
     let options =
         format!("-m -q -p{PRIORITY} -t1 -a{} -i1000 -D{SECONDS} -h100000 --mainaffinity=0", plan.cpu);
     let (ran, hogs) = beside_a_hog(plan.cpu, || rt_tests("cyclictest", &options))?;
@@ -75,12 +82,11 @@ fn cyclictest(plan: &Plan) -> Result<(), Failed> {
     let n = bins.iter().map(|bin| bin.1).sum::<u64>() + overflow;
     let late: u64 = bins.iter().filter(|(us, _)| *us >= 5_000).map(|bin| bin.1).sum::<u64>() + overflow;
     let p99_us = quantile(&bins, overflow, 0.99).unwrap_or(0);
-    println!(
-        "cyclictest: {n} samples of {RELEASES} releases, {} passed without a count; {} hogs, {late} samples of 5 ms and more; p99 {:.3} ms",
-        RELEASES.saturating_sub(n),
-        hogs.len(),
-        p99_us as f64 / 1e3
-    );
+    let count = |what: &str, value: u64| Row::new(format!("hog: cyclictest, {what}"), value as f64, "");
+    rows.push(count("samples", n).n(RELEASES))?;
+    rows.push(count("releases without a sample or a count", RELEASES.saturating_sub(n)))?;
+    rows.push(count("samples of 5 ms and more", late).n(hogs.len() as u64))?;
+    rows.push(Row::new("hog: cyclictest, p99", p99_us as f64 / 1e3, "ms"))?;
     Ok(())
 }
 

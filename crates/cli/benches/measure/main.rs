@@ -3,7 +3,7 @@
 //! rt-tests. Sections: wakeup, load, noise, hog; all without one.
 //!
 //! Times of a crowded machine mean nothing; ratios of runs made in turns do, with an interval over the pairs of runs (`analysis::runs`).
-//! Beside each stands what is asked of it, and whether these runs can tell.
+//! Budgets are those of section 7 of the design.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -13,6 +13,7 @@ mod noise;
 mod wakeup;
 
 use common::{Failed, option, run};
+use result::Sink;
 
 /// Priority of what measures; above most real-time threads, below a hog.
 const PRIORITY: u32 = 80;
@@ -37,11 +38,11 @@ fn main() {
         seconds: option("--seconds", 3),
         long: option("--long", 60),
     };
-    run("measure", || sections(&plan));
+    run("measure", |rows| sections(&plan, rows));
 }
 
-fn sections(plan: &Plan) -> Result<(), Failed> {
-    type Section = fn(&Plan) -> Result<(), Failed>;
+fn sections(plan: &Plan, rows: &mut Sink) -> Result<(), Failed> {
+    type Section = fn(&Plan, &mut Sink) -> Result<(), Failed>;
     let all: [(&str, Section); 4] = [
         ("wakeup", wakeup::section),
         ("hog", hog::section),
@@ -52,8 +53,8 @@ fn sections(plan: &Plan) -> Result<(), Failed> {
     let some = all.iter().any(|(name, _)| named(name));
     for (name, section) in all {
         if !some || named(name) {
-            println!("\n== {name}");
-            section(plan)?;
+            eprintln!("== {name}");
+            section(plan, rows)?;
         }
     }
     Ok(())

@@ -1,28 +1,33 @@
-//! The noise loop beside oslat's: turns a second at the same policy. Both run without a pause, so that both are throttled alike; each
-//! turn of ours finds every gap, and those over the threshold are stored with their time.
+//! The noise loop beside oslat's: iterations per second at the same policy. Both run without a pause, so that both are throttled
+//! alike; ours finds every gap, and stores those over the threshold with their time.
 
 use super::common::Failed;
 use super::common::process::{rt_tests, stillcore};
-use super::common::turns::{Budget, turns};
+use super::common::turns::turns;
 use super::{PRIORITY, Plan};
+use result::{Limit, Of, Sink};
 use serde_json::{Value, json};
 
 /// Seconds of a run: a busy loop of a real-time priority must not keep its CPU for long.
 const SECONDS: u64 = 2;
 
-pub(super) fn section(plan: &Plan) -> Result<(), Failed> {
-    println!("noise, CPU {}, SCHED_FIFO {PRIORITY}, {SECONDS} s a run without pause, in turns", plan.cpu);
-    println!("{:<12} {:>14} {:>10} {:>10}", "tool", "turns/s", "ns a turn", "gaps");
+pub(super) fn section(plan: &Plan, rows: &mut Sink) -> Result<(), Failed> {
+    rows.note(format!(
+        "noise: CPU {}, SCHED_FIFO {PRIORITY}, runs of {SECONDS} s without pause, in turns",
+        plan.cpu
+    ))?;
     let one = |tool: &str| {
         let result = if tool == "stillcore" { ours(plan) } else { oslat(plan) }?;
-        let per_s = result["per_s"].as_f64().unwrap_or(f64::NAN);
-        let gaps = result["gaps"].as_u64().map_or_else(|| "-".to_owned(), |gaps| gaps.to_string());
-        println!("{tool:<12} {per_s:>14.0} {:>10.2} {gaps:>10}", 1e9 / per_s);
+        eprintln!("{tool:<12} {result}");
         Ok(result)
     };
     let turns = turns("bench-noise", &["stillcore", "oslat"], plan.repetitions.div_ceil(2), one)?;
-    turns.compare("turns/s", ("stillcore", "per_s"), ("oslat", "per_s"), Budget::AtLeast(2.0));
-    println!("gaps stored: {}; lost: {}", turns.sum("stillcore", "gaps"), turns.sum("stillcore", "lost"));
+    let rate =
+        turns.row("noise: loop iterations", ("M per s", 1e-6), ("stillcore", "per_s"), ("oslat", "per_s"));
+    rows.push(rate.budget(Of::Ratio, Limit::AtLeast(2.0)))?;
+    rows.push(turns.sum_row("noise: gaps stored", "stillcore", "gaps"))?;
+    let lost = turns.sum_row("noise: gaps lost", "stillcore", "lost");
+    rows.push(lost.budget(Of::Value, Limit::AtMost(0.0)))?;
     Ok(())
 }
 
@@ -50,6 +55,6 @@ fn oslat(plan: &Plan) -> Result<Value, Failed> {
     let rows = text.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()));
     let iterations: f64 = rows.filter_map(number).sum();
     let seconds = text.lines().find(|line| line.trim_start().starts_with("Duration:")).and_then(number);
-    let seconds = seconds.ok_or_else(|| Failed(format!("oslat told no duration: {}", text.trim())))?;
+    let seconds = seconds.ok_or_else(|| Failed(format!("oslat printed no duration: {}", text.trim())))?;
     Ok(json!({ "per_s": iterations / seconds }))
 }

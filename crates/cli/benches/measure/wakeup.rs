@@ -5,7 +5,7 @@
 //! another process, on another CPU, and has a column of its own.
 
 use super::common::process::{children_cpu_ns, program, rt_tests};
-use super::common::turns::{Budget, turns};
+use super::common::turns::turns;
 use super::common::{Failed, histogram, quantile};
 use super::{PRIORITY, Plan};
 use linux::measure::handle::ProbeHandle;
@@ -14,6 +14,7 @@ use linux::sys::clock::{self, ClockId};
 use linux::sys::sched;
 use model::Cpus;
 use model::sample::Policy;
+use result::{Limit, Of, Row, Sink};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -22,59 +23,45 @@ const PERIOD_US: u64 = 200;
 const BINS_NS: usize = 900_000;
 const RSS_BUDGET_KIB: f64 = 6.0 * 1024.0;
 
-pub(super) fn section(plan: &Plan) -> Result<(), Failed> {
-    println!(
-        "wake-up, CPU {}, SCHED_FIFO {PRIORITY}, period {PERIOD_US} us, {} s a run, in turns; ns",
-        plan.cpu, plan.seconds
-    );
-    println!(
-        "{:<20} {:>8} {:>10} {:>10} {:>14} {:>10}",
-        "tool", "n", "min", "median", "cpu/sample", "rss KiB"
-    );
+pub(super) fn section(plan: &Plan, rows: &mut Sink) -> Result<(), Failed> {
+    rows.note(format!(
+        "wake-up: CPU {}, SCHED_FIFO {PRIORITY}, period {PERIOD_US} us, {} runs of {} s of each tool, in turns",
+        plan.cpu, plan.repetitions, plan.seconds
+    ))?;
     let one = |tool: &str| {
         let result = match tool {
             "stillcore" => ours(plan),
             "cyclictest" => cyclictest(plan, false),
             _ => cyclictest(plan, true),
         }?;
-        let figure =
-            |name: &str| result[name].as_u64().map_or_else(|| "-".to_owned(), |value| value.to_string());
-        println!(
-            "{tool:<20} {:>8} {:>10} {:>10} {:>14} {:>10}",
-            figure("n"),
-            figure("min"),
-            figure("median"),
-            figure("cpu_per_sample"),
-            figure("rss_kib")
-        );
+        eprintln!("{tool:<20} {result}");
         Ok(result)
     };
     let tools = ["stillcore", "cyclictest", "cyclictest -h"];
     let turns = turns("bench-wakeup", &tools, plan.repetitions, one)?;
-    let at_most = Budget::AtMost(1.0);
-    turns.compare("min", ("stillcore", "min"), ("cyclictest", "min"), at_most);
-    turns.compare("median", ("stillcore", "median"), ("cyclictest -h", "median"), at_most);
-    turns.compare(
-        "cpu_per_sample",
-        ("stillcore", "cpu_per_sample"),
-        ("cyclictest", "cpu_per_sample"),
-        at_most,
-    );
-    turns.compare("rss_kib", ("stillcore", "rss_kib"), ("cyclictest", "rss_kib"), Budget::None);
-    let rss_kib = turns.median("stillcore", "rss_kib");
-    println!("measuring process: {rss_kib:.0} KiB{}", Budget::AtMost(RSS_BUDGET_KIB).verdict(rss_kib));
-    let faults = turns.sum("stillcore", "faults");
-    println!("page faults in all windows: {faults}{}", Budget::AtMost(0.0).verdict(faults as f64));
-    println!(
-        "missed releases: {}; lost samples: {}",
-        turns.sum("stillcore", "missed"),
-        turns.sum("stillcore", "lost")
-    );
-    println!(
-        "of cpu_per_sample {:.0} ns are spent in the window; storing a sample, on another CPU: {:.0} ns",
-        turns.median("stillcore", "in_window"),
-        turns.median("stillcore", "drain_per_sample")
-    );
+    let not_above = |row: Row| row.budget(Of::Ratio, Limit::AtMost(1.0));
+    let (us, kib) = (("us", 1e-3), ("KiB", 1.0));
+    let (ours, theirs) = ("stillcore", "cyclictest");
+    rows.push(not_above(turns.row("wake-up: minimum latency", us, (ours, "min"), (theirs, "min"))))?;
+    let in_bins = (tools[2], "median");
+    rows.push(not_above(turns.row("wake-up: median latency", us, (ours, "median"), in_bins)))?;
+    let cpu = "cpu_per_sample";
+    rows.push(not_above(turns.row("wake-up: CPU time per sample", us, (ours, cpu), (theirs, cpu))))?;
+    let memory =
+        turns.row("wake-up: memory of the measuring process", kib, (ours, "rss_kib"), (theirs, "rss_kib"));
+    rows.push(memory.budget(Of::Value, Limit::AtMost(RSS_BUDGET_KIB)))?;
+    let faults = turns.sum_row("wake-up: page faults in all windows", ours, "faults");
+    rows.push(faults.budget(Of::Value, Limit::AtMost(0.0)))?;
+    let lost = turns.sum_row("wake-up: samples lost", ours, "lost");
+    rows.push(lost.budget(Of::Value, Limit::AtMost(0.0)))?;
+    rows.push(turns.sum_row("wake-up: releases missed", ours, "missed"))?;
+    for (what, figure) in [
+        ("wake-up: CPU time per sample, inside the window", "in_window"),
+        ("wake-up: CPU time of storing a sample, on another CPU", "drain_per_sample"),
+    ] {
+        let value = turns.median(ours, figure) / 1e3;
+        rows.push(Row::new(what, value, "us").n(u64::from(plan.repetitions)))?;
+    }
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //! judges what came back.
 //!
 //! This program is its own harness, because tests share machines: it boots those that the chosen tests need, `--test-threads` at a time.
-//! A test is named TIER::MACHINE::SCRIPT, and any part of that chooses.
+//! A test is named TIER::MACHINE::SCRIPT, and any part of that chooses; `matrix::..::isolate` are two parts in this order.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -43,13 +43,16 @@ const AT_ONCE: usize = 2;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
+    // The harness knows no parts.
+    let (filter, skip, exact) = (arguments.filter.take(), arguments.skip.clone(), arguments.exact);
     let chosen = |name: &str| {
-        let part = |part: &String| if arguments.exact { name == part } else { name.contains(part.as_str()) };
-        arguments.filter.as_ref().is_none_or(part) && !arguments.skip.iter().any(part)
+        let is_it = |part: &String| if exact { name == part } else { has_parts(name, part) };
+        filter.as_ref().is_none_or(is_it) && !skip.iter().any(is_it)
     };
     let mut machines = Vec::new();
     let mut trials: Vec<Trial> = table::on_this_host()
         .into_iter()
+        .filter(|(name, _)| chosen(name))
         .map(|(name, test)| Trial::test(name, move || Ok::<(), Failed>(test())))
         .collect();
     for mut machine in table::machines() {
@@ -73,6 +76,18 @@ fn main() -> ExitCode {
     // Tests wait for their machines; those that do not are few.
     arguments.test_threads = Some(64);
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Whether a name has the parts, between which `..` stands, one behind the other.
+fn has_parts(name: &str, parts: &str) -> bool {
+    let mut rest = name;
+    parts.split("..").all(|part| match rest.split_once(part) {
+        Some((_, behind)) => {
+            rest = behind;
+            true
+        }
+        None => false,
+    })
 }
 
 /// A machine that several tests judge.
