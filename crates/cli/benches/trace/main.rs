@@ -1,12 +1,13 @@
-//! A large trace read by `trace-cmd report` and by the program that ships, in turns: CPU time, wall time, peak memory.
-//! `cargo bench -p stillcore --bench trace [-- --program PATH] [--file FILE] [--megabytes N] [--repetitions N] [--library PROGRAM]`;
-//! recording needs root and the packages trace-cmd and rt-tests, a given FILE the first only. Kept under the target directory and
-//! used again.
+//! Traces read by `trace-cmd report` and by the program that ships, in turns: CPU time, wall time, peak memory.
+//! `cargo bench -p stillcore --bench trace [-- --program PATH] [--file FILE] [--run DIR] [--megabytes N] [--repetitions N]
+//! [--library PROGRAM]`; recording needs root and the packages trace-cmd and rt-tests, a given FILE and DIR the first only. What is
+//! recorded is kept under the target directory and used again.
 //!
-//! Ours is `trace explain FILE`, which decodes, classifies and attributes, and `trace counts FILE`, which decodes. `--library` names
-//! the example `attribute` of the crate `analysis`: the same work on one thread without the answer, in a row of its own. The peer
-//! decodes and prints into nothing. First both count: events by name and CPU, and losses by CPU, must be equal, else this ends with 1.
-//! Rates are of CPU time, because neighbours take the clock's. Budgets of section 7 of the design.
+//! `trace explain RUN` decodes both buffers of a default `assess` run, classifies, attributes and takes every wake-up apart.
+//! `trace counts FILE` decodes a large trace of every CPU; `--library` names the example `attribute` of the crate `analysis`, which
+//! attributes the same trace on one thread, in a row of its own. The peer decodes and prints into nothing. First both count the large
+//! trace: events by name and CPU, and losses by CPU, must be equal, else this ends with 1. Rates are of CPU time, because neighbours
+//! take the clock's. Budgets of section 7 of the design.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -27,38 +28,55 @@ fn main() {
 }
 
 fn compare(rows: &mut Sink) -> Result<(), Failed> {
+    let program = common::process::program();
+    let repetitions = option("--repetitions", 7);
+    let run = match option("--run", PathBuf::new()) {
+        path if path.as_os_str().is_empty() => recording::cached_run(&program)?,
+        path => path,
+    };
+    let trace = run.join(model::store::TRACE);
+    let events = events_of_all_buffers(&trace)?;
+    rows.note(format!("trace explain: a default assess run, {events} events in all buffers"))?;
+    let tools = [
+        Tool::new("trace-cmd report", "trace-cmd", &["report", "-i"], &trace),
+        Tool::new("trace explain", &program, &["trace", "explain"], &run),
+    ];
+    judge(events, &tools, repetitions, rows)?;
     let file = match option("--file", PathBuf::new()) {
         path if path.as_os_str().is_empty() => recording::cached(option("--megabytes", 350))?,
         path => path,
     };
     let events = counts_agree(&file, rows)?;
-    let program = common::process::program();
-    let words = |words: &[&str]| words.iter().map(OsString::from).chain([file.clone().into()]).collect();
     let mut tools = vec![
-        Tool { name: "trace-cmd report", program: "trace-cmd".into(), arguments: words(&["report", "-i"]) },
-        Tool { name: "trace explain", program: program.clone(), arguments: words(&["trace", "explain"]) },
-        Tool { name: "trace counts", program, arguments: words(&["trace", "counts"]) },
+        Tool::new("trace-cmd report", "trace-cmd", &["report", "-i"], &file),
+        Tool::new("trace counts", &program, &["trace", "counts"], &file),
     ];
     let library = option("--library", PathBuf::new());
     if !library.as_os_str().is_empty() {
-        tools.push(Tool { name: "library alone", program: library, arguments: words(&[]) });
+        tools.push(Tool::new("library alone", library, &[], &file));
     }
-    let mut runs: Vec<Vec<Used>> = vec![Vec::new(); tools.len()];
-    for _ in 0..option("--repetitions", 7) {
-        for (tool, runs) in tools.iter().zip(&mut runs) {
-            let used = process::watch(&tool.program, &tool.arguments)?;
-            eprintln!("{:<16} {used:?}", tool.name);
-            runs.push(used);
-        }
-    }
-    judge(events, &tools, &runs, rows)
+    judge(events, &tools, repetitions, rows)
 }
 
-/// A way of reading the trace.
+fn events_of_all_buffers(file: &Path) -> Result<u64, Failed> {
+    let trace = TraceFile::open(file).map_err(Failed::because)?;
+    let names: Vec<&str> = trace.buffers().iter().map(|buffer| buffer.name.as_str()).collect();
+    let mut stream = trace.stream_buffers(&names).map_err(Failed::because)?;
+    Ok(Counts::of(trace.formats(), &mut stream).map_err(Failed::because)?.total)
+}
+
+/// A way of reading a trace.
 struct Tool {
     name: &'static str,
     program: PathBuf,
     arguments: Vec<OsString>,
+}
+
+impl Tool {
+    fn new(name: &'static str, program: impl Into<PathBuf>, words: &[&str], reads: &Path) -> Self {
+        let arguments = words.iter().map(OsString::from).chain([reads.into()]).collect();
+        Self { name, program: program.into(), arguments }
+    }
 }
 
 fn counts_agree(file: &Path, rows: &mut Sink) -> Result<u64, Failed> {
@@ -109,12 +127,20 @@ fn kernels_word(trace: &TraceFile, ours: &Counts) -> String {
     }
 }
 
-/// Rows of each of ours beside the first, which is the peer.
-fn judge(events: u64, tools: &[Tool], runs: &[Vec<Used>], rows: &mut Sink) -> Result<(), Failed> {
+/// Runs the tools in turns; rows of each of ours beside the first, which is the peer.
+fn judge(events: u64, tools: &[Tool], repetitions: u32, rows: &mut Sink) -> Result<(), Failed> {
+    let mut runs: Vec<Vec<Used>> = vec![Vec::new(); tools.len()];
+    for _ in 0..repetitions {
+        for (tool, runs) in tools.iter().zip(&mut runs) {
+            let used = process::watch(&tool.program, &tool.arguments)?;
+            eprintln!("{:<16} {used:?}", tool.name);
+            runs.push(used);
+        }
+    }
     let rates = |runs: &[Used]| runs.iter().map(|used| events as f64 / used.cpu_s / 1e6).collect::<Vec<_>>();
     let peak = |runs: &[Used]| runs.iter().map(|used| used.peak_mb).fold(0.0, f64::max);
     let (peer, theirs) = (tools[0].name, rates(&runs[0]));
-    for (tool, runs_of) in tools.iter().zip(runs).skip(1) {
+    for (tool, runs_of) in tools.iter().zip(&runs).skip(1) {
         let (name, ours) = (tool.name, rates(runs_of));
         let n = runs_of.len() as u64;
         let beside = |what: &str| {

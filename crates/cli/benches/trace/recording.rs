@@ -21,10 +21,29 @@ pub(crate) fn cached(megabytes: u64) -> Result<PathBuf, Failed> {
     let file = place.join(model::store::TRACE);
     if !file.exists() {
         let _ = std::fs::remove_dir_all(&place);
-        println!("recording about {megabytes} MB of this machine under load, once");
+        eprintln!("recording about {megabytes} MB of this machine under load, once");
         record(&place, megabytes * 1_000_000)?;
     }
     Ok(file)
+}
+
+/// A default `assess` run of this machine, made by the program if there is none.
+pub(crate) fn cached_run(program: &Path) -> Result<PathBuf, Failed> {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-trace-assess");
+    let run = place.join("run");
+    if !run.join(model::store::TRACE).exists() {
+        let _ = std::fs::remove_dir_all(&place);
+        std::fs::create_dir_all(&place).map_err(Failed::because)?;
+        eprintln!("assessing this machine, once");
+        let mut command = Command::new(program);
+        command.args(["assess", "--trace", "on", "--out"]).arg(&run).arg("--state").arg(place.join("state"));
+        let status = command.stdout(Stdio::null()).status().map_err(Failed::because)?;
+        // 2 is a finding about the machine.
+        if !matches!(status.code(), Some(0 | 2)) {
+            return Err(Failed(format!("stillcore assess: {status}")));
+        }
+    }
+    Ok(run)
 }
 
 /// Processes that die with this value.
