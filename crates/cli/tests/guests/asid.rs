@@ -6,6 +6,8 @@
 //! that gives them out.
 
 use crate::machine::Guest;
+use crate::support::print_row;
+use result::Row;
 
 /// One line of the guest's account: a start or a new generation, with the machine's counts then.
 #[derive(Debug, Clone, Copy)]
@@ -43,8 +45,15 @@ pub(crate) fn address_spaces_run_out(guest: &Guest) {
     );
     // Where user and kernel have page tables of their own, a process takes two: the kernel says how many processes it can tell apart.
     let entries = entries(&read("allocator"));
+    print_row(&Row::new("identifiers", entries as f64, ""));
     println!("{kernel} arm64: {entries} address space identifiers");
     // The first one began before we looked.
+    let [from, to] = [marks[1], marks[2]];
+    let of = |what: &str, value: f64, unit| Row::new(format!("one generation: {what}"), value, unit);
+    print_row(&of("processes made", (to.forks - from.forks) as f64, ""));
+    let given = of("identifiers given out", (to.given - from.given) as f64, "");
+    print_row(&Row { why: Some("read up to 0.2 s after the fact".into()), ..given });
+    print_row(&of("length", ((to.at_s - from.at_s) * 10.0).round() / 10.0, "s"));
     for pair in marks[1..].windows(2) {
         let [from, to] = [pair[0], pair[1]];
         let (forks, given) = (to.forks - from.forks, to.given - from.given);

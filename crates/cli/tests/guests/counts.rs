@@ -5,6 +5,7 @@
 //! `tracing_stats_read`) as read in the guest.
 
 use crate::machine::Guest;
+use crate::support::print_row;
 use crate::support::{read_json, stillcore, text};
 use analysis::attribute::path::{Path as WakePath, Step};
 use analysis::attribute::windows::{MeasuredWindow, paths_in};
@@ -13,6 +14,7 @@ use ftrace::TraceFile;
 use model::run::{ProbeRecord, Run, TraceCpu};
 use model::sample::{ProbeKind, Sample};
 use model::{samples_file, store};
+use result::Row;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -119,6 +121,11 @@ fn counted_alike(kernel: &str, dir: &Path) -> u64 {
         statistics.lines().filter_map(|line| line.strip_prefix("read events: ")?.parse::<u64>().ok()).sum();
     assert_eq!(read, events, "{kernel}: {statistics}");
     assert!(events > 1000, "{kernel}: {events} events are no trace");
+    let of = format!("{kernel}, {}", dir.file_name().unwrap().to_string_lossy());
+    let why = "as many by name and CPU as trace-cmd, and by CPU as the kernel".to_owned();
+    let counted = Row::new(format!("{of}: events"), events as f64, "");
+    print_row(&Row { why: Some(why), ..counted });
+    print_row(&Row::new(format!("{of}: events lost"), lost as f64, ""));
     println!(
         "{kernel:>7} {:<8} {events} events, as many by name and CPU as trace-cmd and by CPU as the kernel; {lost} lost, {} of \
          them told on the pages",
@@ -259,6 +266,8 @@ fn cyclictest_was_watched(kernel: &str, root: &Path) {
     let timer = releases.iter().filter(|release| release["kind"] == "timer");
     let released: u64 = timer.map(|release| release["n"].as_u64().unwrap()).sum();
     let early = thread["early_wakes"].as_u64().unwrap();
+    let what = format!("{kernel}, cyclictest: releases by its timer");
+    print_row(&Row::new(what, released as f64, "").n(cycles));
     println!(
         "{kernel:>7} cyclictest watched: {cycles} cycles, {released} releases by its timer, {early} before it slept"
     );

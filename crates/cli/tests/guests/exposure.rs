@@ -2,7 +2,9 @@
 
 use crate::machine::Guest;
 use crate::state::the_same;
+use crate::support::print_row;
 use crate::support::read_json;
+use result::Row;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -97,6 +99,9 @@ fn is_exact(kernel: &str, study: &Path, exact: &Exact) -> bool {
         told => told,
     };
     println!("{kernel} {}: {events} events on two CPUs, {operations} operations", exact.stressor);
+    let time = if study.ends_with("two") { 2 } else { 1 };
+    let what = format!("{kernel}, {}, time {time}: events on one CPU per operation", exact.stressor);
+    print_row(&Row::new(what, events as f64 / (2 * operations) as f64, "").n(operations));
     let expected = 2 * exact.times * operations;
     // What an operation did that failed is in the counts too: a change that nobody had seen in time, and its taking back.
     let failed: u64 =

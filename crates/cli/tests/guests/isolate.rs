@@ -2,7 +2,9 @@
 
 use crate::machine::Guest;
 use crate::state::the_same;
+use crate::support::print_row;
 use crate::support::read_json;
+use result::Row;
 use serde_json::Value;
 use std::path::Path;
 
@@ -48,12 +50,20 @@ pub(crate) fn applied_and_undone(guest: &Guest) {
     // A kernel that refuses the partition is left with affinities.
     let refused = !applied["fallback"].as_array().unwrap().is_empty();
     let placement = if refused { "affinity" } else { applied["placement"].as_str().unwrap() };
+    let changes = applied["applied"].as_array().unwrap().len();
+    let boot = if guest.machine.append.is_empty() { "isolated at boot" } else { "plain" };
+    let (smp, groups) = (guest.machine.smp, &guest.case.arguments[3]);
+    let of = format!("{name}, {smp} CPUs, {boot}, groups {groups}");
+    let counted = Row::new(format!("{of}: changes"), changes as f64, "");
+    print_row(&Row { why: Some(format!("placed by {placement}")), ..counted });
+    let what = format!("{of}: writes at which it was killed and undone");
+    print_row(&Row::new(what, f64::from(points), ""));
     let which = if guest.case.arguments[4] == "1" { "each of " } else { "some, " };
     println!(
         "{}: {} changes of {} mechanisms ({}), placed by {placement}: applied, verified, undone; killed at {which}{points} writes and \
          undone; the machine as before each time",
         guest.machine.name,
-        applied["applied"].as_array().unwrap().len(),
+        changes,
         mechanisms.len(),
         mechanisms.join(", ")
     );

@@ -4,8 +4,10 @@
 //! judged; of times only that they are what was planted, as far as the interval told says.
 
 use crate::machine::Guest;
+use crate::support::print_row;
 use crate::support::{read_json, stillcore, text};
 use analysis::time::{FoundIn, Periodicity, TimeSection};
+use result::Row;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -44,6 +46,14 @@ pub(crate) fn periods_are_found(guest: &Guest) {
         assert_eq!(one.suspects[0].label, "pump", "{:?}", one.suspects);
         assert_eq!(one.suspects[0].class, model::EventClass::Switch);
         assert!(one.seen * 10 >= one.turns * 8, "{one:?}");
+        // Six digits, as the interval has.
+        let (unit, scale) = if one.period_ns < 1e9 { ("ms", 1e6) } else { ("s", 1e9) };
+        let rounded = |value: f64| (value / scale * 1e5).round() / 1e5;
+        let of = format!("period of {} {unit}", rounded(one.period_ns));
+        let (low, high) = (one.period_ns - one.half_width_ns, one.period_ns + one.half_width_ns);
+        let found = Row::new(format!("{of}: found"), rounded(one.period_ns), unit);
+        print_row(&found.between(rounded(low), rounded(high)));
+        print_row(&Row::new(format!("{of}: turns in which it was seen"), one.seen as f64, "").n(one.turns));
     }
     assert_eq!(large.found_in, FoundIn::LargerSpikes, "{large:?}");
     let (of, times) = large.multiple_of.unwrap();

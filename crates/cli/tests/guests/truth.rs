@@ -1,6 +1,7 @@
 //! Attribution against known causes: what a thread elsewhere did to a measured CPU, one by one, and whom the trace names for it.
 
 use crate::machine::Guest;
+use crate::support::print_row;
 use analysis::attribute::Confidence;
 use analysis::attribute::events::Attributed;
 use analysis::attribute::path::{Path as WakePath, Step};
@@ -14,6 +15,7 @@ use linux::record::provoke::{KINDS, Kind, Provoked, Truth};
 use model::EventClass;
 use model::events::EventCatalogue;
 use model::run::TraceRecord;
+use result::{Limit, Of, Row};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -205,6 +207,8 @@ fn sleeps_are_taken_apart(
             _ => unseen += 1,
         }
     }
+    let what = format!("{kernel}: sleeps that waited for a timer on another CPU");
+    print_row(&Row::new(what, f64::from(elsewhere), "").n(paths.len() as u64));
     println!(
         "{kernel:>7} {} sleeps of an idle core taken apart: {elsewhere} waited for a timer on another CPU, each named by its timer's \
          address; {unseen} did not wait",
@@ -236,6 +240,8 @@ fn compare(guest: &Guest) -> Score {
     let trace = TraceFile::open(&dir.join("trace.dat")).unwrap();
     let events = events(&trace, &truth, &record);
     let expiries = expiries(&trace, &truth);
+    let probes = if guest.case.arguments[1] == "1" { ", --kprobes" } else { "" };
+    let of = format!("{kernel}{probes}");
     let (mut all, mut classes) = (Score::default(), BTreeMap::new());
     for kind in KINDS {
         let score = score(&truth, &events, &expiries, kind, &mut classes);
@@ -246,13 +252,25 @@ fn compare(guest: &Guest) -> Score {
     }
     for (class, score) in &classes {
         let (precision, recall) = (score.precision() * 100.0, score.recall() * 100.0);
+        for (what, value) in [("recall", recall), ("precision", precision)] {
+            let row = Row::new(format!("{of}: {class} {what}"), (value * 10.0).round() / 10.0, "%");
+            print_row(&row.n(u64::from(score.events)));
+        }
         println!(
             "{kernel:>7} class {class}: {} events, precision {precision:.1} %, recall {recall:.1} %",
             score.events
         );
     }
+    let (events, wrong) = (u64::from(all.events), all.wrong_exact + all.wrong_order);
+    let count = |what: &str, value: u32| Row::new(format!("{of}: {what}"), f64::from(value), "");
+    print_row(&count("events", all.events));
+    print_row(&count("exact", all.exact));
+    print_row(&count("wrong", wrong).n(events));
+    let called_exact = u64::from(all.exact + all.wrong_exact);
+    let none = (Of::Value, Limit::AtMost(0.0));
+    print_row(&count("called exact and wrong", all.wrong_exact).n(called_exact).budget(none.0, none.1));
     println!("{kernel:>7} in all: {:.1} % right, {all:?}", all.recall() * 100.0);
-    let migrate = sleeps_are_taken_apart(kernel, &trace, &truth, &expiries);
+    let migrate = sleeps_are_taken_apart(&of, &trace, &truth, &expiries);
     // Timers leave a CPU without a tick only where the kernel has such CPUs.
     let without_tick = guest.read("nohz_full");
     let some = !matches!(without_tick.trim(), "" | "(null)");

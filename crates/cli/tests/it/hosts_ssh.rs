@@ -3,7 +3,8 @@
 //! Ansible comes from where the driver has put it. `make test-hosts`.
 
 use crate::support::shares::{ansible, declared, experiment, have_ansible};
-use crate::support::{Place, read_json, stillcore, text};
+use crate::support::{Place, print_row, read_json, stillcore, text};
+use result::Row;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -91,6 +92,9 @@ fn a_machine_that_loses_its_power_loses_its_cells_until_it_is_back() {
     let kept = lines(&at("first.cells"));
     assert_eq!(kept.len(), 8, "{kept:?}");
     let own: usize = said("stored-by-2").trim().parse().unwrap();
+    print_row(&Row::new("cells that machine 1 kept", kept.len() as f64, ""));
+    let what = "cells of machine 2 behind it when its power failed";
+    print_row(&Row::new(what, own as f64, "").n(8));
     println!(
         "machine 1 kept {} cells; machine 2 had {own} of 8 behind it when its power failed; {}",
         kept.len(),
@@ -102,6 +106,7 @@ fn a_machine_that_loses_its_power_loses_its_cells_until_it_is_back() {
     assert!(said("without.err").contains("8 of 16 cells to run"), "{}", said("without.err"));
     let places = read_json(&at("without/study.json"))["groups"].to_string();
     assert!(places.contains("host1, ") && !places.contains("host2"), "{places}");
+    print_row(&Row::new("cells of machine 2 run by machine 1 without it", 8.0, ""));
     println!("resumed without it: its 8 cells are run by machine 1");
 
     // With it: what it had was collected, what it had changed given back, and only the rest was run.
@@ -109,6 +114,7 @@ fn a_machine_that_loses_its_power_loses_its_cells_until_it_is_back() {
     let second = said("second.err");
     assert!(second.contains(&format!("{} cells on 2 machines", 8 - own)), "{second}");
     let after = fs::read_dir(at("after")).unwrap().count();
+    print_row(&Row::new("cells run anew once it was back", (8 - own) as f64, "").n(8));
     println!(
         "resumed with it: {} cells run anew; given back in {after} of 8 cells that changed something",
         8 - own

@@ -173,6 +173,11 @@ pub(crate) fn assert_refused(output: &Output, expected: &[&str]) {
     }
 }
 
+/// Prints a row of a result; `cargo xtask lab` picks it out of what the tests print.
+pub(crate) fn print_row(row: &result::Row) {
+    println!("{}", result::sink::line(row).unwrap());
+}
+
 pub(crate) fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
