@@ -40,13 +40,13 @@ help:
 
 # Exit 2 of stillcore is a finding about the machine, no error of the build; 1 is an error.
 assess: binary
-	@bin="$${CARGO_TARGET_DIR:-target}/$$(uname -m)-unknown-linux-musl/dist/stillcore"; \
+	@bin="$${CARGO_TARGET_DIR:-target}/$$(uname -m)-unknown-linux-musl/release/stillcore"; \
 	status=0; "$$bin" assess $(ARGS) || status=$$?; \
 	case $$status in 0 | 2) exit 0 ;; *) exit $$status ;; esac
 
 binary:
 	@sh xtask/deps.sh build
-	@$(CARGO) build --locked --profile dist --package stillcore --target "$$(uname -m)-unknown-linux-musl"
+	@$(CARGO) build --locked --release --package stillcore --target "$$(uname -m)-unknown-linux-musl"
 
 deps:
 	@sh xtask/deps.sh test
@@ -60,10 +60,10 @@ tidy:
 # Our side is a program of its own, so that its memory is its own, and built as what ships.
 bench-trace:
 	@sh xtask/deps.sh test
-	@$(CARGO) build --locked --quiet --profile dist --package stillcore-analysis --example attribute
+	@$(CARGO) build --locked --quiet --release --package stillcore-analysis --example attribute
 	@mkdir -p docs/results; log="docs/results/bench-trace-$$(date -u +%F).txt"; \
 	{ $(HEAD_LINES); $(CARGO) bench --locked --quiet --package stillcore --bench trace -- \
-	    --ours "$${CARGO_TARGET_DIR:-$$PWD/target}/dist/examples/attribute" $(ARGS); } | tee "$$log"; \
+	    --ours "$${CARGO_TARGET_DIR:-$$PWD/target}/release/examples/attribute" $(ARGS); } | tee "$$log"; \
 	grep -q '^peak' "$$log"
 
 # The slow tier. Each leaves a dated log with commit and machine.
@@ -85,8 +85,8 @@ LAB = log="docs/results/lab-$(1)-$$(date -u +%F).txt"; { $(HEAD_LINES); \
 	! grep -q ' FAIL ' "$$log" && grep -q 'tests* run:' "$$log"
 
 # The program that is measured is the one that ships.
-STATIC = $${CARGO_TARGET_DIR:-$$PWD/target}/$$(uname -m)-unknown-linux-musl/dist/stillcore
-BUILD_STATIC = $(CARGO) build --locked --quiet --profile dist --package stillcore --target "$$(uname -m)-unknown-linux-musl"
+STATIC = $${CARGO_TARGET_DIR:-$$PWD/target}/$$(uname -m)-unknown-linux-musl/release/stillcore
+BUILD_STATIC = $(CARGO) build --locked --quiet --release --package stillcore --target "$$(uname -m)-unknown-linux-musl"
 BENCH_MEASURE = $(CARGO) bench --locked --quiet --package stillcore --bench measure --
 
 bench:
