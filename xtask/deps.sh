@@ -39,6 +39,15 @@ done
 [ -z "$needs_venv" ] || python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"
 # The compiler's own headers and start files come in a package of their own.
 [ -e /usr/include/stdio.h ] || missing="$missing libc6-dev"
+# The allocator of static binaries is C; that of the other architecture needs a compiler and headers for it.
+case $want:$(uname -m) in
+test:x86_64 | release:x86_64)
+    command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || missing="$missing gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+    ;;
+release:aarch64)
+    command -v x86_64-linux-gnu-gcc >/dev/null 2>&1 || missing="$missing gcc-x86-64-linux-gnu libc6-dev-amd64-cross"
+    ;;
+esac
 [ "$want" != middleware ] || [ -e /usr/include/dds/dds.h ] || missing="$missing cyclonedds-dev"
 
 if [ -n "$missing" ]; then

@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::{elf, repo};
 
 /// The cargo profile of what `make dist` and `make assess` build, and of every program that a bench measures.
-pub(crate) const PROFILE: &str = "dist";
+pub(crate) const PROFILE: &str = "release";
 
 /// The static target of this machine.
 pub(crate) fn target() -> String {

@@ -51,6 +51,9 @@ pub struct Asked {
     pub deadlines_ns: Vec<i64>,
     /// To estimate tails, with levels that are reached once in so many releases beside the usual ones.
     pub tail: Option<Vec<f64>>,
+    /// Leaves out what is not of the trace: distributions, comparisons, samples over time, causes of noise. They are empty then, and
+    /// take several times as long as the trace.
+    pub trace_only: bool,
 }
 
 /// The same with what else was asked.
@@ -112,7 +115,10 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
     section.statements.extend(disagreements(&section, &events));
     section.statements.extend(measured.iter().filter_map(unrecorded));
     section.statements.extend(measured.iter().filter(|_| run.trace.is_some()).filter_map(roaming));
-    let time = measured.iter().filter(|one| one.record.phase != TRACED && section::applies(one.record.probe));
+    let is_wanted = |one: &&Measured<'_>| {
+        !asked.trace_only && one.record.phase != TRACED && section::applies(one.record.probe)
+    };
+    let time = measured.iter().filter(is_wanted);
     let whole = traced.as_ref().filter(|_| snapshots.is_none());
     let time = parallel::map(&time.collect::<Vec<_>>(), |one| over_time(one, whole));
     let none = BTreeSet::new();
@@ -129,14 +135,17 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
             tally: one.tally.as_ref(),
         })
         .collect();
-    let noise_causes =
-        measured.iter().map(|one| noise_causes(run_dir, &run, one)).collect::<Result<Vec<_>, _>>()?;
-    let comparisons = compare(&run, &windows, &trust, resample::DRAWS);
+    let (mut noise, mut comparisons, mut distributions) = (Vec::new(), Vec::new(), Vec::new());
+    if !asked.trace_only {
+        noise = measured.iter().map(|one| noise_causes(run_dir, &run, one)).collect::<Result<_, _>>()?;
+        comparisons = compare(&run, &windows, &trust, resample::DRAWS);
+        distributions = measured.into_iter().filter(apart).map(|one| one.distribution).collect();
+    }
     Ok(Analysis {
         schema: shape::SCHEMA.to_owned(),
         complete: run.complete,
         losses: section,
-        distributions: measured.into_iter().filter(apart).map(|one| one.distribution).collect(),
+        distributions,
         events,
         overlaps,
         comparisons,
@@ -153,7 +162,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         overheads: sections.overheads,
         clocks: sections.clocks,
         time,
-        noise_causes: noise_causes.into_iter().flatten().collect(),
+        noise_causes: noise.into_iter().flatten().collect(),
         graph: graph::read(run_dir, &run)?,
         watch: watch::read(run_dir, &run)?,
     })
@@ -309,11 +318,12 @@ fn read_samples<'r>(
             .tail
             .extend(asked.tail.as_ref().and_then(|levels| tail::of_window(record, &samples, levels)));
         let watched = record.noise.is_some() && record.counters_file.is_some();
+        let described: &[Sample] = if asked.trace_only { &[] } else { &samples };
         measured.push(Measured {
             record,
             window: window_of(run, record),
-            distribution: distribution_at(record, &samples, &asked.deadlines_ns),
-            charged: missed::of_probe(record, &samples),
+            distribution: distribution_at(record, described, &asked.deadlines_ns),
+            charged: missed::of_probe(record, described),
             intervals,
             over,
             gaps: if watched { samples.into_iter().filter(Sample::counts).collect() } else { Vec::new() },

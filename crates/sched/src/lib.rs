@@ -79,6 +79,7 @@ mod partition;
 pub mod probabilistic;
 pub mod question;
 mod question_line;
+mod question_plain;
 mod question_raw;
 mod system;
 mod task;

@@ -4,6 +4,7 @@
 //! period, the core 0, and the order of the list is the order of priority. Numbers are integers in the unit. An error names the field, as
 //! in `tasks[3].cost`.
 
+use crate::question_plain;
 use crate::question_raw::{Kind, Object, Scalar, Shape};
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};
 use crate::task::{MAX_NS, MAX_TASKS, Task};
@@ -74,16 +75,26 @@ pub struct Question {
 impl Question {
     /// Values by priority, in the order of the question.
     pub fn in_order<T: Clone>(&self, values: &[T]) -> Vec<T> {
+        self.priorities().iter().filter_map(|&priority| values.get(priority).cloned()).collect()
+    }
+
+    /// For each task of the question its place in the system, which is its priority.
+    pub fn priorities(&self) -> Vec<usize> {
         let mut priorities = vec![0; self.places.len()];
         for (priority, &place) in self.places.iter().enumerate() {
             priorities[place] = priority;
         }
-        priorities.iter().filter_map(|&priority| values.get(priority).cloned()).collect()
+        priorities
     }
 
     /// A time in the unit of the question. Times of a question are whole units, and so are sums of them.
     pub fn in_unit(&self, ns: u64) -> u64 {
-        ns.div_ceil(self.unit.ns())
+        // One arm a unit: division by a constant is a multiplication.
+        match self.unit {
+            Unit::Ns => ns,
+            Unit::Us => ns.div_ceil(Unit::Us.ns()),
+            Unit::Ms => ns.div_ceil(Unit::Ms.ns()),
+        }
     }
 }
 
@@ -125,7 +136,13 @@ impl Kind for OneRequest {
 
 /// Reads a line.
 pub fn read(line: impl AsRef<[u8]>) -> Result<Question, QuestionError> {
-    let told: Shape<Object<Whole, 2>> = serde_json::from_slice(line.as_ref().trim_ascii_end())
+    let line = line.as_ref();
+    question_plain::read(line).map_or_else(|| judge(line), Ok)
+}
+
+/// Reads any line, and says what is wrong with one that is no question.
+pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
+    let told: Shape<Object<Whole, 2>> = serde_json::from_slice(line.trim_ascii_end())
         .map_err(|error| wrong("the line", broken(&error), "one JSON object a line"))?;
     let object = Fields::of(told, || "the line".to_owned())?;
     let known = match object.value("unit") {

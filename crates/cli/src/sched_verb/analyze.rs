@@ -1,28 +1,22 @@
 //! `stillcore sched analyze`: a question a line, an answer a line.
 
+use super::answer::Answered;
 use super::jitter::JitterArgs;
-use super::lines::{Line, Lines};
+use super::lines::{Batch, Line, Lines, Place};
 use super::overheads::OverheadsArgs;
 use super::probabilistic::{self, ProbabilisticArgs};
-use crate::measure::table::table;
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use model::Error;
 use rayon::prelude::*;
 use sched::certificate::{Certificate, certify};
-use sched::global::GlobalTest;
 use sched::global::sched_deadline::RealTimeShare;
 use sched::locks::{Protocol, Semantics};
 use sched::question::{self, Question};
 use sched::{Ask, Heuristic, Limits, Refusal, Test, Verdict};
-use serde::Serialize;
-use serde_json::Value;
-use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-const SCHEMA: &str = "stillcore.sched-analyze/1";
 
 /// Arguments of `sched analyze`.
 #[derive(Debug, Args)]
@@ -83,63 +77,75 @@ pub(crate) enum EdfJitter {
     Td,
 }
 
-/// Lines answered side by side.
+/// Lines read before they are answered.
 const SIDE_BY_SIDE: usize = 1024;
+/// Lines that one thread takes at a time.
+const AT_A_TIME: usize = 4;
+/// Bytes printed at once.
+const PRINTED: usize = 1 << 18;
 
 /// Answers every line. Exit code 2 where a set is not schedulable.
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     if args.probabilistic.probabilistic {
         return probabilistic::run(args);
     }
-    let asked = Asked { ask: ask(args)?, certified: args.certificate, as_json: args.json };
+    let asked = Asked {
+        ask: ask(args)?,
+        certified: args.certificate,
+        as_json: args.json,
+        keep_going: args.keep_going,
+    };
     let mut threads = Threads { wanted: args.threads, pool: None };
-    let mut out = BufWriter::new(io::stdout().lock());
-    let (mut wrong, mut late, mut told) = (false, false, false);
+    let mut out = BufWriter::with_capacity(PRINTED, io::stdout().lock());
+    let (mut wrong, mut late, mut any) = (false, false, false);
     let mut lines = Lines::open(&args.file)?;
+    let (mut batch, mut answers) = (Batch::default(), Vec::new());
     loop {
-        let (batch, unread) = take(&mut lines);
-        told |= !batch.is_empty();
-        for answer in threads.each(&batch, |line| asked.tell(&args.file, line))? {
-            match answer {
-                Ok((text, is_late)) => {
-                    late |= is_late;
-                    out.write_all(&text)?;
+        let unread = batch.fill(&mut lines, SIDE_BY_SIDE);
+        any |= !batch.places().is_empty();
+        for answers in threads.answer(&asked, &args.file, &batch, &mut answers)? {
+            late |= answers.late;
+            let mut from = 0;
+            for error in answers.wrong.drain(..) {
+                out.write_all(&answers.text[from..error.after])?;
+                out.flush()?;
+                if !args.keep_going {
+                    return Err(error.error.into());
                 }
-                Err(error) => {
-                    out.flush()?;
-                    if !args.keep_going {
-                        return Err(error.into());
-                    }
-                    wrong = true;
-                    crate::failure::show(&error.into(), args.json);
-                }
+                from = error.after;
+                wrong = true;
+                crate::failure::show(&error.error.into(), args.json);
             }
+            out.write_all(&answers.text[from..])?;
         }
         out.flush()?;
         if let Some(error) = unread {
             return Err(error);
         }
-        if batch.is_empty() {
+        if batch.places().is_empty() {
             break;
         }
     }
-    if !told {
+    if !any {
         return Err(super::lines::nothing(&args.file));
     }
     Ok(if wrong { 1 } else { u8::from(late) * 2 })
 }
 
-/// The next line and all that have come with it, so that nobody who asks line by line waits; and why there is no more, if that is an error.
-fn take(lines: &mut Lines) -> (Vec<Line>, Option<anyhow::Error>) {
-    let mut batch = Vec::new();
-    while batch.is_empty() || (batch.len() < SIDE_BY_SIDE && lines.is_at_hand()) {
-        match lines.next() {
-            Ok(Some(line)) => batch.push(line),
-            Ok(None) => break,
-            Err(error) => return (batch, Some(error)),
-        }
-    }
-    (batch, None)
+/// What is printed of some lines in turn; its buffer is used again.
+#[derive(Default)]
+struct Answers {
+    text: Vec<u8>,
+    wrong: Vec<WrongLine>,
+    /// Whether a set is late.
+    late: bool,
+}
+
+/// A line that has no answer.
+struct WrongLine {
+    /// How much of the text comes before it.
+    after: usize,
+    error: Error,
 }
 
 /// Threads, started where there is something to do side by side.
@@ -149,13 +155,25 @@ struct Threads {
 }
 
 impl Threads {
-    fn each<T: Sync, A: Send>(
+    /// Answers all lines of a batch. The answers are in order.
+    fn answer<'a>(
         &mut self,
-        all: &[T],
-        answer: impl Fn(&T) -> A + Sync + Send,
-    ) -> anyhow::Result<Vec<A>> {
-        if all.len() < 2 || self.wanted == Some(1) {
-            return Ok(all.iter().map(answer).collect());
+        asked: &Asked,
+        path: &Path,
+        batch: &Batch,
+        answers: &'a mut Vec<Answers>,
+    ) -> anyhow::Result<&'a mut [Answers]> {
+        let places = batch.places();
+        let parts = places.len().div_ceil(AT_A_TIME);
+        if answers.len() < parts {
+            answers.resize_with(parts, Answers::default);
+        }
+        let answers = &mut answers[..parts];
+        let each =
+            |(places, answers): (&[Place], &mut Answers)| asked.answer_all(path, batch, places, answers);
+        if places.len() < 2 || self.wanted == Some(1) {
+            places.chunks(AT_A_TIME).zip(&mut *answers).for_each(each);
+            return Ok(answers);
         }
         let pool = match &mut self.pool {
             Some(pool) => pool,
@@ -165,7 +183,8 @@ impl Threads {
                 none.insert(pool.context("no threads can be started")?)
             }
         };
-        Ok(pool.install(|| all.par_iter().with_min_len(4).map(answer).collect()))
+        pool.install(|| places.par_chunks(AT_A_TIME).zip(answers.par_iter_mut()).for_each(each));
+        Ok(answers)
     }
 }
 
@@ -235,16 +254,47 @@ struct Asked {
     certified: bool,
     /// As JSON.
     as_json: bool,
+    /// Whether the lines after a wrong one are answered.
+    keep_going: bool,
 }
 
 impl Asked {
-    /// What is printed of a line, and whether its set is late.
-    fn tell(&self, path: &Path, line: &Line) -> Result<(Vec<u8>, bool), Error> {
+    /// Answers some lines in turn.
+    fn answer_all(&self, path: &Path, batch: &Batch, places: &[Place], answers: &mut Answers) {
+        answers.text.clear();
+        answers.wrong.clear();
+        answers.late = false;
+        for place in places {
+            match self.answer_line(path, &batch.line(place), &mut answers.text) {
+                Ok(late) => answers.late |= late,
+                Err(error) => {
+                    answers.wrong.push(WrongLine { after: answers.text.len(), error });
+                    if !self.keep_going {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Appends what is printed of a line, and returns whether its set is late.
+    fn answer_line(&self, path: &Path, line: &Line<'_>, out: &mut Vec<u8>) -> Result<bool, Error> {
         let (question, verdict, certificate) =
             self.answer(line.text(path)?).map_err(|wrong| wrong.at(path, line.number))?;
-        let told = Told { number: line.number, asked: self, question: &question, verdict: &verdict };
-        let text = if self.as_json { told.json(certificate.as_ref()) } else { told.text().into_bytes() };
-        Ok((text, !verdict.schedulable && self.ask.blocking_only.is_none()))
+        let certificate = self.certified.then_some(certificate.as_ref());
+        let answered = Answered {
+            number: line.number,
+            ask: &self.ask,
+            question: &question,
+            verdict: &verdict,
+            certificate,
+        };
+        if self.as_json {
+            answered.write_json(out)
+        } else {
+            answered.write_text(out)
+        }
+        Ok(!verdict.schedulable && self.ask.blocking_only.is_none())
     }
 
     /// The verdict on a line, and its certificate where it is asked for and was found.
@@ -266,124 +316,5 @@ impl Asked {
                 certify(&question.system, self.ask.test, limits).map_err(|error| Wrong::refused(&error))?;
         }
         Ok((question, verdict, certificate))
-    }
-}
-
-/// An answer as JSON, keys in order.
-#[derive(Serialize)]
-struct Answer<'a> {
-    arrival: Vec<u64>,
-    blocking: Vec<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    certificate: Option<Value>,
-    cores: Vec<u32>,
-    line: usize,
-    locks: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    overheads: Option<Value>,
-    response_times: Vec<Option<u64>>,
-    rounds: u64,
-    schedulable: Option<bool>,
-    schema: &'a str,
-    semantics: &'a str,
-    spin: Vec<u64>,
-    test: &'a str,
-    undecided: Vec<usize>,
-    unit: &'a str,
-}
-
-struct Told<'a> {
-    number: usize,
-    asked: &'a Asked,
-    question: &'a Question,
-    verdict: &'a Verdict,
-}
-
-impl Told<'_> {
-    fn times(&self, ns: &[u64]) -> Vec<u64> {
-        self.question.in_order(ns).into_iter().map(|ns| self.question.in_unit(ns)).collect()
-    }
-
-    fn responses(&self) -> Vec<Option<u64>> {
-        self.question
-            .in_order(&self.verdict.response_times)
-            .into_iter()
-            .map(|ns| ns.map(|ns| self.question.in_unit(ns)))
-            .collect()
-    }
-
-    fn undecided(&self) -> Vec<usize> {
-        let mut places: Vec<usize> =
-            self.verdict.undecided.iter().map(|&at| self.question.places[at]).collect();
-        places.sort_unstable();
-        places
-    }
-
-    fn json(&self, certificate: Option<&Certificate>) -> Vec<u8> {
-        let (verdict, ask) = (self.verdict, &self.asked.ask);
-        let plain = |value: serde_json::Result<Value>| value.unwrap_or(Value::Null);
-        let answer = Answer {
-            arrival: self.times(&verdict.arrival),
-            blocking: self.times(&verdict.blocking),
-            certificate: self.asked.certified.then(|| plain(serde_json::to_value(certificate))),
-            cores: self.question.in_order(&verdict.cores),
-            line: self.number,
-            locks: ask.locks.map(Protocol::name),
-            overheads: ask.overheads.map(|overheads| plain(serde_json::to_value(overheads))),
-            response_times: self.responses(),
-            rounds: verdict.rounds,
-            schedulable: ask.blocking_only.is_none().then_some(verdict.schedulable),
-            schema: SCHEMA,
-            semantics: ask.blocking_only.map_or("sound", Semantics::name),
-            spin: self.times(&verdict.spin),
-            test: ask.test.name(),
-            undecided: self.undecided(),
-            unit: self.question.unit.name(),
-        };
-        let mut text = serde_json::to_vec(&answer).unwrap_or_default();
-        text.push(b'\n');
-        text
-    }
-
-    fn text(&self) -> String {
-        let unit = self.question.unit.name();
-        let word = match (self.verdict.schedulable, self.verdict.undecided.is_empty()) {
-            _ if self.asked.ask.blocking_only.is_some() => "blocking alone, no verdict",
-            (true, _) => "schedulable",
-            (false, true) => "not schedulable",
-            (false, false) => "not decided within the cap on rounds, counted as not schedulable",
-        };
-        let word = match (self.asked.ask.test, self.verdict.schedulable) {
-            (Test::Global(GlobalTest::EdfDa), true) => "bounded tardiness",
-            (Test::SchedDeadline | Test::SchedDeadlinePartitioned, true) => "admitted",
-            (Test::SchedDeadline | Test::SchedDeadlinePartitioned, false) => "not admitted",
-            _ => word,
-        };
-        let locks = self.asked.ask.locks.map(|protocol| format!(", {}", protocol.name())).unwrap_or_default();
-        let overheads = self.asked.ask.overheads.map_or("", |_| ", with overheads");
-        let mut text =
-            format!("line {}: {word} ({}{locks}{overheads})\n", self.number, self.asked.ask.test.name());
-        let responses = self.responses();
-        if responses.iter().any(Option::is_some) {
-            let blocking = self.times(&self.verdict.blocking);
-            let tasks = self.question.in_order(&self.question.system.tasks);
-            let rows = tasks.iter().zip(&responses).zip(&blocking).enumerate().map(
-                |(place, ((task, response), blocking))| {
-                    vec![
-                        place.to_string(),
-                        task.core.to_string(),
-                        self.question.in_unit(task.task.period_ns).to_string(),
-                        self.question.in_unit(task.task.deadline_ns).to_string(),
-                        self.question.in_unit(task.task.cost_ns).to_string(),
-                        blocking.to_string(),
-                        response.map_or_else(|| "-".to_owned(), |response| response.to_string()),
-                    ]
-                },
-            );
-            let head = ["task", "core", "period", "deadline", "cost", "blocking", "response"];
-            text.push_str(&table(&head, rows.collect()));
-            let _ = writeln!(text, "times in {unit}; response from the arrival, release jitter included");
-        }
-        text
     }
 }

@@ -1,11 +1,12 @@
 //! Files of lines: each read, answered and told by itself.
 //!
-//! A line is held whole while it is answered, and no longer: memory is bounded by [`LONGEST`] however large the file.
+//! A line is kept whole while it is answered, and no longer: memory is bounded by [`LONGEST`] however large the file.
 
 use anyhow::Context;
 use model::Error;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Longest line, bytes: a set of the largest number of tasks, written at length.
@@ -23,20 +24,63 @@ pub(super) struct Lines {
 }
 
 /// A line that is not blank.
-pub(super) struct Line {
+pub(super) struct Line<'a> {
     /// From 1.
     pub(super) number: usize,
     /// Its bytes; none where it is longer than [`LONGEST`].
-    pub(super) bytes: Option<Vec<u8>>,
+    bytes: Option<&'a [u8]>,
 }
 
-impl Line {
+impl<'a> Line<'a> {
     /// Its text, or what is wrong with it.
-    pub(super) fn text(&self, path: &Path) -> Result<&[u8], Error> {
-        self.bytes.as_deref().ok_or_else(|| {
+    pub(super) fn text(&self, path: &Path) -> Result<&'a [u8], Error> {
+        self.bytes.ok_or_else(|| {
             let place = format!("{}, line {}", path.display(), self.number);
             Error::invalid(place, format!("more than {LONGEST} bytes"), "one JSON object a line")
         })
+    }
+}
+
+/// Lines that are answered side by side, in one buffer that is used again.
+#[derive(Default)]
+pub(super) struct Batch {
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+/// Where a line is in a batch.
+pub(super) struct Place {
+    number: usize,
+    /// None for a line longer than [`LONGEST`].
+    bytes: Option<Range<usize>>,
+}
+
+impl Batch {
+    /// The next line and all that have come with it, so that nobody who asks line by line waits, but no more than `most`; and why there
+    /// are no more, if that is an error. What the batch had before is gone.
+    pub(super) fn fill(&mut self, lines: &mut Lines, most: usize) -> Option<anyhow::Error> {
+        self.places.clear();
+        self.bytes.clear();
+        // After lines of extraordinary length.
+        self.bytes.shrink_to(4 * AT_ONCE);
+        while self.places.is_empty() || (self.places.len() < most && lines.is_at_hand()) {
+            match lines.next(&mut self.bytes) {
+                Ok(Some(place)) => self.places.push(place),
+                Ok(None) => break,
+                Err(error) => return Some(error),
+            }
+        }
+        None
+    }
+
+    /// Where its lines are, in order.
+    pub(super) fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    pub(super) fn line(&self, place: &Place) -> Line<'_> {
+        let bytes = place.bytes.as_ref().and_then(|bytes| self.bytes.get(bytes.clone()));
+        Line { number: place.number, bytes }
     }
 }
 
@@ -55,26 +99,28 @@ impl Lines {
         })
     }
 
-    /// The next line that is not blank; none at the end.
-    pub(super) fn next(&mut self) -> anyhow::Result<Option<Line>> {
+    /// Appends the next line that is not blank; none at the end.
+    fn next(&mut self, bytes: &mut Vec<u8>) -> anyhow::Result<Option<Place>> {
         loop {
             self.number += 1;
             if self.cut {
                 self.cut = false;
                 self.failing(|input| input.skip_until(b'\n'))?;
             }
-            let mut bytes = Vec::new();
-            let read = self.failing(|input| input.take(LONGEST as u64 + 1).read_until(b'\n', &mut bytes))?;
+            let start = bytes.len();
+            let read = self.failing(|input| input.take(LONGEST as u64 + 1).read_until(b'\n', bytes))?;
             if read == 0 {
                 return Ok(None);
             }
             if read > LONGEST {
                 self.cut = !bytes.ends_with(b"\n");
-                return Ok(Some(Line { number: self.number, bytes: None }));
+                bytes.truncate(start);
+                return Ok(Some(Place { number: self.number, bytes: None }));
             }
-            if !bytes.trim_ascii().is_empty() {
-                return Ok(Some(Line { number: self.number, bytes: Some(bytes) }));
+            if !bytes[start..].trim_ascii().is_empty() {
+                return Ok(Some(Place { number: self.number, bytes: Some(start..bytes.len()) }));
             }
+            bytes.truncate(start);
         }
     }
 
@@ -132,12 +178,18 @@ pub(super) fn for_each(
     mut each: impl FnMut(usize, Result<&[u8], Error>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut lines = Lines::open(path)?;
-    let mut told = false;
-    while let Some(line) = lines.next()? {
-        told = true;
+    let (mut batch, mut any) = (Batch::default(), false);
+    loop {
+        let unread = batch.fill(&mut lines, 1);
+        if let Some(error) = unread {
+            return Err(error);
+        }
+        let Some(place) = batch.places().first() else { break };
+        any = true;
+        let line = batch.line(place);
         each(line.number, line.text(path))?;
     }
-    if told { Ok(()) } else { Err(nothing(path)) }
+    if any { Ok(()) } else { Err(nothing(path)) }
 }
 
 /// That a file has no line.

@@ -1,6 +1,7 @@
 //! `stillcore sched`: what can be guaranteed, from task sets. The theory is the `sched` crate's; here are files, options and printing.
 
 mod analyze;
+mod answer;
 mod budget;
 mod budget_cost;
 mod check_certificate;

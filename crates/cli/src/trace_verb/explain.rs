@@ -1,7 +1,6 @@
 //! `stillcore trace explain`: who interrupted the measured CPUs, and where the latency of each wake-up went, in words.
 
 use crate::args::TraceExplainArgs;
-use analysis::Analysis;
 use analysis::attribute::Confidence;
 use analysis::attribute::blocking::Blocking;
 use analysis::attribute::path::Step;
@@ -9,6 +8,7 @@ use analysis::attribute::paths::Keep;
 use analysis::shape::{
     AttributedRow, Attribution, BlockingCoverage, Coverage, PathBox, PathSection, SamplePath, SourceText,
 };
+use analysis::{Analysis, Asked};
 use model::events::EventCatalogue;
 use model::{EventClass, Finding, store};
 use report::advice::{Proposal, proposals};
@@ -29,7 +29,8 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
         return super::kernel_results::run(args);
     }
     let keep = Keep { worst: args.worst.max(Keep::default().worst), sample: args.sample };
-    let analysis = analysis::analyse_keeping(&args.run, keep)?;
+    let asked = Asked { keep, trace_only: true, ..Asked::default() };
+    let analysis = analysis::analyse_asked(&args.run, &asked)?;
     // A run that was not audited has nothing to propose.
     let findings = args.run.join(store::FINDINGS);
     let findings: Vec<Finding> = if findings.exists() { store::read_json(&findings)? } else { Vec::new() };

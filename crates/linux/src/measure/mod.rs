@@ -4,6 +4,8 @@
 //! else; `drain`, on a housekeeping CPU, turns them into samples on disk. `probe` is the skeleton on the measuring side (set up, pin,
 //! lock, prefault, wait, window, report), `handle` the one on the other side.
 
+#[cfg(test)]
+mod allocations;
 pub mod batch;
 pub mod budgets;
 pub mod clocks;
