@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime};
 use anyhow::{Context, Result, ensure};
 use result::{Limit, Of, Row, SCHEMA, Stored, Verdict, sink, text};
 
-use super::{Job, derived, place};
+use super::{Job, Needs, derived, place};
 use crate::{repo, results, shipped, steps};
 
 /// What the words in braces of a command stand for.
@@ -40,8 +40,8 @@ impl Words {
 
 /// Runs it, stores and prints the result. `false` where a budget is missed; an error, and nothing stored, where a command fails.
 pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Path>) -> Result<bool> {
-    if let Some(needs) = job.needs {
-        steps::run(root, "sh", &["xtask/deps.sh", needs.word()])?;
+    if job.needs.is_some() || job.program {
+        steps::run(root, "sh", &["xtask/deps.sh", job.needs.map_or("build", Needs::word)])?;
     }
     let target_dir = repo::target_dir(root)?;
     let work = target_dir.join("jobs").join(&job.name);
@@ -90,7 +90,7 @@ pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Pat
         machine: place::machine(),
         started: place::utc(started),
         took_s: Some(clock.elapsed().as_secs_f64().round()),
-        command: format!("cargo xtask {} {}{further}", job.kind, job.name),
+        command: format!("cargo xtask {} {}{further}", job.kind, job.short_name()),
         notes,
         rows,
     };
