@@ -27,7 +27,7 @@ pub struct Stored {
     pub machine: String,
     /// When it began, UTC, `YYYY-MM-DDTHH:MM:SSZ`.
     pub started: String,
-    /// How long it took, seconds; null where that was not recorded.
+    /// Wall time of its commands, seconds, with what cargo still had to build; null where that was not recorded.
     pub took_s: Option<f64>,
     /// What was run.
     pub command: String,

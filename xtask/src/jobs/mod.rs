@@ -192,14 +192,19 @@ impl Jobs {
     /// A line a job: name, minutes, purpose.
     fn list(&self, kind: Kind) -> String {
         let of: Vec<&Job> = self.jobs.iter().filter(|job| job.kind == kind).collect();
-        let short = |job: &Job| job.name[kind.to_string().len() + 1..].to_owned();
-        let width = of.iter().map(|job| short(job).len()).max().unwrap_or(0);
-        let line = |job: &&Job| format!("{:width$}  {:>4} min  {}\n", short(job), job.minutes, job.about);
+        let width = of.iter().map(|job| job.short_name().len()).max().unwrap_or(0);
+        let line =
+            |job: &&Job| format!("{:width$}  {:>4} min  {}\n", job.short_name(), job.minutes, job.about);
         of.iter().map(line).collect::<Vec<_>>().concat()
     }
 }
 
 impl Job {
+    /// Its name without the kind.
+    fn short_name(&self) -> &str {
+        self.name.split_once('-').map_or(&self.name, |(_, name)| name)
+    }
+
     /// The name of its result.
     pub(crate) fn result(&self) -> &str {
         self.stores.as_deref().unwrap_or(&self.name)

@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime};
 use anyhow::{Context, Result, ensure};
 use result::{Limit, Of, Row, SCHEMA, Stored, Verdict, sink, text};
 
-use super::{Job, derived};
+use super::{Job, Needs, derived};
 use crate::output::Output;
 use crate::{place, repo, results, shipped};
 
@@ -41,8 +41,8 @@ impl Words {
 
 /// Runs it, stores and prints the result. `false` where a budget is missed; an error, and nothing stored, where a command fails.
 pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Path>) -> Result<bool> {
-    if let Some(needs) = job.needs {
-        Output::Terminal.run(root, "sh", &["xtask/deps.sh", needs.word()])?;
+    if job.needs.is_some() || job.program {
+        Output::Terminal.run(root, "sh", &["xtask/deps.sh", job.needs.map_or("build", Needs::word)])?;
     }
     let target_dir = repo::target_dir(root)?;
     let work = target_dir.join("jobs").join(&job.name);
@@ -91,7 +91,7 @@ pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Pat
         machine: place::machine(),
         started: place::utc(started),
         took_s: Some(clock.elapsed().as_secs_f64().round()),
-        command: format!("cargo xtask {} {}{further}", job.kind, job.name),
+        command: format!("cargo xtask {} {}{further}", job.kind, job.short_name()),
         notes,
         rows,
     };
