@@ -1,6 +1,6 @@
 //! What we publish, a subscriber of Cyclone DDS receives: made from the message's IDL by `idlc` and a C compiler, on the test machine.
 //!
-//! Needs the packages cyclonedds-dev and cyclonedds-tools, and a C compiler; `make test-middleware` installs them.
+//! Needs the packages cyclonedds-dev and cyclonedds-tools, and a C compiler; `cargo xtask lab middleware` installs them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -41,7 +41,7 @@ pub(crate) fn read(line: &[u8]) -> Option<Question> {
     })?;
     cursor.skip_space();
     cursor.rest.is_empty().then_some(())?;
-    let Tasks { tasks, places, placed } = tasks?;
+    let Tasks { by_priority: tasks, places, placed } = tasks?;
     let cores = cores.unwrap_or(1) as u32;
     Some(Question { unit: unit.unwrap_or_default(), system: System { cores, tasks }, places, placed })
 }
@@ -61,9 +61,9 @@ impl Scale {
     }
 }
 
-/// The tasks, highest priority first.
 struct Tasks {
-    tasks: Vec<SystemTask>,
+    /// Highest priority first.
+    by_priority: Vec<SystemTask>,
     /// For each task its place in the line.
     places: Vec<usize>,
     /// Whether any task names its core.
@@ -91,7 +91,7 @@ fn read_tasks(cursor: &mut Cursor<'_>, scale: Scale) -> Option<Tasks> {
         places.sort_by_key(|&place| ranks[place]);
         tasks = places.iter().map(|&place| tasks[place].clone()).collect();
     }
-    Some(Tasks { tasks, places, placed })
+    Some(Tasks { by_priority: tasks, places, placed })
 }
 
 struct ReadTask {

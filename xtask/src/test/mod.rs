@@ -1,6 +1,7 @@
 //! The driver behind `make test`: the steps of the fast tier, what each took and tested, and the account of it as data.
 //!
-//! Steps that wait for emulated machines run beside steps that only compute; tests that measure on this machine run alone.
+//! What only computes comes first; emulated machines and tests that measure on this machine then run beside each other, both waiting for
+//! much of their time.
 
 mod account;
 pub(crate) mod all;
@@ -102,37 +103,14 @@ fn phases<'a>(
             *built.lock().unwrap_or_else(PoisonError::into_inner) = build::tests(root, output)?;
             Ok(())
         })],
+        // Cargo lets one build at a time into a profile's folder; the wheel has one of its own.
         vec![
-            Step::new("x86-64 guests", move |output, counts| {
-                let machines = Machines { tier: "fast::", at_once: 2, kernels: 2 };
-                guests::run(&find(&programs()?, "stillcore", "guests")?, machines, strict, output, counts)
-            }),
-            Step::new("arm64 build and guest", move |output, counts| {
+            Step::new("command for arm64 guests, clippy, examples", move |output, _| {
                 build::arm64(root, output)?;
-                let machines = Machines { tier: "fast-arm64::", at_once: 1, kernels: 1 };
-                guests::run(&find(&programs()?, "stillcore", "guests")?, machines, strict, output, counts)
-            }),
-            // Cargo lets one build at a time into a profile's folder; the wheel has one of its own.
-            Step::new("wheel and Python, clippy, examples", move |output, counts| {
-                let python = python::test(root, target, output, counts);
                 build::clippy(root, output)?;
-                build::doc_tests(root, output)?;
-                python
+                build::doc_tests(root, output)
             }),
-        ],
-        vec![Step::new("unit, property and command tests", move |output, counts| {
-            let mut failures = Vec::new();
-            for program in programs()?.iter().filter(|program| program.name != "guests") {
-                let name = (program.package.as_str(), program.name.as_str());
-                let threads =
-                    AT_ONCE.iter().find(|(package, it, _)| name == (*package, *it)).map(|row| row.2);
-                let order = Order { skip: &APART, silence: SILENCE, threads, ..Order::default() };
-                // One that fails does not keep the others from being run.
-                failures.extend(programs::run(program, &order, output, counts).err());
-            }
-            all_well(&failures)
-        })],
-        vec![
+            Step::new("wheel and Python", move |output, counts| python::test(root, target, output, counts)),
             Step::new("report in Chromium", move |output, counts| {
                 let screens = root.join(SCREENS);
                 clear(&screens)?;
@@ -149,6 +127,29 @@ fn phases<'a>(
                 hosts::prepare(root, output)?;
                 let order = Order { filter: Some("hosts::"), silence: SILENCE, ..Order::default() };
                 programs::run(&find(&programs()?, "stillcore", "it")?, &order, output, counts)
+            }),
+        ],
+        // Tests of the command wait for most of their time, and so do the scripts of guests.
+        vec![
+            Step::new("x86-64 guests", move |output, counts| {
+                let machines = Machines { tier: "fast::", at_once: 2, kernels: 2 };
+                guests::run(&find(&programs()?, "stillcore", "guests")?, machines, strict, output, counts)
+            }),
+            Step::new("arm64 guest", move |output, counts| {
+                let machines = Machines { tier: "fast-arm64::", at_once: 1, kernels: 1 };
+                guests::run(&find(&programs()?, "stillcore", "guests")?, machines, strict, output, counts)
+            }),
+            Step::new("unit, property and command tests", move |output, counts| {
+                let mut failures = Vec::new();
+                for program in programs()?.iter().filter(|program| program.name != "guests") {
+                    let name = (program.package.as_str(), program.name.as_str());
+                    let threads =
+                        AT_ONCE.iter().find(|(package, it, _)| name == (*package, *it)).map(|row| row.2);
+                    let order = Order { skip: &APART, silence: SILENCE, threads, ..Order::default() };
+                    // One that fails does not keep the others from being run.
+                    failures.extend(programs::run(program, &order, output, counts).err());
+                }
+                all_well(&failures)
             }),
         ],
     ]

@@ -1,4 +1,4 @@
-//! The lab matrix on real kernels: two tiny cells, gone on with, refused under other conditions. By `make test-lab`.
+//! The lab matrix on real kernels: two tiny cells, resumed, refused under other conditions.
 
 use crate::support::{read_json, stillcore, text};
 use serde_json::Value;

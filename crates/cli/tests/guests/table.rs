@@ -77,7 +77,6 @@ fn fast() -> Vec<Machine> {
             "fast::6.12-rt",
             "6.12-rt",
             vec![
-                assessed(),
                 isolated_briefly(),
                 Case::new("refused", "refused.sh", isolate::an_invalid_partition_is_refused),
                 provoked(false),
@@ -136,7 +135,8 @@ fn slow() -> Vec<Machine> {
             ..machine("slow::6.12-smt", "6.12", vec![every::case(), fair_server()])
         },
         machine("slow::6.12", "6.12", vec![provoked(false)]),
-        machine("slow::6.12-rt", "6.12-rt", vec![isolated("2,3", ASTRAY, "60", "v2")]),
+        machine("slow::6.12-rt", "6.12-rt", vec![assessed(), isolated("2,3", ASTRAY, "60", "v2")]),
+        machine("slow::6.1-rt", "6.1-rt", vec![assessed()]),
         Machine {
             arm64: true,
             smp: "3",

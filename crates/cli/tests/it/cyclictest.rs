@@ -1,5 +1,5 @@
 //! `measure wakeup --cyclictest-compat` beside cyclictest itself: the same options give output of the same shape, line for line, and the
-//! scripts that read it get their answers. Figures are not compared here: that is `make bench-measure`. Where cyclictest is not
+//! scripts that read it get their answers. Figures are not compared here: that is `cargo xtask bench measure`. Where cyclictest is not
 //! installed (package rt-tests) the shapes it printed are in `cyclictest/text.rs`, and this says so.
 
 use crate::support::{Place, assert_refused, is_root, stillcore, text};

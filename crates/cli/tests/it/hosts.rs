@@ -1,5 +1,5 @@
 //! `stillcore study run --hosts`: an experiment on several machines through Ansible. Here all of them are this one, by Ansible's local
-//! connection; `make test-hosts` has two that are reached by ssh, one of which dies.
+//! connection; `cargo xtask lab hosts` has two that are reached by ssh, one of which dies.
 //!
 //! Ansible comes from the directory that the driver of the tests has put it in (`xtask/src/hosts.rs`).
 

@@ -1,6 +1,6 @@
 //! `stillcore study run --hosts` on two machines reached by ssh, of which one loses its power in the middle of a cell: its cells are lost and
 //! told, those of the other kept, a resumed call collects, gives back and runs the rest. Needs root for network namespaces, and sshd;
-//! Ansible comes from where the driver has put it. `make test-hosts`.
+//! Ansible comes from where the driver has put it. `cargo xtask lab hosts`.
 
 use crate::support::shares::{ansible, declared, experiment, have_ansible};
 use crate::support::{Place, print_row, read_json, stillcore, text};
