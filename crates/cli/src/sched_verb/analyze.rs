@@ -281,18 +281,18 @@ impl Asked {
     fn answer_line(&self, path: &Path, line: &Line<'_>, out: &mut Vec<u8>) -> Result<bool, Error> {
         let (question, verdict, certificate) =
             self.answer(line.text(path)?).map_err(|wrong| wrong.at(path, line.number))?;
-        let certificate = self.certified.then_some(certificate.as_ref());
         let answered = Answered {
             number: line.number,
             ask: &self.ask,
             question: &question,
             verdict: &verdict,
-            certificate,
+            certified: self.certified,
+            certificate: certificate.as_ref(),
         };
         if self.as_json {
-            answered.write_json(out)
+            answered.write_json(out);
         } else {
-            answered.write_text(out)
+            answered.write_text(out);
         }
         Ok(!verdict.schedulable && self.ask.blocking_only.is_none())
     }

@@ -22,8 +22,9 @@ pub(super) struct Answered<'a> {
     pub(super) ask: &'a Ask,
     pub(super) question: &'a Question,
     pub(super) verdict: &'a Verdict,
-    /// The certificate, where one is wanted; none inside where the test has found none.
-    pub(super) certificate: Option<Option<&'a Certificate>>,
+    /// Whether the answer has a certificate, `null` where the test has found none.
+    pub(super) certified: bool,
+    pub(super) certificate: Option<&'a Certificate>,
 }
 
 /// Values by priority, written in the order of the question.
@@ -97,7 +98,7 @@ impl Answered<'_> {
         let json = Json {
             arrival: times(&verdict.arrival),
             blocking: times(&verdict.blocking),
-            certificate: self.certificate.map(plain),
+            certificate: self.certified.then(|| plain(self.certificate)),
             cores: Listed { priorities, values: &verdict.cores },
             line: self.number,
             locks: ask.locks.map(Protocol::name),
@@ -227,7 +228,8 @@ mod tests {
         let verdict = ask.answer(&mut question, Limits::default()).unwrap();
         let (question, verdict) = (&question, &verdict);
         let mut out = Vec::new();
-        Answered { number: 1, ask: &ask, question, verdict, certificate: None }.write_text(&mut out);
+        Answered { number: 1, ask: &ask, question, verdict, certified: false, certificate: None }
+            .write_text(&mut out);
         String::from_utf8(out).unwrap()
     }
 
