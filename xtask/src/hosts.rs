@@ -1,5 +1,6 @@
-//! Studies on many machines: Ansible in a virtual environment, the role of `deploy/ansible` as Ansible and YAML see it, the tests that run
-//! cells through it, and the examples for batch systems.
+//! Studies on many machines: Ansible in a virtual environment, the role of `deploy/ansible` as
+//! Ansible and YAML see it, the tests that run cells through it, and the examples for batch
+//! systems.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

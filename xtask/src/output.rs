@@ -1,4 +1,5 @@
-//! Where the commands of a step write: the terminal, or a log of their own, so that steps may run beside each other.
+//! Where the commands of a step write: the terminal, or a log of their own, so that steps may run
+//! beside each other.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -6,7 +6,8 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
 
-/// The short hash of HEAD; `-dirty` where tracked files outside docs/, whose pages change no program, differ from it.
+/// The short hash of HEAD; `-dirty` where tracked files outside docs/, whose pages change no
+/// program, differ from it.
 pub(crate) fn commit(root: &Path) -> Result<String> {
     if !root.join(".git").exists() {
         return Ok("unknown".to_owned());
@@ -44,8 +45,8 @@ pub(crate) fn machine() -> String {
 pub(crate) fn utc(now: SystemTime) -> String {
     let seconds = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days to a date of the proleptic Gregorian calendar, eras of 400 years from March on (Hinnant, chrono-compatible
-    // low-level date algorithms).
+    // Days to a date of the proleptic Gregorian calendar, eras of 400 years from March on (Hinnant,
+    // chrono-compatible low-level date algorithms).
     let shifted = days + 719_468;
     let (era, of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,7 +1,9 @@
-//! The Python package: a wheel of it, installed into a virtual environment of its own, and its tests on that.
+//! The Python package: a wheel of it, installed into a virtual environment of its own, and its
+//! tests on that.
 //!
-//! Packages come by name from wherever pip is set up to look. What is there already is not asked for again, so that a second run
-//! needs no network; the first can do without, too, where pip is told of a folder (`pip config set global.find-links DIR`).
+//! Packages come by name from wherever pip is set up to look. What is there already is not asked
+//! for again, so that a second run needs no network; the first can do without, too, where pip is
+//! told of a folder (`pip config set global.find-links DIR`).
 
 use std::ffi::OsString;
 use std::fs;
@@ -88,7 +90,8 @@ fn environment(root: &Path, folder: &Path, output: &mut Output) -> Result<PathBu
     Ok(python)
 }
 
-/// The wheel, built by maturin without optimisation: built anew in a fraction of the time, and with every assertion.
+/// The wheel, built by maturin without optimisation: built anew in a fraction of the time, and with
+/// every assertion.
 fn wheel(root: &Path, python: &Path, folder: &Path, output: &mut Output) -> Result<PathBuf> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -1,4 +1,5 @@
-//! The stored results: reading all of `docs/results`, and which of them are not of the program that ships.
+//! The stored results: reading all of `docs/results`, and which of them are not of the program that
+//! ships.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +15,8 @@ pub(crate) const FOLDER: &str = "docs/results";
 /// By name; of a file that is no valid result, why.
 pub(crate) type Results = BTreeMap<String, Result<Stored, String>>;
 
-/// The name of the result that a path of the repository holds. The accounts of the tests have a shape of their own.
+/// The name of the result that a path of the repository holds. The accounts of the tests have a
+/// shape of their own.
 pub(crate) fn name_of(path: &str) -> Option<&str> {
     let name = path.strip_prefix(FOLDER)?.strip_prefix('/')?.strip_suffix(".json")?;
     (!name.contains('/') && !["make-test", "test-all"].contains(&name)).then_some(name)
@@ -41,7 +43,8 @@ pub(crate) fn read(root: &Path) -> Result<Results> {
     Ok(found)
 }
 
-/// A line for each job that measures the program and whose result is missing, invalid or of another file than the one with this hash.
+/// A line for each job that measures the program and whose result is missing, invalid or of another
+/// file than the one with this hash.
 pub(crate) fn of_another_program(jobs: &Jobs, results: &Results, sha256: &str) -> Vec<String> {
     let measured = jobs.jobs.iter().filter(|job| job.program && job.stores.is_none());
     let line = |name: &str| match results.get(name) {

@@ -1,4 +1,5 @@
-//! The program that ships: its cargo profile, its build, its path, its hash. The one place that names the profile.
+//! The program that ships: its cargo profile, its build, its path, its hash. The one place that
+//! names the profile.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +11,8 @@ use sha2::{Digest, Sha256};
 use crate::output::Output;
 use crate::{elf, repo};
 
-/// The cargo profile of what `make dist` and `make assess` build, and of every program that a bench measures.
+/// The cargo profile of what `make dist` and `make assess` build, and of every program that a bench
+/// measures.
 pub(crate) const PROFILE: &str = "release";
 
 /// The static target of this machine.

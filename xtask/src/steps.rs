@@ -1,5 +1,5 @@
-//! Runs named steps, some of them beside each other, and counts what they tested. A failed step does not stop the others: one run shows
-//! everything that is wrong.
+//! Runs named steps, some of them beside each other, and counts what they tested. A failed step
+//! does not stop the others: one run shows everything that is wrong.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use crate::output::Output;
 
-/// Tests of a step. A skipped test is one that ended early because this machine lacks something; it is among the passed ones.
+/// Tests of a step. A skipped test is one that ended early because this machine lacks something; it
+/// is among the passed ones.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Counts {
     pub passed: u32,
@@ -146,7 +147,8 @@ fn row(step: &Done, width: usize) -> String {
     text
 }
 
-/// The table of steps, what was skipped and why, then the closing line `N passed, N failed` that CI looks for.
+/// The table of steps, what was skipped and why, then the closing line `N passed, N failed` that CI
+/// looks for.
 pub(crate) fn summary(done: &[Done], wall: Duration) -> String {
     let mut text = String::new();
     let width = done.iter().map(|d| d.name.chars().count()).max().unwrap_or(0);

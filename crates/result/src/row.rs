@@ -1,4 +1,5 @@
-//! One measured number with all that a reader needs to judge it: unit, n, interval, peer, ratio, budget, verdict.
+//! One measured number with all that a reader needs to judge it: unit, n, interval, peer, ratio,
+//! budget, verdict.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// What was measured: unique within its result, without `/`, `;` and `*`, so that pages can name it.
+    /// What was measured: unique within its result, without `/`, `;` and `*`, so that pages can
+    /// name it.
     pub what: String,
     /// The number, in `unit`; null where there is none (the reason is in `why`).
     pub value: Option<f64>,
@@ -24,7 +26,8 @@ pub struct Row {
     pub ratio: Option<Ratio>,
     /// The requirement.
     pub budget: Option<Budget>,
-    /// Whether the requirement is met; `none` without one, and where the interval contains the limit.
+    /// Whether the requirement is met; `none` without one, and where the interval contains the
+    /// limit.
     pub verdict: Verdict,
     /// Why there is no value, or what else to know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,8 +193,9 @@ fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Median of the rounds' ratios with the 95 % interval of a median by order statistics (binomial, no assumption on the
-/// distribution; null below six rounds). `None` without a round whose ratio is finite.
+/// Median of the rounds' ratios with the 95 % interval of a median by order statistics (binomial,
+/// no assumption on the distribution; null below six rounds). `None` without a round whose ratio is
+/// finite.
 pub fn ratio_of_rounds(ours: &[f64], theirs: &[f64]) -> Option<Ratio> {
     let mut ratios: Vec<f64> =
         ours.iter().zip(theirs).map(|(a, b)| a / b).filter(|ratio| ratio.is_finite()).collect();
@@ -246,7 +250,8 @@ mod tests {
     #[test]
     fn the_interval_of_a_median_is_the_binomial_one() {
         let upto = |n: usize| (1..=n).map(|k| k as f64).collect::<Vec<_>>();
-        // Conover, Practical Nonparametric Statistics, table A3: n = 6: 1 and 6; 10: 2 and 9; 20: 6 and 15.
+        // Conover, Practical Nonparametric Statistics, table A3: n = 6: 1 and 6; 10: 2 and 9; 20: 6
+        // and 15.
         assert_eq!(median_interval(&upto(5)), None);
         assert_eq!(median_interval(&upto(6)), Some([1.0, 6.0]));
         assert_eq!(median_interval(&upto(10)), Some([2.0, 9.0]));

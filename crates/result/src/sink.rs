@@ -1,4 +1,5 @@
-//! Where a bench puts its rows: into the file that `--rows FILE` names, a JSON object a line, else into a table for the terminal.
+//! Where a bench puts its rows: into the file that `--rows FILE` names, a JSON object a line, else
+//! into a table for the terminal.
 
 use crate::{row::Row, text};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,8 @@ pub enum Line {
     Note(String),
 }
 
-/// Takes rows as they are known; each is in the file at once, so that a bench that fails later has lost none.
+/// Takes rows as they are known; each is in the file at once, so that a bench that fails later has
+/// lost none.
 #[derive(Debug, Default)]
 pub struct Sink {
     file: Option<PathBuf>,

@@ -1,4 +1,5 @@
-//! The file of one result: `docs/results/NAME.json`, what was measured when, where, on which program, and the rows.
+//! The file of one result: `docs/results/NAME.json`, what was measured when, where, on which
+//! program, and the rows.
 
 use crate::row::Row;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,8 @@ pub struct Stored {
     pub commit: String,
     /// The cargo profile of what was measured.
     pub profile: String,
-    /// Whether the shipped program was measured: `dist` then wants this result to be of the file that it ships.
+    /// Whether the shipped program was measured: `dist` then wants this result to be of the file
+    /// that it ships.
     pub program: bool,
     /// SHA-256 of the program; null where none was measured or its hash was not recorded.
     pub binary_sha256: Option<String>,
@@ -27,7 +29,8 @@ pub struct Stored {
     pub machine: String,
     /// When it began, UTC, `YYYY-MM-DDTHH:MM:SSZ`.
     pub started: String,
-    /// Wall time of its commands, seconds, with what cargo still had to build; null where that was not recorded.
+    /// Wall time of its commands, seconds, with what cargo still had to build; null where that was
+    /// not recorded.
     pub took_s: Option<f64>,
     /// What was run.
     pub command: String,
@@ -38,7 +41,8 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Reads a result and checks what types do not say: schema, names of rows unique, verdicts that follow from numbers.
+    /// Reads a result and checks what types do not say: schema, names of rows unique, verdicts that
+    /// follow from numbers.
     ///
     /// # Errors
     /// A sentence with line and column where the JSON is wrong, else with the name of the row.
@@ -66,7 +70,8 @@ impl Stored {
         Ok(stored)
     }
 
-    /// The file: a line a key, a line a row, so that two results differ in lines that a person can read.
+    /// The file: a line a key, a line a row, so that two results differ in lines that a person can
+    /// read.
     ///
     /// # Errors
     /// Of serde_json; none of these types has any.

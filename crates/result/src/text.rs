@@ -7,8 +7,8 @@ use crate::stored::Stored;
 pub const COLUMNS: [&str; 9] =
     ["what", "value", "interval", "n", "peer", "ratio", "budget", "verdict", "why"];
 
-/// A number with as many digits as a reader needs: whole ones and those from 1000 on in full with separators, others with three
-/// significant digits.
+/// A number with as many digits as a reader needs: whole ones and those from 1000 on in full with
+/// separators, others with three significant digits.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if value.fract() == 0.0 && size < 1e15 {
@@ -90,7 +90,8 @@ pub fn interval(row: &Row) -> String {
     }
 }
 
-/// What a row shows in a column of [`COLUMNS`]; empty where it has nothing to show, `None` for a column that does not exist.
+/// What a row shows in a column of [`COLUMNS`]; empty where it has nothing to show, `None` for a
+/// column that does not exist.
 pub fn cell(row: &Row, column: &str) -> Option<String> {
     Some(match column {
         "what" => row.what.clone(),

@@ -1,8 +1,10 @@
-//! A question as programs write it, read in one pass without steps between: known keys once each, integers in range, `unit` and
-//! `cores` before `tasks`. Whatever is not exactly that is `None` here, and [`crate::question::read`] reads it again the slow way,
-//! which accepts more and explains what it refuses. Both must agree on every line that this accepts.
+//! A question as programs write it, read in one pass without steps between: known keys once each,
+//! integers in range, `unit` and `cores` before `tasks`. Whatever is not exactly that is `None`
+//! here, and [`crate::question::read`] reads it again the slow way, which accepts more and explains
+//! what it refuses. Both must agree on every line that this accepts.
 //!
-//! Grammar: RFC 8259; of strings and numbers only those without escapes, signs, fractions and exponents.
+//! Grammar: RFC 8259; of strings and numbers only those without escapes, signs, fractions and
+//! exponents.
 
 use crate::question::{Question, Unit};
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};

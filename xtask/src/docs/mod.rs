@@ -1,8 +1,9 @@
 //! Measured numbers in the pages: between markers, from the stored results, never typed.
 //!
-//! A table: `<!-- result:NAME rows="PATTERN; PATTERN" … -->` on a line of its own, up to `<!-- /result -->`. A number in a
-//! sentence: `<!--r:NAME/ROW/FIELD-->` up to `<!--/r-->` on one line. `cargo xtask docs` writes what is between; `tidy` fails
-//! where a page has something else. CONTRIBUTING.md describes the attributes.
+//! A table: `<!-- result:NAME rows="PATTERN; PATTERN" … -->` on a line of its own, up to `<!--
+//! /result -->`. A number in a sentence: `<!--r:NAME/ROW/FIELD-->` up to `<!--/r-->` on one line.
+//! `cargo xtask docs` writes what is between; `tidy` fails where a page has something else.
+//! CONTRIBUTING.md describes the attributes.
 
 mod block;
 mod inline;

@@ -1,4 +1,5 @@
-//! Rows that follow from the JSON of studies: `study.json` of experiments, `curves.json` of schedulability, `matrix.json` of kernels.
+//! Rows that follow from the JSON of studies: `study.json` of experiments, `curves.json` of
+//! schedulability, `matrix.json` of kernels.
 
 use std::path::Path;
 
@@ -105,8 +106,8 @@ fn study(json: &Value) -> (Vec<String>, Vec<Row>) {
     (vec![note, repetitions], rows)
 }
 
-/// Shares in percent with Wilson's interval; points where a share is 0 or 100 % of all sets are left out, as is every
-/// difference of nought.
+/// Shares in percent with Wilson's interval; points where a share is 0 or 100 % of all sets are
+/// left out, as is every difference of nought.
 fn curves(json: &Value) -> (Vec<String>, Vec<Row>) {
     let (mut rows, sets) = (Vec::new(), json["sets"].as_u64().unwrap_or(0));
     let percent = |value: &Value| value.as_f64().unwrap_or(f64::NAN) * 100.0;

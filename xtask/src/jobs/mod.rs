@@ -1,4 +1,5 @@
-//! `cargo xtask bench|lab|study NAME`: what can be measured is data, `xtask/jobs.toml`; a run of a job is one stored result.
+//! `cargo xtask bench|lab|study NAME`: what can be measured is data, `xtask/jobs.toml`; a run of a
+//! job is one stored result.
 
 mod derived;
 mod run;

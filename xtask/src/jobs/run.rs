@@ -1,4 +1,5 @@
-//! One run of a job: packages, the program, the commands, then their rows as a stored result, whose text is printed.
+//! One run of a job: packages, the program, the commands, then their rows as a stored result, whose
+//! text is printed.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -39,7 +40,8 @@ impl Words {
     }
 }
 
-/// Runs it, stores and prints the result. `false` where a budget is missed; an error, and nothing stored, where a command fails.
+/// Runs it, stores and prints the result. `false` where a budget is missed; an error, and nothing
+/// stored, where a command fails.
 pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Path>) -> Result<bool> {
     if job.needs.is_some() || job.program {
         Output::Terminal.run(root, "sh", &["xtask/deps.sh", job.needs.map_or("build", Needs::word)])?;
@@ -98,7 +100,8 @@ pub(super) fn job(root: &Path, job: &Job, arguments: &[String], out: Option<&Pat
     store(root, &stored, out)
 }
 
-/// Empties the folder of a job unless it holds cells of the very same program or commit, so that no result mixes two.
+/// Empties the folder of a job unless it holds cells of the very same program or commit, so that no
+/// result mixes two.
 fn clear(work: &Path, of: &str) -> Result<()> {
     let mark = work.join("of");
     let same = fs::read_to_string(&mark).is_ok_and(|text| text == of) && !of.ends_with("-dirty");
@@ -165,7 +168,8 @@ fn pass_on(output: Option<impl Read>, print: impl Fn(&str)) -> Vec<String> {
     picked
 }
 
-/// Writes the file after it has been read back as a reader would, prints it, and says whether no budget is missed.
+/// Writes the file after it has been read back as a reader would, prints it, and says whether no
+/// budget is missed.
 fn store(root: &Path, stored: &Stored, out: Option<&Path>) -> Result<bool> {
     let json = stored.write()?;
     results::parse(&stored.name, &json).map_err(|why| anyhow::anyhow!("{}: {why}", stored.name))?;

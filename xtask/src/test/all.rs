@@ -1,5 +1,6 @@
-//! The slow tier, `cargo xtask test-all`: what does not fit into `make test`, in parts that can be run by what a change touches. The last
-//! result of each part is kept with its commit in `docs/results/test-all.json`.
+//! The slow tier, `cargo xtask test-all`: what does not fit into `make test`, in parts that can be
+//! run by what a change touches. The last result of each part is kept with its commit in
+//! `docs/results/test-all.json`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

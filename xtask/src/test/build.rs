@@ -1,6 +1,7 @@
-//! The builds of the tests, each named by what it is for. Tests, the command that they start and the program that x86-64 guests run are one
-//! build: static, for the musl target of this machine, with the profile of `ci-profile.toml`. Beside it there are only the program for
-//! arm64 guests, and the wheel, which is another kind of library.
+//! The builds of the tests, each named by what it is for. Tests, the command that they start and
+//! the program that x86-64 guests run are one build: static, for the musl target of this machine,
+//! with the profile of `ci-profile.toml`. Beside it there are only the program for arm64 guests,
+//! and the wheel, which is another kind of library.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ const COMMON: [&str; 5] = ["--locked", "--config", "xtask/ci-profile.toml", "--p
 /// The package without tests of its own: they are in Python, and run on the wheel.
 const WHEEL: &str = "stillcore-py";
 
-/// The programs under `tests/` of the packages, by name. `boot` of the lab and `ros2_interop` of the graphs belong to the slow tier.
+/// The programs under `tests/` of the packages, by name. `boot` of the lab and `ros2_interop` of
+/// the graphs belong to the slow tier.
 const TEST_PROGRAMS: [&str; 4] = ["it", "guests", "disturb", "processes"];
 
 /// The target of this machine.
@@ -177,7 +179,8 @@ fn programs(account: &str) -> Result<Vec<Program>> {
     Ok(found)
 }
 
-/// The name in a package id: `path+file:///x/crates/ftrace#stillcore-ftrace@0.1.0`, where the folder may stand for the name.
+/// The name in a package id: `path+file:///x/crates/ftrace#stillcore-ftrace@0.1.0`, where the
+/// folder may stand for the name.
 fn package(id: &str) -> String {
     let (place, rest) = id.rsplit_once('#').unwrap_or(("", id));
     match rest.split_once('@') {

@@ -1,4 +1,5 @@
-//! The step of the guests: the machines boot beside other steps; what each did is read from the accounts that the test program leaves.
+//! The step of the guests: the machines boot beside other steps; what each did is read from the
+//! accounts that the test program leaves.
 
 use std::fs;
 use std::path::{Path, PathBuf};

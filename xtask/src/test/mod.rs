@@ -1,7 +1,8 @@
-//! The driver behind `make test`: the steps of the fast tier, what each took and tested, and the account of it as data.
+//! The driver behind `make test`: the steps of the fast tier, what each took and tested, and the
+//! account of it as data.
 //!
-//! What only computes comes first; emulated machines and tests that measure on this machine then run beside each other, both waiting for
-//! much of their time.
+//! What only computes comes first; emulated machines and tests that measure on this machine then
+//! run beside each other, both waiting for much of their time.
 
 mod account;
 pub(crate) mod all;
@@ -25,7 +26,8 @@ use programs::Order;
 /// How the tests are run.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Fail where fewer than two kernels booted, or a test was skipped for want of a package (`false`: only say so).
+    /// Fail where fewer than two kernels booted, or a test was skipped for want of a package
+    /// (`false`: only say so).
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     strict: bool,
     /// Run only the steps whose name contains this word (repeatable); the build always runs.
@@ -39,7 +41,8 @@ pub(crate) struct Options {
 /// Where the browser tests leave their screenshots.
 const SCREENS: &str = "target/report-screens";
 
-/// The longest that a test program may print nothing. Tests print their names as they end; the longest measure for half a minute.
+/// The longest that a test program may print nothing. Tests print their names as they end; the
+/// longest measure for half a minute.
 const SILENCE: Duration = Duration::from_secs(400);
 
 /// Tests of the command that have a step of their own, or need more than this tier installs.

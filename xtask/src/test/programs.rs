@@ -1,8 +1,9 @@
-//! Test programs run as `cargo test` runs them, one after another: what they count is added up, what was skipped is collected, and one that
-//! prints nothing for too long is ended.
+//! Test programs run as `cargo test` runs them, one after another: what they count is added up,
+//! what was skipped is collected, and one that prints nothing for too long is ended.
 //!
-//! A test that cannot run on this machine prints `skipped: REASON` and returns. Where the reason ends in `(package NAME)`, `deps.sh`
-//! installs what is missing, and a strict run counts it as a failure.
+//! A test that cannot run on this machine prints `skipped: REASON` and returns. Where the reason
+//! ends in `(package NAME)`, `deps.sh` installs what is missing, and a strict run counts it as a
+//! failure.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -103,7 +104,8 @@ fn finish(
     Ok((status, text))
 }
 
-/// What the harness counted: `test result: ok. 12 passed; 0 failed; 0 ignored; …`. `None` where there is no such line.
+/// What the harness counted: `test result: ok. 12 passed; 0 failed; 0 ignored; …`. `None` where
+/// there is no such line.
 fn parse(text: &str) -> Option<Counts> {
     let line = text.lines().rev().find_map(|line| line.strip_prefix("test result: "))?;
     let number = |what: &str| {

@@ -1,4 +1,5 @@
-//! Rule: what `xtask/jobs.toml` names exists: benches, examples, tests, scripts, experiments, packages.
+//! Rule: what `xtask/jobs.toml` names exists: benches, examples, tests, scripts, experiments,
+//! packages.
 
 use super::Violation;
 use crate::jobs::{FILE, Jobs};
@@ -68,7 +69,8 @@ fn value<'a>(command: &'a [String], option: &str) -> Option<&'a str> {
     command.get(at + 1).map(String::as_str)
 }
 
-/// The folder of a package: crates/ holds them under their names without the prefix, the command under `cli`.
+/// The folder of a package: crates/ holds them under their names without the prefix, the command
+/// under `cli`.
 fn folder_of(package: &str) -> String {
     match package.strip_prefix("stillcore-") {
         Some(name) => format!("crates/{name}"),

@@ -1,5 +1,5 @@
-//! Rule: every measured number of a page is that of its stored result, every result is valid and has its job, and `docs/results`
-//! has nothing else but the sample report.
+//! Rule: every measured number of a page is that of its stored result, every result is valid and
+//! has its job, and `docs/results` has nothing else but the sample report.
 
 use super::Violation;
 use crate::docs::{expand, is_page};

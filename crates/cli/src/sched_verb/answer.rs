@@ -1,5 +1,6 @@
-//! The answer to one line of `sched analyze`, as text or as JSON. Written straight into the bytes that are printed: with 20,000 sets a
-//! second, lists made for the writing alone took longer than the analysis.
+//! The answer to one line of `sched analyze`, as text or as JSON. Written straight into the bytes
+//! that are printed: with 20,000 sets a second, lists made for the writing alone took longer than
+//! the analysis.
 
 use sched::certificate::Certificate;
 use sched::global::GlobalTest;
@@ -154,7 +155,8 @@ impl Answered<'_> {
         }
     }
 
-    /// One row a task, in the order of the question, numbers right-aligned; `-` where there is none.
+    /// One row a task, in the order of the question, numbers right-aligned; `-` where there is
+    /// none.
     fn write_table(&self, out: &mut Vec<u8>) {
         let (question, verdict) = (self.question, self.verdict);
         let time = |ns| question.in_unit(ns);
@@ -235,7 +237,8 @@ mod tests {
 
     #[test]
     fn the_table_is_that_of_the_other_verbs() {
-        // Priorities against the order given, a task that is late, numbers wider than their headings.
+        // Priorities against the order given, a task that is late, numbers wider than their
+        // headings.
         let line = r#"{"unit":"us","cores":12,"tasks":[
             {"period":123456789012,"cost":7,"priority":9,"core":11,"blocking":3},
             {"period":10,"cost":9,"priority":1},{"period":20,"cost":9,"priority":2}]}"#;

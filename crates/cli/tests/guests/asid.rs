@@ -1,9 +1,10 @@
-//! arm64: how many processes it takes until the address space identifiers run out, which is the paper's own case for `u_fork` (RTSS 2024,
-//! Table I: ASID exhaustion), and how long.
+//! arm64: how many processes it takes until the address space identifiers run out, which is the
+//! paper's own case for `u_fork` (RTSS 2024, Table I: ASID exhaustion), and how long.
 //!
-//! There is no IPI and no event there: the kernel begins a new generation of identifiers and leaves it to every CPU to flush its TLB at its
-//! next switch (`check_and_switch_context`, Linux arch/arm64/mm/context.c), isolated ones included. The witness is a probe of the function
-//! that gives them out.
+//! There is no IPI and no event there: the kernel begins a new generation of identifiers and leaves
+//! it to every CPU to flush its TLB at its next switch (`check_and_switch_context`, Linux
+//! arch/arm64/mm/context.c), isolated ones included. The witness is a probe of the function that
+//! gives them out.
 
 use crate::machine::Guest;
 use crate::support::print_row;
@@ -27,7 +28,8 @@ fn marks(text: &str) -> Vec<Mark> {
     text.lines().map(mark).collect()
 }
 
-/// Sizes of the allocator, as the kernel says at boot: "ASID allocator initialised with 65536 entries".
+/// Sizes of the allocator, as the kernel says at boot: "ASID allocator initialised with 65536
+/// entries".
 fn entries(log: &str) -> u64 {
     let line = log.lines().find(|line| line.contains("ASID allocator initialised")).unwrap();
     line.split_whitespace().find_map(|word| word.parse().ok().filter(|entries| *entries > 255)).unwrap()
@@ -43,7 +45,8 @@ pub(crate) fn address_spaces_run_out(guest: &Guest) {
         read("symbols"),
         read("probe.err")
     );
-    // Where user and kernel have page tables of their own, a process takes two: the kernel says how many processes it can tell apart.
+    // Where user and kernel have page tables of their own, a process takes two: the kernel says how
+    // many processes it can tell apart.
     let entries = entries(&read("allocator"));
     print_row(&Row::new("identifiers", entries as f64, ""));
     println!("{kernel} arm64: {entries} address space identifiers");

@@ -1,9 +1,11 @@
-# arm64: processes made until the address space identifiers (ASID) run out, twice. Runs under busybox sh as root in its own directory; leaves its
-# evidence there for asid.rs. Facts only.
+# arm64: processes made until the address space identifiers (ASID) run out, twice. Runs under
+# busybox sh as root in its own directory; leaves its evidence there for asid.rs. Facts only.
 #
-# `new_context` (Linux arch/arm64/mm/context.c) gives an address space its number: a generation above sixteen bits of ASID. Where none is
-# left it begins a new generation, and every CPU flushes its whole TLB when it next switches. No event of the kernel tells of that; the
-# value that `new_context` returns does. Its probe counts every number given out, and records those of a new generation only.
+# `new_context` (Linux arch/arm64/mm/context.c) gives an address space its number: a generation
+# above sixteen bits of ASID. Where none is left it begins a new generation, and every CPU flushes
+# its whole TLB when it next switches. No event of the kernel tells of that; the value that
+# `new_context` returns does. Its probe counts every number given out, and records those of a new
+# generation only.
 
 stillcore=/usr/bin/stillcore
 tracing=/sys/kernel/tracing

@@ -1,4 +1,5 @@
-//! `assess` on real kernels, one boot each: cores 2 and 3 isolated, so that what reaches core 2 can be counted exactly.
+//! `assess` on real kernels, one boot each: cores 2 and 3 isolated, so that what reaches core 2 can
+//! be counted exactly.
 
 use crate::machine::Guest;
 use crate::support::{read_json, stillcore, text};
@@ -29,7 +30,8 @@ pub(crate) fn check(guest: &Guest) {
     a_refused_barrier_is_no_operation(root);
 }
 
-/// A kernel that runs nohz_full CPUs refuses a global memory barrier as fast as it is asked: absent in words, and never operations.
+/// A kernel that runs nohz_full CPUs refuses a global memory barrier as fast as it is asked: absent
+/// in words, and never operations.
 fn a_refused_barrier_is_no_operation(root: &Path) {
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
     let answer = read_json(&root.join("barrier.json"));
@@ -45,8 +47,9 @@ fn a_refused_barrier_is_no_operation(root: &Path) {
     assert_eq!(read("left-after-barrier"), "");
 }
 
-/// Snapshots: the accounts balance on this kernel, and what took the CPU is named. Emulated CPUs stop for long by themselves, so that
-/// other samples may be larger than those of the measurement that took it.
+/// Snapshots: the accounts balance on this kernel, and what took the CPU is named. Emulated CPUs
+/// stop for long by themselves, so that other samples may be larger than those of the measurement
+/// that took it.
 fn what_is_kept_explains_the_large_samples(root: &Path) {
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
     assert_eq!(read("kept.code").trim(), "0", "{}", read("kept.log"));
@@ -147,7 +150,8 @@ fn class<'a>(window: &'a Value, name: &str) -> &'a Value {
     window["classes"].as_array().unwrap().iter().find(|class| class["class"] == name).unwrap()
 }
 
-/// In the noise window of the idle control no tick and no IPI reaches core 2, or the analysis names what came.
+/// In the noise window of the idle control no tick and no IPI reaches core 2, or the analysis names
+/// what came.
 fn the_idle_core_is_still(analysis: &Value) {
     let idle = windows(analysis)
         .iter()
@@ -160,7 +164,8 @@ fn the_idle_core_is_still(analysis: &Value) {
     }
 }
 
-/// Every wake-up of the probe is its own timer and its own switches, and none of that counts as interference.
+/// Every wake-up of the probe is its own timer and its own switches, and none of that counts as
+/// interference.
 fn the_probe_is_counted_apart(analysis: &Value) {
     for window in windows(analysis).iter().filter(|window| window["probe"] == "wakeup") {
         let own = class(window, "self")["count"].as_u64().unwrap();

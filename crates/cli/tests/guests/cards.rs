@@ -1,5 +1,5 @@
-//! Clients whose traffic crosses two emulated network cards: it interrupts housekeeping CPUs and no measured one, and both cards are
-//! back where they were whatever ended the clients.
+//! Clients whose traffic crosses two emulated network cards: it interrupts housekeeping CPUs and no
+//! measured one, and both cards are back where they were whatever ended the clients.
 
 use crate::machine::Guest;
 use crate::support::read_json;

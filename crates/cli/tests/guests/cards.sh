@@ -1,5 +1,5 @@
-# Clients and server at two network cards that are joined to each other. Runs under busybox sh as root in its own directory; leaves its evidence for
-# cards.rs. Facts only.
+# Clients and server at two network cards that are joined to each other. Runs under busybox sh as
+# root in its own directory; leaves its evidence for cards.rs. Facts only.
 
 PATH=/usr/bin:/bin:/sbin:/usr/sbin
 stillcore=/usr/bin/stillcore

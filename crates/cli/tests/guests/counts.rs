@@ -1,8 +1,9 @@
-//! Traces of real kernels, whole and with losses, counted beside trace-cmd and beside the kernel's own statistics, event by event and CPU
-//! by CPU; every wake-up taken apart without a remainder; a program watched.
+//! Traces of real kernels, whole and with losses, counted beside trace-cmd and beside the kernel's
+//! own statistics, event by event and CPU by CPU; every wake-up taken apart without a remainder; a
+//! program watched.
 //!
-//! Sources of the other counts: `trace-cmd report` on the trace.dat that came out, and `per_cpu/cpuN/stats` (kernel/trace/trace.c,
-//! `tracing_stats_read`) as read in the guest.
+//! Sources of the other counts: `trace-cmd report` on the trace.dat that came out, and
+//! `per_cpu/cpuN/stats` (kernel/trace/trace.c, `tracing_stats_read`) as read in the guest.
 
 use crate::machine::Guest;
 use crate::support::print_row;
@@ -41,7 +42,8 @@ fn trace_cmd(file: &Path, more: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// Reads "comm-pid [cpu] seconds: event: fields" and "CPU:2 [17 EVENTS DROPPED]"; both may follow the name of a buffer.
+/// Reads "comm-pid [cpu] seconds: event: fields" and "CPU:2 [17 EVENTS DROPPED]"; both may follow
+/// the name of a buffer.
 fn theirs(file: &Path) -> TraceCmd {
     let mut found = TraceCmd::default();
     for line in trace_cmd(file, &["-t"]).lines() {
@@ -79,7 +81,8 @@ fn buffers(run: &Run) -> Vec<(&str, &[TraceCpu])> {
         .collect()
 }
 
-/// Events of a run as trace-cmd, the kernel and stillcore count them; gives those that were lost, by the kernel.
+/// Events of a run as trace-cmd, the kernel and stillcore count them; gives those that were lost,
+/// by the kernel.
 fn counted_alike(kernel: &str, dir: &Path) -> u64 {
     let (run, file) = (store::read_run(dir).unwrap(), dir.join(store::TRACE));
     let all = ours(&file, "all");
@@ -193,14 +196,16 @@ impl Shares {
         for (step, ns) in &self.itself {
             write!(text, ", {:.1} % {step:?}", percent(*ns)).unwrap();
         }
-        // Between two marks a step is what its name says. That a timer is late while nothing is seen to run, no event explains.
+        // Between two marks a step is what its name says. That a timer is late while nothing is
+        // seen to run, no event explains.
         let late = [Step::TimerLate, Step::NeverSlept].iter().filter_map(|step| self.itself.get(step));
         write!(text, "; unexplained {:.1} %", percent(late.sum())).unwrap();
         text
     }
 }
 
-/// Every wake-up of the run: each nanosecond of its latency is in one box, in the order of time, without gaps.
+/// Every wake-up of the run: each nanosecond of its latency is in one box, in the order of time,
+/// without gaps.
 fn every_wake_up_adds_up(kernel: &str, dir: &Path) {
     let run = store::read_run(dir).unwrap();
     let file = TraceFile::open(&dir.join(store::TRACE)).unwrap();
@@ -249,7 +254,8 @@ fn cyclictest(told: &str) -> (i64, u64) {
     (number("(", ")").cast_signed(), number("C:", "Min"))
 }
 
-/// Each cycle of cyclictest was released by its timer, which found it asleep, or still on its way there.
+/// Each cycle of cyclictest was released by its timer, which found it asleep, or still on its way
+/// there.
 fn cyclictest_was_watched(kernel: &str, root: &Path) {
     let answer = read_json(&root.join("watched.json"));
     let log = fs::read_to_string(root.join("watched.log")).unwrap();

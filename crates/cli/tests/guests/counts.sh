@@ -1,5 +1,5 @@
-# Traces of every kind, and each probe once. Runs under busybox sh as root in its own directory; leaves its evidence there for counts.rs.
-# Facts only: nothing is judged here.
+# Traces of every kind, and each probe once. Runs under busybox sh as root in its own directory;
+# leaves its evidence there for counts.rs. Facts only: nothing is judged here.
 
 stillcore=/usr/bin/stillcore
 part=$1
@@ -24,7 +24,8 @@ take() {
 
 uname -r >release
 case $part in
-    # The command of the lossy run: the buffer of its own CPU becomes as small as can be, then two of its tasks switch to and fro.
+    # The command of the lossy run: the buffer of its own CPU becomes as small as can be, then two
+    # of its tasks switch to and fro.
     overrun)
         for size in $instances/stillcore-*/per_cpu/cpu2/buffer_size_kb; do
             echo 4 >$size

@@ -1,5 +1,6 @@
-# The six deployments and a state directory that is full or read-only, in a lab guest with SMT. Runs under busybox sh as root in its own directory;
-# leaves its evidence for isolate.rs. Facts only: nothing is judged here.
+# The six deployments and a state directory that is full or read-only, in a lab guest with SMT. Runs
+# under busybox sh as root in its own directory; leaves its evidence for isolate.rs. Facts only:
+# nothing is judged here.
 
 stillcore=/usr/bin/stillcore
 

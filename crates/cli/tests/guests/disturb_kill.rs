@@ -1,4 +1,5 @@
-//! `stillcore disturb` killed by SIGKILL on real kernels, as root: whatever the stressor, nothing of it is left.
+//! `stillcore disturb` killed by SIGKILL on real kernels, as root: whatever the stressor, nothing
+//! of it is left.
 
 use crate::machine::Guest;
 use crate::state::the_same;
@@ -24,8 +25,9 @@ pub(crate) fn nothing_is_left(guest: &Guest) {
     the_same(&state(&root.join("before.json")), &state(&root.join("after.json")), kernel);
 }
 
-/// What is to be as it was. A thread of an interrupt runs where the kernel serves the interrupt, which it chooses anew when a CPU is
-/// unplugged (kernel/irq/cpuhotplug.c) and keeps afterwards: that is no setting, and nobody's to give back.
+/// What is to be as it was. A thread of an interrupt runs where the kernel serves the interrupt,
+/// which it chooses anew when a CPU is unplugged (kernel/irq/cpuhotplug.c) and keeps afterwards:
+/// that is no setting, and nobody's to give back.
 fn state(file: &Path) -> Value {
     let mut state = read_json(file);
     if let Some(threads) = state["kthread_affinity"].as_object_mut() {

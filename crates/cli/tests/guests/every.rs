@@ -1,5 +1,5 @@
-//! Every mechanism that a running machine can change: first set to what isolation does not want, then applied, judged by the audit,
-//! verified, undone, and the machine as before.
+//! Every mechanism that a running machine can change: first set to what isolation does not want,
+//! then applied, judged by the audit, verified, undone, and the machine as before.
 
 use crate::machine::{Case, Guest};
 use crate::state::the_same;
@@ -26,7 +26,8 @@ fn at_run_time(mechanism: &Mechanism) -> bool {
     mechanism.change.iter().any(|change| !elsewhere(change))
 }
 
-/// A value that isolation does not want; none where it is not a value that is written, or a risk that nobody has taken anyway.
+/// A value that isolation does not want; none where it is not a value that is written, or a risk
+/// that nobody has taken anyway.
 fn unwanted(mechanism: &Mechanism) -> Option<String> {
     if mechanism.risky {
         return None;
@@ -128,7 +129,8 @@ fn judge(root: &Path, round: &str, every: &[&Mechanism], kernel: &str) -> BTreeS
         .collect();
     for mechanism in every {
         let id = mechanism.id.as_str();
-        // Where affinities were asked for, or the kernel knows no isolated partitions, there is none.
+        // Where affinities were asked for, or the kernel knows no isolated partitions, there is
+        // none.
         if unplaced && mechanism.change.iter().any(|change| matches!(change, Change::Partition {})) {
             continue;
         }

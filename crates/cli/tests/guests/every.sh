@@ -1,7 +1,8 @@
-# Every mechanism that a running machine can change, in a lab guest. Runs under busybox sh as root in its own directory; leaves its evidence for
-# every.rs. Facts only: nothing is judged here. Arguments: the CPUs to isolate, the choices and risks to take in, and the CPUs
-# that are left of the first when the choices have taken siblings offline.
-# The file `spoil` has a line for each file that is first set to what isolation does not want: mechanism, files, value.
+# Every mechanism that a running machine can change, in a lab guest. Runs under busybox sh as root
+# in its own directory; leaves its evidence for every.rs. Facts only: nothing is judged here.
+# Arguments: the CPUs to isolate, the choices and risks to take in, and the CPUs that are left of
+# the first when the choices have taken siblings offline. The file `spoil` has a line for each file
+# that is first set to what isolation does not want: mechanism, files, value.
 
 stillcore=/usr/bin/stillcore
 cpus=$1

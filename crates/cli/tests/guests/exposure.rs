@@ -1,4 +1,5 @@
-//! Exposure on real kernels: the controls behave, coefficients of what the kernel does by count repeat to the digit, and nothing is left.
+//! Exposure on real kernels: the controls behave, coefficients of what the kernel does by count
+//! repeat to the digit, and nothing is left.
 
 use crate::machine::Guest;
 use crate::state::the_same;
@@ -9,13 +10,15 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// What one operation does to each measured CPU, whatever the machine. What ran is told by its function from 6.4 on, and by its interrupt
-/// vector before; a function call for several CPUs takes the vector of one where the others have some on their lists already.
+/// What one operation does to each measured CPU, whatever the machine. What ran is told by its
+/// function from 6.4 on, and by its interrupt vector before; a function call for several CPUs takes
+/// the vector of one where the others have some on their lists already.
 ///
 /// - `schedstats`: a static key flipped, in three steps with an IPI to all CPUs each (`text_poke_bp_batch`);
 /// - `so_timestamp`: the same, for a key that a work item switches and packets show (`netstamp_clear`);
 /// - `trace_event`: on, then off; for each the tracepoint's static key is flipped and its static call is set, at the trampoline and at the
-///   one call site: three texts in three steps, twice (`tracepoint_add_func`, `__static_call_update`);
+/// one call site: three texts in three steps, twice (`tracepoint_add_func`,
+/// `__static_call_update`);
 /// - `perf_sys`: a counter put on the CPU and taken off it (`perf_install_in_context`, `perf_remove_from_context`), and the static key of
 ///   software events flipped on by the first counter and off by the last (`perf_swevent_enabled`);
 /// - `membarrier_expedited`: one call to each CPU that runs a registered process (`membarrier_global_expedited`);
@@ -76,9 +79,11 @@ fn facts(study: &Path, stressor: &str) -> Value {
     results.find(|facts| facts["name"] == stressor).unwrap()
 }
 
-/// To the event, so that two runs repeat to the digit. A kernel thread that runs on a measured CPU has no memory of its own to flush or to
-/// order (`tlb_is_not_lazy`, Linux arch/x86/mm/tlb.c; `membarrier_global_expedited`): each such visit may spare that CPU an event. False where
-/// nothing was done: a change of a static key waits for every CPU, and on a busy host an emulated one may take seconds.
+/// To the event, so that two runs repeat to the digit. A kernel thread that runs on a measured CPU
+/// has no memory of its own to flush or to order (`tlb_is_not_lazy`, Linux arch/x86/mm/tlb.c;
+/// `membarrier_global_expedited`): each such visit may spare that CPU an event. False where nothing
+/// was done: a change of a static key waits for every CPU, and on a busy host an emulated one may
+/// take seconds.
 fn is_exact(kernel: &str, study: &Path, exact: &Exact) -> bool {
     let facts = facts(study, exact.stressor);
     let operations = facts["record"]["ops_ok"].as_u64().unwrap();
@@ -103,7 +108,8 @@ fn is_exact(kernel: &str, study: &Path, exact: &Exact) -> bool {
     let what = format!("{kernel}, {}, time {time}: events on one CPU per operation", exact.stressor);
     print_row(&Row::new(what, events as f64 / (2 * operations) as f64, "").n(operations));
     let expected = 2 * exact.times * operations;
-    // What an operation did that failed is in the counts too: a change that nobody had seen in time, and its taking back.
+    // What an operation did that failed is in the counts too: a change that nobody had seen in
+    // time, and its taking back.
     let failed: u64 =
         facts["record"]["ops_failed"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     let most = expected + 2 * 2 * exact.times * failed;
@@ -138,7 +144,8 @@ fn judge(guest: &Guest, studies: &[(&str, &str)], stressors: &[&str]) {
         assert_eq!(code.trim(), "0", "{kernel} {name}: {}", guest.read(&format!("{name}.log")));
         let study = guest.json(&format!("{name}.json"));
         assert_eq!(study["void"], false, "{kernel}: {}", study["verdict"]);
-        // What a kernel that ticks does by itself is left out; what is counted to the event below never is.
+        // What a kernel that ticks does by itself is left out; what is counted to the event below
+        // never is.
         let unsteady = study["unsteady"].as_array().unwrap();
         assert!(EXACT.iter().all(|exact| !unsteady.contains(&exact.class.into())), "{kernel}: {unsteady:?}");
         for row in study["rows"].as_array().unwrap() {

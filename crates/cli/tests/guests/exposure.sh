@@ -1,5 +1,5 @@
-# The study `exposure` once; with `twice`, again with the same stressors, and where the first one is. Runs under busybox sh as root in its own directory; leaves
-# its evidence there for exposure.rs.
+# The study `exposure` once; with `twice`, again with the same stressors, and where the first one
+# is. Runs under busybox sh as root in its own directory; leaves its evidence there for exposure.rs.
 
 stillcore=/usr/bin/stillcore
 

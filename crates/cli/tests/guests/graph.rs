@@ -1,5 +1,6 @@
-//! Graphs on the isolated CPUs of a real kernel, by the program that ships: every message is accounted for, executors have the policies and CPUs
-//! that were asked for, and the machine is as it was. No times: emulated CPUs have none.
+//! Graphs on the isolated CPUs of a real kernel, by the program that ships: every message is
+//! accounted for, executors have the policies and CPUs that were asked for, and the machine is as
+//! it was. No times: emulated CPUs have none.
 
 use crate::machine::Guest;
 use crate::state::differences;

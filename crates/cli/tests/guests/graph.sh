@@ -1,4 +1,5 @@
-# Graphs on the isolated CPUs of a guest. Runs under busybox sh as root in its own directory; leaves its evidence for graph.rs. Facts only.
+# Graphs on the isolated CPUs of a guest. Runs under busybox sh as root in its own directory; leaves
+# its evidence for graph.rs. Facts only.
 
 PATH=/usr/bin:/bin:/sbin:/usr/sbin
 
@@ -17,7 +18,8 @@ graph disturbed small-multi --policy fifo --priority 99 --duration 2s --disturb 
 graph traced small-single --policy fifo --priority 99 --duration 1s --trace
 stillcore internal state >after.json
 
-# One of two processes stopped for good: what it had not taken is left, and it is killed behind its time.
+# One of two processes stopped for good: what it had not taken is left, and it is killed behind its
+# time.
 cat >two.toml <<'TOML'
 schema = "stillcore.graph/1"
 name = "two"

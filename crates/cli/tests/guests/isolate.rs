@@ -1,4 +1,5 @@
-//! Isolation applied, verified and undone on real kernels: the machine is as before, also when every call is killed in turn.
+//! Isolation applied, verified and undone on real kernels: the machine is as before, also when
+//! every call is killed in turn.
 
 use crate::machine::Guest;
 use crate::state::the_same;
@@ -8,8 +9,8 @@ use result::Row;
 use serde_json::Value;
 use std::path::Path;
 
-/// Arguments of `isolate.sh`: the CPUs to isolate, the mask of a task that runs there, at how many writes calls are killed, the version
-/// of the control groups, the distance of those writes.
+/// Arguments of `isolate.sh`: the CPUs to isolate, the mask of a task that runs there, at how many
+/// writes calls are killed, the version of the control groups, the distance of those writes.
 struct Order {
     cpus: model::Cpus,
 }
@@ -78,7 +79,8 @@ fn the_forking_victim_is_gone(victim: &str, order: &Order, kernel: &str) {
     }
 }
 
-/// While it stood: the hex mask of workqueues set where it can be, no movable interrupt on the isolated CPUs.
+/// While it stood: the hex mask of workqueues set where it can be, no movable interrupt on the
+/// isolated CPUs.
 fn the_machine_was_changed(root: &Path, order: &Order, kernel: &str) {
     let during = read_json(&root.join("during.json"));
     let mask = during["mechanisms"]["workqueue-cpumask"].as_str().unwrap();
@@ -95,7 +97,8 @@ fn the_machine_was_changed(root: &Path, order: &Order, kernel: &str) {
     }
 }
 
-/// Four cores of two threads: siblings come and go, and every deployment leaves the machine as it was.
+/// Four cores of two threads: siblings come and go, and every deployment leaves the machine as it
+/// was.
 pub(crate) fn deployments_and_a_journal_without_room(guest: &Guest) {
     let read = |name: &str| guest.read(name);
     let state = |name: &str| guest.json(&format!("{name}.json"));
@@ -127,7 +130,8 @@ pub(crate) fn deployments_and_a_journal_without_room(guest: &Guest) {
     the_same(&state("before-run"), &state("after-run"), "run");
 }
 
-/// Siblings that go, CPUs that were offline before, swap, a device that is removed, groups and isolations of others, a watcher.
+/// Siblings that go, CPUs that were offline before, swap, a device that is removed, groups and
+/// isolations of others, a watcher.
 pub(crate) fn others_are_at_work_too(guest: &Guest) {
     let read = |name: &str| guest.read(name).trim().to_owned();
     let state = |name: &str| guest.json(&format!("{name}.json"));
@@ -219,7 +223,8 @@ fn offline_cpus_apart(before: Value, after: Value, what: &str) {
     the_same(&without(before), &without(after), what);
 }
 
-/// A kernel that holds a partition over CPUs of `isolcpus=` invalid has refused it, whatever the write returned.
+/// A kernel that holds a partition over CPUs of `isolcpus=` invalid has refused it, whatever the
+/// write returned.
 pub(crate) fn an_invalid_partition_is_refused(guest: &Guest) {
     let (root, read) = (&guest.root, |name: &str| guest.read(name));
     for (name, code) in [("applied", "2"), ("verified", "0"), ("undone", "0"), ("chosen", "0")] {
@@ -239,7 +244,8 @@ pub(crate) fn an_invalid_partition_is_refused(guest: &Guest) {
     the_same(&read_json(&root.join("before.json")), &read_json(&root.join("after.json")), "refused");
 }
 
-/// Values, daemons and tasks that were right at first; a daemon that no service manager holds; programs that were put there.
+/// Values, daemons and tasks that were right at first; a daemon that no service manager holds;
+/// programs that were put there.
 pub(crate) fn verify_tells_what_others_do(guest: &Guest) {
     let (root, read) = (&guest.root, |name: &str| guest.read(name));
     for call in ["applied", "again", "undone"] {

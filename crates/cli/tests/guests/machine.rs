@@ -1,7 +1,7 @@
 //! A virtual machine: booted once, put through all its scripts in turn, one directory a script.
 //!
-//! A script that does not end in its time, or a machine that prints nothing for as long, is ended; what is unfinished then is run again in
-//! a second boot, and the account says so.
+//! A script that does not end in its time, or a machine that prints nothing for as long, is ended;
+//! what is unfinished then is run again in a second boot, and the account says so.
 
 use crate::support::text;
 use std::fmt::Write as _;
@@ -45,12 +45,14 @@ pub(crate) struct Case {
     pub(crate) limit_s: u64,
     /// Panics where something does not hold.
     pub(crate) check: fn(&Guest),
-    /// Whether what it left can be judged; emulated CPUs of a crowded host may stand still while they measure.
+    /// Whether what it left can be judged; emulated CPUs of a crowded host may stand still while
+    /// they measure.
     pub(crate) usable: fn(&Path) -> bool,
 }
 
 impl Case {
-    /// A script without arguments and files, of at most ten minutes: on a crowded host they take three times as long.
+    /// A script without arguments and files, of at most ten minutes: on a crowded host they take
+    /// three times as long.
     pub(crate) fn new(name: &'static str, script: &'static str, check: fn(&Guest)) -> Self {
         let (arguments, files) = (Vec::new(), Vec::new());
         Self { name, script, arguments, files, limit_s: 600, check, usable: |_| true }
@@ -104,7 +106,8 @@ impl Guest<'_> {
 pub(crate) struct Booted {
     /// Below it a directory a script.
     pub(crate) root: PathBuf,
-    /// Why another boot was needed, one sentence each; the last of as many as boots were allowed is a failure.
+    /// Why another boot was needed, one sentence each; the last of as many as boots were allowed is
+    /// a failure.
     pub(crate) trouble: Vec<String>,
 }
 
@@ -113,7 +116,8 @@ fn place(machine: &Machine) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests").join(machine.name.replace("::", "-"))
 }
 
-/// Boots a machine until its scripts have ended, and writes the account that the driver of the tests reads.
+/// Boots a machine until its scripts have ended, and writes the account that the driver of the
+/// tests reads.
 pub(crate) fn run(machine: &Machine, selected: &[&Case]) -> Booted {
     let started = Instant::now();
     let place = place(machine);
@@ -218,7 +222,8 @@ fn boot(machine: &Machine, cases: &[&Case], number: u32, place: &Path, out: &Pat
     watch(command, cases)
 }
 
-/// Runs the scripts one after another, and none behind one that did not end: what that left running would be in the others' way.
+/// Runs the scripts one after another, and none behind one that did not end: what that left running
+/// would be in the others' way.
 fn master(cases: &[&Case], boot: u32) -> String {
     let mut script = format!("export PATH=/usr/bin:/bin:/sbin:/usr/sbin BOOT={boot}\n");
     for Case { name, arguments, limit_s, .. } in cases {

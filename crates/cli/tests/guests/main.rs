@@ -1,8 +1,9 @@
-//! The command in virtual machines: each machine of `table.rs` boots once and is put through its scripts; every script is a test that
-//! judges what came back.
+//! The command in virtual machines: each machine of `table.rs` boots once and is put through its
+//! scripts; every script is a test that judges what came back.
 //!
-//! This program is its own harness, because tests share machines: it boots those that the chosen tests need, `--test-threads` at a time.
-//! A test is named TIER::MACHINE::SCRIPT, and any part of that chooses; `matrix::..::isolate` are two parts in this order.
+//! This program is its own harness, because tests share machines: it boots those that the chosen
+//! tests need, `--test-threads` at a time. A test is named TIER::MACHINE::SCRIPT, and any part of
+//! that chooses; `matrix::..::isolate` are two parts in this order.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,5 +1,6 @@
-//! Probes on real kernels while their ground moves: the CPU goes offline, the clock is set, throttling and the fair server step in.
-//! Structure and accounts alone are judged: emulated CPUs have no times.
+//! Probes on real kernels while their ground moves: the CPU goes offline, the clock is set,
+//! throttling and the fair server step in. Structure and accounts alone are judged: emulated CPUs
+//! have no times.
 
 use crate::machine::Guest;
 use crate::support::read_json;
@@ -34,7 +35,8 @@ fn accounts(root: &Path, name: &str, answer: &Value) -> (Value, Vec<model::Sampl
     (record, samples)
 }
 
-/// Samples up to the last sure moment count, those behind it are flagged, and the run says why it is not complete.
+/// Samples up to the last sure moment count, those behind it are flagged, and the run says why it
+/// is not complete.
 fn taken(root: &Path, probe: &str) {
     let name = &format!("{probe}-offline");
     let answer = answer(root, name, "1");
@@ -96,7 +98,8 @@ pub(crate) fn ground_that_moves(guest: &Guest) {
     let run = read_json(&root.join("throttled/run.json"));
     let log = &run["windows"][0]["kernel_log"];
     assert!(log.to_string().contains("RT throttling activated"), "{log}");
-    // Where the machine below took the emulated CPU away for long, gaps are of other lengths than the throttling that the log tells.
+    // Where the machine below took the emulated CPU away for long, gaps are of other lengths than
+    // the throttling that the log tells.
     let told = &throttled["threads"][0]["causes"];
     let starved = told["counted"]["not_charged_ns"].as_u64() > Some(200_000_000);
     let sure = causes(&throttled, "throttling");
@@ -113,8 +116,8 @@ pub(crate) fn the_fair_server_serves(guest: &Guest) {
     let noise = &served["threads"][0]["record"]["noise"];
     assert_eq!(noise["fair_server"]["runtime_ns"], 50_000_000, "{noise}");
     assert_eq!(noise["throttling"], Value::Null, "{noise}");
-    // An ordinary task got the CPU from a real-time loop, and the kernel counted that. On an emulated CPU what the server gives may
-    // take longer than it may give.
+    // An ordinary task got the CPU from a real-time loop, and the kernel counted that. On an
+    // emulated CPU what the server gives may take longer than it may give.
     let away = [causes(&served, "fair-server"), causes(&served, "preemption")].concat();
     assert!(!away.is_empty(), "{}", served["threads"][0]["causes"]);
     assert!(served["threads"][0]["causes"]["counted"]["involuntary"].as_u64() > Some(0));

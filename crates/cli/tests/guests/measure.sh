@@ -1,5 +1,5 @@
-# Probes whose ground moves under them. Runs under busybox sh as root in its own directory; leaves its evidence there for measure.rs.
-# Facts only: nothing is judged here.
+# Probes whose ground moves under them. Runs under busybox sh as root in its own directory; leaves
+# its evidence there for measure.rs. Facts only: nothing is judged here.
 
 stillcore=/usr/bin/stillcore
 part=$1
@@ -13,7 +13,8 @@ await() {
     done
 }
 
-# NAME, the first file of its samples, then a measurement, in the background: it has begun when this returns.
+# NAME, the first file of its samples, then a measurement, in the background: it has begun when this
+# returns.
 begin() {
     name=$1
     first=$2

@@ -1,5 +1,5 @@
-# Isolation on a machine where others are at work, in a lab guest with SMT. Runs under busybox sh as root in its own directory; leaves its evidence
-# for isolate.rs. Facts only: nothing is judged here.
+# Isolation on a machine where others are at work, in a lab guest with SMT. Runs under busybox sh as
+# root in its own directory; leaves its evidence for isolate.rs. Facts only: nothing is judged here.
 
 stillcore=/usr/bin/stillcore
 groups=/sys/fs/cgroup

@@ -1,4 +1,5 @@
-//! Each probe once on a real kernel: every release accounted for, every file with the rows that its record states.
+//! Each probe once on a real kernel: every release accounted for, every file with the rows that its
+//! record states.
 
 use crate::counts::ended;
 use crate::machine::Guest;
@@ -7,8 +8,8 @@ use model::{samples_file, store};
 use std::fs;
 use std::path::Path;
 
-/// QEMU runs its CPUs in turns, so that on a crowded host two that wait for one another may not be done in the time that a probe is given;
-/// the probe says so.
+/// QEMU runs its CPUs in turns, so that on a crowded host two that wait for one another may not be
+/// done in the time that a probe is given; the probe says so.
 pub(crate) fn done_in_time(root: &Path) -> bool {
     ["ipi", "overheads"].iter().all(|name| {
         let log = fs::read_to_string(root.join(format!("{name}.log"))).unwrap_or_default();
@@ -16,7 +17,8 @@ pub(crate) fn done_in_time(root: &Path) -> bool {
     })
 }
 
-/// Every release of every probe of the run is accounted for, and every file has the rows that its record says.
+/// Every release of every probe of the run is accounted for, and every file has the rows that its
+/// record says.
 fn balanced(dir: &Path) -> u64 {
     let run = store::read_run(dir).unwrap();
     assert!(run.complete, "{}: {:?}", dir.display(), run.incomplete_reason);

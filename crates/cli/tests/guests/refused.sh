@@ -1,5 +1,5 @@
-# A partition over CPUs of isolcpus=, which Linux 6.12 holds invalid. Runs under busybox sh as root in its own directory; leaves its evidence for
-# isolate.rs. Facts only: nothing is judged here.
+# A partition over CPUs of isolcpus=, which Linux 6.12 holds invalid. Runs under busybox sh as root
+# in its own directory; leaves its evidence for isolate.rs. Facts only: nothing is judged here.
 
 stillcore=/usr/bin/stillcore
 

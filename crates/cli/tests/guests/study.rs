@@ -1,10 +1,12 @@
-//! Two experiments as their users run them: one that boots its kernel twice, and one that asks no kernel.
+//! Two experiments as their users run them: one that boots its kernel twice, and one that asks no
+//! kernel.
 
 use crate::support::{Place, read_json, stillcore, text};
 use serde_json::Value;
 use std::path::Path;
 
-/// Runs one at the smallest scale and gives its answer. A guest that did not end on a crowded host is booted once more.
+/// Runs one at the smallest scale and gives its answer. A guest that did not end on a crowded host
+/// is booted once more.
 fn study(place: &Place, name: &str, on: &[&str]) -> Value {
     let run = || {
         let mut command = stillcore(&["study", "run", name, "--scale", "0.00001", "--repetitions", "1"]);

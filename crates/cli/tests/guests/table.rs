@@ -1,7 +1,7 @@
 //! Which machine runs which scripts.
 //!
-//! `fast` and `fast-arm64`: the three machines of `make test`. `slow` and `slow-arm64`: what else one kernel shows, of `make test-all`.
-//! `matrix`: every kernel of the lab, likewise.
+//! `fast` and `fast-arm64`: the three machines of `make test`. `slow` and `slow-arm64`: what else
+//! one kernel shows, of `make test-all`. `matrix`: every kernel of the lab, likewise.
 
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
@@ -12,7 +12,8 @@ use crate::{
 /// The kernels of the lab.
 const KERNELS: [&str; 6] = ["5.10", "5.10-rt", "6.1", "6.1-rt", "6.12", "6.12-rt"];
 
-/// CPUs 1 and 2 for the victim where CPU 2 is isolated at boot: a task that is pinned to such CPUs alone is there on purpose.
+/// CPUs 1 and 2 for the victim where CPU 2 is isolated at boot: a task that is pinned to such CPUs
+/// alone is there on purpose.
 const ASTRAY: &str = "6";
 
 /// Modules that stressors need.
@@ -156,7 +157,8 @@ fn slow() -> Vec<Machine> {
     ]
 }
 
-/// A kernel isolated at boot, without that, with two threads a core, and with the first version of control groups.
+/// A kernel isolated at boot, without that, with two threads a core, and with the first version of
+/// control groups.
 fn matrix_of(kernel: &'static str) -> Vec<Machine> {
     let with_probes = !kernel.starts_with("6.12");
     let mut provoked_there = vec![provoked(with_probes)];
@@ -219,7 +221,8 @@ fn isolated(cpus: &str, mask: &str, points: &str, groups: &str) -> Case {
         .limit(1200)
 }
 
-/// Killed at a handful of writes, other ones each time; `crates/linux/tests/it/isolate.rs` has them all, on a tree that is no machine's.
+/// Killed at a handful of writes, other ones each time; `crates/linux/tests/it/isolate.rs` has them
+/// all, on a tree that is no machine's.
 fn isolated_briefly() -> Case {
     Case::new("isolate", "isolate.sh", isolate::applied_and_undone).with(&["2,3", ASTRAY, "6", "v2", "7"])
 }
@@ -253,8 +256,9 @@ fn killed(which: &str) -> Case {
     Case::new("kill", "disturb_kill.sh", disturb_kill::nothing_is_left).with(&[which]).limit(2400)
 }
 
-/// An emulated machine's counters agree, but its kernel takes them for unsynchronised and reads the HPET instead. The emulator serves that
-/// under a lock for all devices: a job that looks at the clock in a loop took some 500 ms for its 12.
+/// An emulated machine's counters agree, but its kernel takes them for unsynchronised and reads the
+/// HPET instead. The emulator serves that under a lock for all devices: a job that looks at the
+/// clock in a loop took some 500 ms for its 12.
 fn periods(name: &str, arguments: &[&str], limit_s: u64) -> Machine {
     let case = Case::new("periods", "time.sh", time::periods_are_found).with(arguments);
     Machine {

@@ -1,7 +1,9 @@
-//! Periods over time on a real kernel: a planted double periodicity is found in the samples, and its source in the trace.
+//! Periods over time on a real kernel: a planted double periodicity is found in the samples, and
+//! its source in the trace.
 //!
-//! The ERTS 2022 paper (§VI-B) saw nine small peaks between two large ones and could not say where they came from. Structure and names are
-//! judged; of times only that they are what was planted, as far as the interval told says.
+//! The ERTS 2022 paper (§VI-B) saw nine small peaks between two large ones and could not say where
+//! they came from. Structure and names are judged; of times only that they are what was planted, as
+//! far as the interval told says.
 
 use crate::machine::Guest;
 use crate::support::print_row;
@@ -28,7 +30,8 @@ fn of_about(section: &TimeSection, period_ms: f64) -> &Periodicity {
     section.periods.iter().find(about).unwrap_or_else(|| panic!("no period of {period_ms} ms: {found:?}"))
 }
 
-/// Where the host hardly runs the emulated CPU, one job takes as long as many, and nothing that was planted is there.
+/// Where the host hardly runs the emulated CPU, one job takes as long as many, and nothing that was
+/// planted is there.
 pub(crate) fn was_there(root: &Path) -> bool {
     let record = &read_json(&root.join("run/run.json"))["probes"][0];
     let [released, missed] = ["released", "missed"].map(|key| record[key].as_u64().unwrap());
@@ -70,7 +73,8 @@ pub(crate) fn periods_are_found(guest: &Guest) {
     unplanted(root);
 }
 
-/// What the busy loop on the other CPU has seen of the kernel's own periods is told with its window, whatever it is.
+/// What the busy loop on the other CPU has seen of the kernel's own periods is told with its
+/// window, whatever it is.
 fn unplanted(root: &Path) {
     let section = section(root, "still");
     for one in section.periods.iter().filter(|one| one.named) {

@@ -1,6 +1,6 @@
-# A planted double periodicity, and what nobody planted. Runs under busybox sh as root in its own directory; leaves its evidence there for
-# time.rs. Facts only: nothing is judged here.
-# Arguments: period of the small interference in ms, of the large one, and for how long to measure.
+# A planted double periodicity, and what nobody planted. Runs under busybox sh as root in its own
+# directory; leaves its evidence there for time.rs. Facts only: nothing is judged here. Arguments:
+# period of the small interference in ms, of the large one, and for how long to measure.
 
 small=$1
 large=$2
@@ -10,8 +10,8 @@ duration=$3
 cp /usr/bin/stillcore pump
 uname -r >release
 
-# Two tasks above the measured one, released together. A crowded host takes the emulated CPU away for a tenth of a second now and then: what
-# is planted takes longer than most of that.
+# Two tasks above the measured one, released together. A crowded host takes the emulated CPU away
+# for a tenth of a second now and then: what is planted takes longer than most of that.
 ./pump measure taskset --tasks $small:$((small / 20)):90,$large:$((large / 50)):95 --cpus 2 --duration 900s --out pump-run --quiet >/dev/null 2>pump.log &
 pump=$!
 tries=0

@@ -1,4 +1,5 @@
-//! Attribution against known causes: what a thread elsewhere did to a measured CPU, one by one, and whom the trace names for it.
+//! Attribution against known causes: what a thread elsewhere did to a measured CPU, one by one, and
+//! whom the trace names for it.
 
 use crate::machine::Guest;
 use crate::support::print_row;
@@ -65,7 +66,8 @@ impl Score {
     }
 }
 
-/// Whether an event is the effect of a kind. Kernels before 6.5 do not name the function that an IPI brings.
+/// Whether an event is the effect of a kind. Kernels before 6.5 do not name the function that an
+/// IPI brings.
 fn is_effect(kind: Kind, event: &Attributed) -> bool {
     let label = event.label.as_str();
     let unnamed = label.starts_with("call_function");
@@ -82,14 +84,16 @@ fn is_effect(kind: Kind, event: &Attributed) -> bool {
     }
 }
 
-/// When and where the timer expired that the sleeper armed, by its address in the raw events; and what it ran.
+/// When and where the timer expired that the sleeper armed, by its address in the raw events; and
+/// what it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Expired {
     cpu: u32,
     function: String,
 }
 
-/// The expiry that ended each sleep, by the start of the sleep. Nothing but addresses joins the two ends.
+/// The expiry that ended each sleep, by the start of the sleep. Nothing but addresses joins the two
+/// ends.
 fn expiries(trace: &TraceFile, truth: &Truth) -> BTreeMap<i64, Expired> {
     let catalogue = EventCatalogue::embedded().unwrap();
     let (symbols, constants) = (trace.symbols().unwrap(), trace.constants().unwrap());
@@ -128,7 +132,8 @@ fn ends(kind: Kind) -> &'static str {
     if kind == Kind::Timer { "hrtimer_wakeup" } else { "process_timeout" }
 }
 
-/// Whether a source is the one that is known. On PREEMPT_RT wheels turn in threads, which then are the source.
+/// Whether a source is the one that is known. On PREEMPT_RT wheels turn in threads, which then are
+/// the source.
 fn is_source(truth: &Truth, one: &Provoked, expired: Option<&Expired>, source: &SourceText) -> bool {
     if !sleeps(one.kind) {
         return source.pid == Some(truth.tid) && source.cpu == truth.from;
@@ -164,8 +169,8 @@ fn score(
     score
 }
 
-/// Each sleep until a time, taken apart: its boxes add up, and it waited for the very CPU where its timer expired. Gives whether that was
-/// another one more often than not.
+/// Each sleep until a time, taken apart: its boxes add up, and it waited for the very CPU where its
+/// timer expired. Gives whether that was another one more often than not.
 fn sleeps_are_taken_apart(
     kernel: &str,
     trace: &TraceFile,

@@ -1,5 +1,6 @@
-//! The tutorial is what it says: its ten commands, taken from the page, run one after another in a guest that was booted as a newcomer's
-//! machine is, and in one booted with the words that the page has him add; and the core is stiller afterwards.
+//! The tutorial is what it says: its ten commands, taken from the page, run one after another in a
+//! guest that was booted as a newcomer's machine is, and in one booted with the words that the page
+//! has him add; and the core is stiller afterwards.
 
 use crate::machine::{Case, Guest};
 use crate::support::read_json;
@@ -86,7 +87,8 @@ fn before_the_reboot(guest: &Guest) {
         let (parameter, _) = word.split_once('=').unwrap();
         assert!(plan.contains(&format!("{parameter}=")), "{word}: {plan}");
     }
-    // A core that ticks is disturbed at least as often as its tick comes: 250 a second here, two CPUs, five seconds.
+    // A core that ticks is disturbed at least as often as its tick comes: 250 a second here, two
+    // CPUs, five seconds.
     let events = events(&guest.root.join("before"));
     println!("events on two CPUs in 5 s before: {events}");
     assert!(events > STILL, "{events}");
@@ -112,5 +114,6 @@ fn after_the_reboot(guest: &Guest) {
     assert!(events * 4 < STILL, "{events}");
 }
 
-/// Events on two CPUs in the page's five seconds: a newcomer's machine has more, an isolated one less than a quarter of it.
+/// Events on two CPUs in the page's five seconds: a newcomer's machine has more, an isolated one
+/// less than a quarter of it.
 const STILL: u64 = 2000;

@@ -1,5 +1,5 @@
-# The commands of a part of docs/tutorial.md, one after another. Runs under busybox sh as root in its own directory; leaves what each printed and how it
-# ended for tutorial.rs. Facts only.
+# The commands of a part of docs/tutorial.md, one after another. Runs under busybox sh as root in
+# its own directory; leaves what each printed and how it ended for tutorial.rs. Facts only.
 
 PATH=/usr/bin:/bin:/sbin:/usr/sbin
 number=0

@@ -1,5 +1,6 @@
-# What others do to an isolated machine, in a lab guest, and what verify says of it each time. Runs under busybox sh as root in its own directory;
-# leaves its evidence for isolate.rs. Facts only: nothing is judged here. Argument: the CPUs to isolate.
+# What others do to an isolated machine, in a lab guest, and what verify says of it each time. Runs
+# under busybox sh as root in its own directory; leaves its evidence for isolate.rs. Facts only:
+# nothing is judged here. Argument: the CPUs to isolate.
 
 stillcore=/usr/bin/stillcore
 box=/bin/busybox

@@ -1,5 +1,5 @@
-//! The command tested as its users run it: one program, so that it is linked once and its support is compiled once. What boots
-//! guests is in `../guests`.
+//! The command tested as its users run it: one program, so that it is linked once and its support
+//! is compiled once. What boots guests is in `../guests`.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::format_push_string, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,5 @@
-//! Tests that the measuring loops allocate nothing, so that the allocator of the program has no part in what they measure.
+//! Tests that the measuring loops allocate nothing, so that the allocator of the program has no
+//! part in what they measure.
 //!
 //! The unit tests of this crate run on an allocator that counts for each thread.
 
@@ -27,7 +28,8 @@ fn count() {
     COUNT.set(COUNT.get() + 1);
 }
 
-// SAFETY: every call goes to the system's allocator as it came; a counter without a destructor allocates nothing.
+// SAFETY: every call goes to the system's allocator as it came; a counter without a destructor
+// allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();

@@ -1,6 +1,7 @@
-//! The catalogue is whole. Every mechanism file parses and is named by its id; `requires` and `conflicts` lead
-//! to other mechanisms; every event class it speaks of exists in `model`; the event catalogue is one that `model`
-//! accepts, and every class in it has remedies that are mechanisms, or a reason why there is none; so have labels.
+//! The catalogue is whole. Every mechanism file parses and is named by its id; `requires` and
+//! `conflicts` lead to other mechanisms; every event class it speaks of exists in `model`; the
+//! event catalogue is one that `model` accepts, and every class in it has remedies that are
+//! mechanisms, or a reason why there is none; so have labels.
 
 use model::EventClass;
 use model::events::EventCatalogue;

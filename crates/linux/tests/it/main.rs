@@ -1,4 +1,5 @@
-//! The tests of the crate from outside: one program, so that it is linked once. Those that start themselves again are in `disturb.rs`.
+//! The tests of the crate from outside: one program, so that it is linked once. Those that start
+//! themselves again are in `disturb.rs`.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::format_push_string, reason = "a test that cannot go on fails")]
 
