@@ -279,7 +279,10 @@ fn a_file_without_a_line() {
 /// What only computes ends at once.
 #[test]
 fn ctrl_c_ends_a_computation() {
-    let mut command = stillcore(&["sched", "generate", "--count", "1000000000000"]);
+    // A shell's background job has SIGINT ignored, and so has what it starts.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_stillcore")]);
+    command.args(["sched", "generate", "--count", "1000000000000"]).stdin(Stdio::null());
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     // It draws, or waits for a reader that does not read.
     std::thread::sleep(std::time::Duration::from_millis(200));
