@@ -19,6 +19,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 type Outcome = Result<(), Failed>;
@@ -43,8 +44,8 @@ fn trials() -> Vec<Trial> {
     let each = catalogue()
         .iter()
         .filter(|spec| !spec.dangerous)
-        .map(|spec| Trial::test(format!("disturbs::{}", spec.name), || disturbs(spec)));
-    let others: [Test; 15] = [
+        .map(|spec| Trial::test(format!("disturbs::{}", spec.name), || beside(|| disturbs(spec))));
+    let others: [Test; 14] = [
         ("all_at_once_in_control_groups", all_at_once_in_control_groups),
         ("what_is_asked_is_what_is_done", what_is_asked_is_what_is_done),
         ("a_held_stressor_begins_at_the_word_and_lingers", a_held_stressor_begins_at_the_word_and_lingers),
@@ -61,11 +62,25 @@ fn trials() -> Vec<Trial> {
         ),
         ("a_wedged_stressor_is_ended_by_its_alarm", a_wedged_stressor_is_ended_by_its_alarm),
         ("a_child_moved_elsewhere_is_a_leak", a_child_moved_elsewhere_is_a_leak),
-        ("an_ordinary_user_may_disturb_too", an_ordinary_user_may_disturb_too),
         ("a_group_is_removed_with_all_it_holds", a_group_is_removed_with_all_it_holds),
     ];
     // Witnesses are machine-wide lower bounds, so that tests may overlap.
-    each.chain(others.map(|(name, test)| Trial::test(name, test))).collect()
+    let others = others.map(|(name, test)| Trial::test(name, move || beside(test)));
+    // It watches all stressors of this process, and may not watch those of root.
+    let alone = ("an_ordinary_user_may_disturb_too", an_ordinary_user_may_disturb_too);
+    let alone = Trial::test(alone.0, move || {
+        let _turn = TURNS.write().unwrap_or_else(PoisonError::into_inner);
+        alone.1()
+    });
+    each.chain(others).chain([alone]).collect()
+}
+
+/// Held by every test while it runs; by one that wants no stressor beside its own, exclusively.
+static TURNS: RwLock<()> = RwLock::new(());
+
+fn beside(test: impl FnOnce() -> Outcome) -> Outcome {
+    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+    test()
 }
 
 /// A child of a program that is not ours to trust: ignores SIGTERM, and so does its own child.

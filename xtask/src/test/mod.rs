@@ -1,8 +1,8 @@
 //! The driver behind `make test`: the steps of the fast tier, what each took and tested, and the
 //! account of it as data.
 //!
-//! What only computes comes first; emulated machines and tests that measure on this machine then
-//! run beside each other, both waiting for much of their time.
+//! What only computes comes first, as much of it at once as cargo's locks allow; then the emulated
+//! machines, then the tests that measure on this machine.
 
 mod account;
 pub(crate) mod all;
@@ -132,29 +132,23 @@ fn phases<'a>(
                 programs::run(&find(&programs()?, "stillcore", "it")?, &order, output, counts)
             }),
         ],
-        // Tests of the command wait for most of their time, and so do the scripts of guests.
-        vec![
-            Step::new("x86-64 guests", move |output, counts| {
-                let machines = Machines { tier: "fast::", at_once: 2, kernels: 2 };
-                guests::run(&find(&programs()?, "stillcore", "guests")?, machines, strict, output, counts)
-            }),
-            Step::new("arm64 guest", move |output, counts| {
-                let machines = Machines { tier: "fast-arm64::", at_once: 1, kernels: 1 };
-                guests::run(&find(&programs()?, "stillcore", "guests")?, machines, strict, output, counts)
-            }),
-            Step::new("unit, property and command tests", move |output, counts| {
-                let mut failures = Vec::new();
-                for program in programs()?.iter().filter(|program| program.name != "guests") {
-                    let name = (program.package.as_str(), program.name.as_str());
-                    let threads =
-                        AT_ONCE.iter().find(|(package, it, _)| name == (*package, *it)).map(|row| row.2);
-                    let order = Order { skip: &APART, silence: SILENCE, threads, ..Order::default() };
-                    // One that fails does not keep the others from being run.
-                    failures.extend(programs::run(program, &order, output, counts).err());
-                }
-                all_well(&failures)
-            }),
-        ],
+        // An emulator uses one CPU: two machines fill this one.
+        vec![Step::new("guests", move |output, counts| {
+            let machines = Machines { tier: "fast", at_once: 2, kernels: 3 };
+            guests::run(&find(&programs()?, "stillcore", "guests")?, machines, strict, output, counts)
+        })],
+        vec![Step::new("unit, property and command tests", move |output, counts| {
+            let mut failures = Vec::new();
+            for program in programs()?.iter().filter(|program| program.name != "guests") {
+                let name = (program.package.as_str(), program.name.as_str());
+                let threads =
+                    AT_ONCE.iter().find(|(package, it, _)| name == (*package, *it)).map(|row| row.2);
+                let order = Order { skip: &APART, silence: SILENCE, threads, ..Order::default() };
+                // One that fails does not keep the others from being run.
+                failures.extend(programs::run(program, &order, output, counts).err());
+            }
+            all_well(&failures)
+        })],
     ]
 }
 
