@@ -49,8 +49,7 @@ const SILENCE: Duration = Duration::from_secs(400);
 const APART: [&str; 3] = ["report_browser::", "hosts::", "hosts_ssh::"];
 
 /// Programs whose tests wait for most of their time: package, name, tests at once.
-const AT_ONCE: [(&str, &str, usize); 3] =
-    [("stillcore", "it", 6), ("stillcore-linux", "disturb", 4), ("stillcore-graph", "processes", 4)];
+const AT_ONCE: [(&str, &str, usize); 2] = [("stillcore", "it", 6), ("stillcore-graph", "processes", 4)];
 
 /// Runs the steps, prints and stores the account and says whether all passed.
 pub(crate) fn run_tests(root: &Path, options: &Options) -> Result<bool> {

@@ -30,7 +30,7 @@ fn last_cpu() -> u32 {
 
 #[test]
 fn threads_of_their_own_periods_share_cpus_and_every_release_is_accounted_for() {
-    let place = Place::new();
+    let place = Place::alone();
     let order = ["--duration", "1s", "-t", "3", "--distance", "250us", "--stagger", "100us", "--cpus"];
     let answer = answer(measure(&place, "wakeup", &order).arg(last_cpu().to_string()), 0);
     accounts_balance(&place, &answer);
@@ -53,7 +53,7 @@ fn threads_of_their_own_periods_share_cpus_and_every_release_is_accounted_for() 
 
 #[test]
 fn releases_on_other_clocks_lie_on_the_monotonic_clock() {
-    let place = Place::new();
+    let place = Place::alone();
     let before = now_ns();
     let answer = answer(&mut measure(&place, "wakeup", &["--duration", "500ms", "--clock", "realtime"]), 0);
     accounts_balance(&place, &answer);
@@ -72,7 +72,7 @@ fn releases_that_a_hog_swallows_are_missed_and_charged() {
     const HOGS: u64 = 10;
     const HOG_NS: i64 = 40_000_000;
     let cpu = last_cpu();
-    let place = Place::new();
+    let place = Place::alone();
     let order = ["--duration", "6s", "--priority", "50", "--cpus", &cpu.to_string()];
     let child = start(&mut measure(&place, "wakeup", &order));
     window_open(&place);
@@ -109,7 +109,7 @@ fn releases_that_a_hog_swallows_are_missed_and_charged() {
 
 #[test]
 fn a_measuring_thread_that_is_stopped_for_a_while_misses_what_passes() {
-    let place = Place::new();
+    let place = Place::alone();
     let child = start(&mut measure(&place, "wakeup", &["--duration", "6s"]));
     let probe = probe_of(child.id());
     window_open(&place);
@@ -124,7 +124,7 @@ fn a_measuring_thread_that_is_stopped_for_a_while_misses_what_passes() {
 
 #[test]
 fn interrupted_it_tells_what_it_has() {
-    let place = Place::new();
+    let place = Place::alone();
     let child = start(&mut measure(&place, "wakeup", &["--duration", "60s"]));
     window_open(&place);
     signal(child.id(), "INT");
@@ -138,7 +138,7 @@ fn interrupted_it_tells_what_it_has() {
 #[test]
 fn the_noise_loop_stores_gaps_with_and_without_a_workload() {
     for workload in ["none", "memmove:4K"] {
-        let place = Place::new();
+        let place = Place::alone();
         let order = ["--duration", "1s", "--workload", workload, "--preheat", "100ms"];
         let answer = answer(&mut measure(&place, "spin", &order), 0);
         let record = &answer["threads"][0]["record"];
@@ -168,7 +168,7 @@ fn the_noise_loop_stores_gaps_with_and_without_a_workload() {
 /// Every gap has one cause, and the counters that say so are in the run.
 #[test]
 fn the_causes_of_noise_are_those_of_its_gaps() {
-    let place = Place::new();
+    let place = Place::alone();
     let order = ["--duration", "1s", "--buckets", "8", "--bucket-width", "250us", "--bias"];
     let answer = answer(&mut measure(&place, "spin", &order), 0);
     let thread = &answer["threads"][0];
@@ -215,7 +215,7 @@ fn a_noise_loop_that_was_stopped_says_so() {
 /// Of samples that reach the threshold the first and the largest are kept with what was around them; all are counted.
 #[test]
 fn samples_over_the_threshold_keep_their_context() {
-    let place = Place::new();
+    let place = Place::alone();
     let answer = answer(&mut measure(&place, "wakeup", &["--duration", "500ms", "--threshold", "1ns"]), 2);
     accounts_balance(&place, &answer);
     let record = &answer["threads"][0]["record"];
@@ -243,7 +243,7 @@ fn samples_over_the_threshold_keep_their_context() {
 /// oslat's `-C`: what shares a CPU with the probe is told.
 #[test]
 fn a_main_thread_beside_a_probe_is_told() {
-    let place = Place::new();
+    let place = Place::alone();
     let cpu = last_cpu().to_string();
     let order = ["--duration", "1s", "--policy", "other", "--cpus", &cpu, "--main-cpus", &cpu];
     let answer = answer(&mut measure(&place, "spin", &order), 0);
@@ -253,7 +253,7 @@ fn a_main_thread_beside_a_probe_is_told() {
 
 #[test]
 fn a_measurement_under_disturbance_has_the_stressors_record_in_its_run() {
-    let place = Place::new();
+    let place = Place::alone();
     let answer = answer(&mut measure(&place, "wakeup", &["--duration", "500ms", "--disturb", "calc_pi"]), 0);
     accounts_balance(&place, &answer);
     let stressor = &answer["stressors"][0];

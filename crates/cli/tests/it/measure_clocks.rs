@@ -7,7 +7,7 @@ use serde_json::Value;
 
 #[test]
 fn every_clock_has_a_rate_and_every_pair_is_stored() {
-    let place = Place::new();
+    let place = Place::alone();
     let answer = answer(&mut measure(&place, "clocks", &["--duration", "500ms", "--step", "5ms"]), 0);
     assert_eq!(answer["schema"], "stillcore.measure-clocks/1");
     let run = read_json(&place.path("run/run.json"));
@@ -42,7 +42,7 @@ fn every_clock_has_a_rate_and_every_pair_is_stored() {
 
 #[test]
 fn a_measurement_is_concluded_again_with_its_own_heading_and_exit_status() {
-    let place = Place::new();
+    let place = Place::alone();
     answer(&mut measure(&place, "clocks", &["--duration", "100ms", "--step", "5ms"]), 0);
     let before = std::fs::read(place.path("run/report.html")).unwrap();
     let output = stillcore(&["report"]).arg(place.path("run")).output().unwrap();
@@ -76,7 +76,7 @@ fn deadline(place: &Place, arguments: &[&str]) -> Value {
 
 #[test]
 fn releases_of_the_kernel_are_accounted_for() {
-    let place = Place::new();
+    let place = Place::alone();
     let answer = deadline(&place, &["--affinity", "none", "--period", "5ms", "--warm-up", "5"]);
     let record = &answer["threads"][0]["record"];
     let samples = releases_balance(&place.path("run"), record);
@@ -106,7 +106,7 @@ fn releases_of_the_kernel_are_accounted_for() {
 
 #[test]
 fn a_pinned_deadline_thread_is_told_what_it_needs() {
-    let place = Place::new();
+    let place = Place::alone();
     let cpu = linux::sys::sched::affinity().unwrap().iter().last().unwrap().to_string();
     let answer = deadline(&place, &["--cpus", &cpu]);
     let record = &answer["threads"][0]["record"];

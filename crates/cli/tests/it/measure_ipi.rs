@@ -58,7 +58,7 @@ fn every_wake_up_of_every_method_is_accounted_for() {
 #[test]
 fn a_busy_target_under_the_ordinary_policy_loses_nothing() {
     let Some((one, other)) = two_cpus() else { return };
-    let place = Place::new();
+    let place = Place::alone();
     let order = ["-n", "30", "--target", "busy", "--policy", "other", "--methods", "pipe,futex", "--pairs"];
     let answer = answer(measure(&place, "ipi", &order).arg(format!("{one}:{other}")), 0);
     assert!(every_wake_up_is_accounted_for(&place, &answer) > 0);
@@ -74,7 +74,7 @@ fn pairs_that_cannot_be_are_refused_in_one_sentence() {
         (["--policy", "deadline"], "fifo, rr or other"),
         (["--cpus", "0"], "two CPUs"),
     ] {
-        let place = Place::new();
+        let place = Place::alone();
         let output = measure(&place, "ipi", &order).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{order:?}");
         assert!(text(&output.stderr).contains(what), "{order:?}: {}", text(&output.stderr));
@@ -85,7 +85,7 @@ fn pairs_that_cannot_be_are_refused_in_one_sentence() {
 #[test]
 fn overheads_come_with_what_was_subtracted_and_in_the_form_for_analysis() {
     let Some((_, cpu)) = two_cpus() else { return };
-    let place = Place::new();
+    let place = Place::alone();
     let order = ["-n", "60", "--cache-count", "25", "--sizes", "4K,16K", "--take", "median", "--cpus"];
     let answer = answer(measure(&place, "overheads", &order).arg(cpu.to_string()), 0);
     assert_eq!(answer["schema"], "stillcore.measure-overheads/1");

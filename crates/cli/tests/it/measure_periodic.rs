@@ -49,7 +49,7 @@ fn no_files_left(place: &Place) {
 
 #[test]
 fn jobs_at_pipes_are_served_compared_and_cleared_away() {
-    let place = Place::new();
+    let place = Place::alone();
     let answer = answer(&mut periodic(&place, &["-D", "1s", "--rate", "100", "--copies", "2"]), 0);
     assert_eq!(answer["schema"], "stillcore.measure-periodic/1");
     assert_eq!(answer["threads"].as_array().unwrap().len(), 2);
@@ -66,7 +66,7 @@ fn jobs_at_pipes_are_served_compared_and_cleared_away() {
 
 #[test]
 fn jobs_longer_than_their_period_miss_releases_to_the_unit() {
-    let place = Place::new();
+    let place = Place::alone();
     let order = ["-D", "1s", "-i", "4ms", "--work", "busy", "--busy", "6ms", "--input", "memory"];
     let answer = answer(&mut periodic(&place, &order), 0);
     accounts_balance(&place.path("run"), &answer);
@@ -80,7 +80,7 @@ fn jobs_longer_than_their_period_miss_releases_to_the_unit() {
 
 #[test]
 fn under_deadline_the_response_counts_from_the_kernel_s_release() {
-    let place = Place::new();
+    let place = Place::alone();
     let order = ["-D", "1s", "-i", "20ms", "--policy", "deadline", "--victim", "free", "--runtime", "8ms"];
     let answer = answer(&mut periodic(&place, &order), 0);
     accounts_balance(&place.path("run"), &answer);
@@ -113,7 +113,7 @@ fn under_deadline_the_response_counts_from_the_kernel_s_release() {
 
 #[test]
 fn a_stopped_process_misses_what_passes_and_goes_on() {
-    let place = Place::new();
+    let place = Place::alone();
     let child = start(&mut periodic(&place, &["-D", "6s", "-i", "5ms", "--input", "file"]));
     let probe = probe_of(child.id());
     window_open(&place);
@@ -143,7 +143,7 @@ fn measuring_process(place: &Place) -> Option<u32> {
 
 #[test]
 fn a_wrong_output_is_counted_and_fails_the_call() {
-    let place = Place::new();
+    let place = Place::alone();
     let child = start(&mut periodic(&place, &["-D", "2s", "-i", "5ms", "--input", "pipe"]));
     eventually("a measuring process", || measuring_process(&place));
     // Somebody spoils the expected outputs, all but those that are compared already.
@@ -163,7 +163,7 @@ fn a_wrong_output_is_counted_and_fails_the_call() {
 
 #[test]
 fn what_a_killed_run_leaves_is_removed_by_the_next() {
-    let place = Place::new();
+    let place = Place::alone();
     let mut child = periodic(&place, &["-D", "20s", "--files", "own"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -181,7 +181,7 @@ fn what_a_killed_run_leaves_is_removed_by_the_next() {
 
 #[test]
 fn same_files_and_own_files_are_two_runs_beside_each_other() {
-    let place = Place::new();
+    let place = Place::alone();
     let order = ["-D", "500ms", "--rate", "50", "--copies", "2", "--compare-files", "--work", "array"];
     let answer = answer(periodic(&place, &order).args(["--size", "16K", "--input", "file"]), 0);
     for (group, own) in [("same", false), ("own", true)] {
@@ -195,7 +195,7 @@ fn same_files_and_own_files_are_two_runs_beside_each_other() {
 
 #[test]
 fn the_text_tells_the_cost_of_measuring_alone() {
-    let place = Place::new();
+    let place = Place::alone();
     let order = ["-D", "500ms", "--rate", "100", "--empty", "--counters", "switches"];
     let output = measure_in_words(&place, "periodic", &order).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -214,7 +214,7 @@ fn the_text_tells_the_cost_of_measuring_alone() {
 
 #[test]
 fn orders_that_cannot_be_carried_out_are_refused() {
-    let place = Place::new();
+    let place = Place::alone();
     for (order, told) in [
         (&["--rate", "0"][..], "rate"),
         (&["--size", "4K"][..], "--work array"),

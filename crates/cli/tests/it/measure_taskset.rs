@@ -7,7 +7,7 @@ use serde_json::Value;
 #[test]
 fn every_release_is_accounted_for_and_every_job_is_whole() {
     for burn in ["cputime", "slots"] {
-        let place = Place::new();
+        let place = Place::alone();
         let tasks = ["--tasks", "10:1:60,20:2:50,40:4:40", "--duration", "1s", "--burn", burn];
         let output = measure(&place, "taskset", &tasks).output().unwrap();
         // A busy machine may miss a deadline; that is exit 2.
@@ -77,7 +77,7 @@ fn what_is_no_task_set_is_refused_before_anything_is_written() {
         (&["--tasks", "1000:3:50", "--duration", "1s"][..], "two releases"),
         (&[][..], "--tasks"),
     ] {
-        let place = Place::new();
+        let place = Place::alone();
         let mut command = measure_in_words(&place, "taskset", arguments);
         assert_refused(&command.output().unwrap(), &[expected]);
         assert!(!place.path("run").exists());
