@@ -31,7 +31,7 @@ pub(crate) struct Options {
     list: bool,
 }
 
-/// A part: its name, how long it took on two cores, and the paths whose change asks for it.
+/// A part: its name, how many minutes it is expected to take on two cores, and the paths whose change asks for it.
 struct Part {
     name: &'static str,
     minutes: u32,
@@ -260,7 +260,7 @@ impl Results {
                 }
             };
             format!(
-                "{:18} {:3} min  {last}; touched by {}\n",
+                "{:18} {:3} min expected  {last}; touched by {}\n",
                 part.name,
                 part.minutes,
                 part.touched_by.join(" ")

@@ -33,6 +33,9 @@ fn of_about(section: &TimeSection, period_ms: f64) -> &Periodicity {
 /// Where the host hardly runs the emulated CPU, one job takes as long as many, and nothing that was
 /// planted is there.
 pub(crate) fn was_there(root: &Path) -> bool {
+    if !root.join("run/run.json").exists() {
+        return false;
+    }
     let record = &read_json(&root.join("run/run.json"))["probes"][0];
     let [released, missed] = ["released", "missed"].map(|key| record[key].as_u64().unwrap());
     missed * 4 <= released
