@@ -99,12 +99,14 @@ fn wheel(root: &Path, python: &Path, folder: &Path, output: &mut Output) -> Resu
         }
         _ => {}
     }
-    let build: [OsString; 11] = [
+    let build: [OsString; 13] = [
         "-m".into(),
         "maturin".into(),
         "build".into(),
         "--quiet".into(),
         "--locked".into(),
+        "--jobs".into(),
+        "1".into(),
         "--profile".into(),
         "dev".into(),
         "--manifest-path".into(),

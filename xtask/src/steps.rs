@@ -2,7 +2,10 @@
 //! does not stop the others: one run shows everything that is wrong.
 
 use std::fmt::Write as _;
+use std::num::NonZero;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -81,8 +84,14 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Steps that run beside each other.
+/// Steps that may run beside each other, taken in order as one of [`at_once`] becomes free: the
+/// longest belong first.
 pub(crate) type Phase<'a> = Vec<Step<'a>>;
+
+/// As many steps run beside each other: each is meant to keep one CPU busy, and waits now and then.
+fn at_once() -> usize {
+    available_parallelism().map_or(2, NonZero::get) + 1
+}
 
 /// Runs the phases in order; the logs go into `logs`, without which steps write to the terminal.
 pub(crate) fn run_all(phases: Vec<Phase<'_>>, logs: Option<&Path>) -> Vec<Done> {
@@ -95,21 +104,24 @@ pub(crate) fn run_all(phases: Vec<Phase<'_>>, logs: Option<&Path>) -> Vec<Done> 
         if !names.is_empty() {
             println!("=== {}", names.join(" + "));
         }
+        let count = names.len();
+        let waiting = Mutex::new(phase.into_iter().enumerate());
+        let ended = Mutex::new(Vec::new());
+        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
         std::thread::scope(|scope| {
-            let running: Vec<_> = phase
-                .into_iter()
-                .map(|step| {
-                    let output = output(step.name);
-                    scope.spawn(move || step.run(output))
-                })
-                .collect();
-            for step in running {
-                match step.join() {
-                    Ok(step) => done.push(step),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
+            for _ in 0..count.min(at_once()) {
+                scope.spawn(|| {
+                    while let Some((place, step)) = next() {
+                        let output = output(step.name);
+                        let step = step.run(output);
+                        ended.lock().unwrap_or_else(PoisonError::into_inner).push((place, step));
+                    }
+                });
             }
         });
+        let mut ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+        ended.sort_by_key(|(place, _)| *place);
+        done.extend(ended.into_iter().map(|(_, step)| step));
     }
     done
 }
@@ -195,13 +207,16 @@ mod tests {
                 Ok(())
             })
         };
-        let phases = vec![vec![step("one", false), step("two", true)], vec![step("three", false)]];
+        let many = ["b", "c", "d", "e", "f", "g"].map(|name| step(name, false));
+        let phases = vec![vec![step("one", false), step("two", true)], many.into()];
         let done = run_all(phases, None);
-        assert_eq!(ran.load(Ordering::Relaxed), 3);
+        assert_eq!(ran.load(Ordering::Relaxed), 8);
+        let order: Vec<&str> = done.iter().map(|step| step.name.as_str()).collect();
+        assert_eq!(order, ["one", "two", "b", "c", "d", "e", "f", "g"]);
         let text = summary(&done, Duration::from_secs(1));
-        assert!(text.ends_with("\n2 passed, 1 failed\n"), "{text}");
+        assert!(text.ends_with("\n7 passed, 1 failed\n"), "{text}");
         assert!(text.contains("FAILED  two"), "{text}");
-        assert!(text.contains("9 tests, 0 failed\n3 skipped:\n    one: needs root\n"), "{text}");
+        assert!(text.contains("24 tests, 0 failed\n8 skipped:\n    one: needs root\n"), "{text}");
         assert!(!text.contains("in detail"), "{text}");
     }
 }

@@ -1,7 +1,9 @@
 //! The builds of the tests, each named by what it is for. Tests, the command that they start and
 //! the program that x86-64 guests run are one build: static, for the musl target of this machine,
-//! with the profile of `ci-profile.toml`. Beside it there are only the program for arm64 guests,
-//! and the wheel, which is another kind of library.
+//! with the profile `ci`. Beside it there are only the program for arm64 guests, and the wheel,
+//! which is another kind of library.
+//!
+//! The builds that run beside other steps are told to keep to one CPU (`--jobs 1`).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,10 @@ use crate::output::Output;
 use crate::repo::{self, Repo};
 
 /// What every command of the one build is given, so that it hits the same build.
-const COMMON: [&str; 5] = ["--locked", "--config", "xtask/ci-profile.toml", "--profile", "ci"];
+const COMMON: [&str; 3] = ["--locked", "--profile", "ci"];
+
+/// Beside other steps.
+const BESIDE: [&str; 2] = ["--jobs", "1"];
 
 /// The package without tests of its own: they are in Python, and run on the wheel.
 const WHEEL: &str = "stillcore-py";
@@ -87,11 +92,13 @@ fn is_static(path: &Path, output: &mut Output) -> Result<()> {
     output.line(&format!("the command is static, {} KiB with symbols", bytes.len() / 1024))
 }
 
-/// The program of arm64 guests.
+/// The program of arm64 guests. Without optimisation it is compiled in half of the time, and its
+/// guest takes four times as long.
 pub(crate) fn arm64(root: &Path, output: &mut Output) -> Result<()> {
     let mut args = vec!["build", "--package", "stillcore", "--bin", "stillcore"];
     args.extend(["--target", "aarch64-unknown-linux-musl"]);
     args.extend(COMMON);
+    args.extend(BESIDE);
     output.run(root, "cargo", &args)
 }
 
@@ -100,6 +107,7 @@ pub(crate) fn clippy(root: &Path, output: &mut Output) -> Result<()> {
     let target = musl();
     let mut args = vec!["clippy", "--workspace", "--all-targets", "--target", &target];
     args.extend(COMMON);
+    args.extend(BESIDE);
     args.extend(["--", "-D", "warnings"]);
     output.run(root, "cargo", &args)
 }
@@ -109,6 +117,7 @@ pub(crate) fn doc_tests(root: &Path, output: &mut Output) -> Result<()> {
     let target = musl();
     let mut args = vec!["test", "--doc", "--target", &target];
     args.extend(COMMON);
+    args.extend(BESIDE);
     let packages = with_examples(&Repo::read(root)?);
     for package in &packages {
         args.extend(["--package", package]);

@@ -93,8 +93,10 @@ fn places(folder: &Path, tier: &str) -> Result<Vec<PathBuf>> {
         Err(error) => return Err(error).with_context(|| format!("list {}", folder.display())),
     };
     let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    let is_of_it =
-        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(tier));
+    // `fast-6.1-` is of `fast-6.1`, and not of `fast-6.12-rt`.
+    let is_of_it = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| format!("{}-", name.to_string_lossy()).starts_with(tier))
+    };
     Ok(paths.into_iter().filter(is_of_it).collect())
 }
 

@@ -1,8 +1,8 @@
 //! The driver behind `make test`: the steps of the fast tier, what each took and tested, and the
 //! account of it as data.
 //!
-//! What only computes comes first, as much of it at once as cargo's locks allow; then the emulated
-//! machines, then the tests that measure on this machine.
+//! The build of the tests comes first; then everything that keeps one CPU busy, beside each
+//! other; then the tests that measure on this machine.
 
 mod account;
 pub(crate) mod all;
@@ -26,7 +26,7 @@ use programs::Order;
 /// How the tests are run.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Fail where fewer than two kernels booted, or a test was skipped for want of a package
+    /// Fail where a guest did not boot, or a test was skipped for want of a package
     /// (`false`: only say so).
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     strict: bool,
@@ -105,14 +105,28 @@ fn phases<'a>(
             *built.lock().unwrap_or_else(PoisonError::into_inner) = build::tests(root, output)?;
             Ok(())
         })],
-        // Cargo lets one build at a time into a profile's folder; the wheel has one of its own.
+        // Each keeps one CPU busy: an emulator has one thread for a machine's CPUs. The tests that
+        // measure on this machine come after them.
         vec![
-            Step::new("command for arm64 guests, clippy, examples", move |output, _| {
+            Step::new("guest of 6.1", move |output, counts| {
+                guests::run(
+                    &find(&programs()?, "stillcore", "guests")?,
+                    one("fast::6.1::"),
+                    strict,
+                    output,
+                    counts,
+                )
+            }),
+            Step::new("guest of 6.1 on arm64, its command", move |output, counts| {
                 build::arm64(root, output)?;
+                let program = find(&programs()?, "stillcore", "guests")?;
+                guests::run(&program, one("fast-arm64::"), strict, output, counts)
+            }),
+            Step::new("wheel and Python", move |output, counts| python::test(root, target, output, counts)),
+            Step::new("clippy, examples", move |output, _| {
                 build::clippy(root, output)?;
                 build::doc_tests(root, output)
             }),
-            Step::new("wheel and Python", move |output, counts| python::test(root, target, output, counts)),
             Step::new("report in Chromium", move |output, counts| {
                 let screens = root.join(SCREENS);
                 clear(&screens)?;
@@ -130,12 +144,11 @@ fn phases<'a>(
                 let order = Order { filter: Some("hosts::"), silence: SILENCE, ..Order::default() };
                 programs::run(&find(&programs()?, "stillcore", "it")?, &order, output, counts)
             }),
+            Step::new("guest of 6.12-rt", move |output, counts| {
+                let program = find(&programs()?, "stillcore", "guests")?;
+                guests::run(&program, one("fast::6.12-rt::"), strict, output, counts)
+            }),
         ],
-        // An emulator uses one CPU: two machines fill this one.
-        vec![Step::new("guests", move |output, counts| {
-            let machines = Machines { tier: "fast", at_once: 2, kernels: 3 };
-            guests::run(&find(&programs()?, "stillcore", "guests")?, machines, strict, output, counts)
-        })],
         vec![Step::new("unit, property and command tests", move |output, counts| {
             let mut failures = Vec::new();
             for program in programs()?.iter().filter(|program| program.name != "guests") {
@@ -149,6 +162,11 @@ fn phases<'a>(
             all_well(&failures)
         })],
     ]
+}
+
+/// One machine of the fast tier.
+fn one(tier: &str) -> Machines<'_> {
+    Machines { tier, at_once: 1, kernels: 1 }
 }
 
 fn find(programs: &[Program], package: &str, name: &str) -> Result<Program> {

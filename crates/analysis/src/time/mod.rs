@@ -20,6 +20,7 @@ mod shuffle;
 mod spikes;
 #[cfg(test)]
 pub(crate) mod testing;
+mod transform;
 pub mod trend;
 mod waves;
 mod windows;

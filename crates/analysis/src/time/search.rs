@@ -1,12 +1,13 @@
 //! Which frequency do times come back with? A spectrum of the times shows where to look, folding them there says the rest.
 //!
-//! The times are put into bins and transformed (`realfft`), padded to twice their length so that no frequency lies between two that are
+//! The times are put into bins and transformed, padded to twice their length so that no frequency lies between two that are
 //! tried; each place whose agreement is about the best is then folded exactly. A period's fractions fit as well as it does, so that of all
 //! that fit the longest is meant. All frequencies of the band count as tried. Spans with more turns than a transform of bearable size
 //! holds are looked at over the stretch with the most times first, and the frequency found there is made finer over all of them.
 
 use super::fold::{arc, arc_p, line, nearer, rayleigh_p, refined};
-use realfft::RealFftPlanner;
+use super::transform::Transform;
+use rustfft::num_complex::Complex;
 
 /// Fewer times have no period worth the name.
 pub(crate) const LEAST: usize = 5;
@@ -172,7 +173,7 @@ struct Spectrum {
 /// What spectra of one size share: the sines of a transform and of its bins cost more than the transform.
 #[derive(Default)]
 pub(crate) struct Spectra {
-    planner: RealFftPlanner<f64>,
+    transforms: Vec<Transform>,
     kept: Vec<Kept>,
 }
 
@@ -197,17 +198,25 @@ impl Spectra {
             let at = ((time - start) / width) as usize;
             counts[at.min(bins - 1)] += 1.0;
         }
-        let transform = self.planner.plan_fft_forward(counts.len());
-        let mut out = transform.make_output_vec();
-        if transform.process(&mut counts, &mut out).is_err() {
-            out.clear();
-        }
-        let n = times.len() as f64;
         let cover = 2.0 * length;
-        out.truncate((high * cover).ceil() as usize + 1);
-        let kept = self.kept(width, cover, out.len());
-        let powers = out.iter().zip(kept).map(|(value, kept)| value.norm() / n / kept);
-        Spectrum { powers: powers.collect(), length: cover }
+        let wanted = ((high * cover).ceil() as usize + 1).min(bins + 1);
+        let mut powers: Vec<f64> =
+            self.transform(counts.len()).of(&counts).take(wanted).map(Complex::norm).collect();
+        let n = times.len() as f64;
+        let kept = self.kept(width, cover, wanted);
+        powers.iter_mut().zip(kept).for_each(|(power, kept)| *power = *power / n / kept);
+        Spectrum { powers, length: cover }
+    }
+
+    fn transform(&mut self, length: usize) -> &mut Transform {
+        let at = self.transforms.iter().position(|one| one.length() == length).unwrap_or_else(|| {
+            if self.transforms.len() == SIZES {
+                self.transforms.remove(0);
+            }
+            self.transforms.push(Transform::new(length));
+            self.transforms.len() - 1
+        });
+        &mut self.transforms[at]
     }
 
     fn kept(&mut self, width: f64, cover: f64, count: usize) -> &[f64] {

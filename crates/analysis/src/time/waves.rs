@@ -6,10 +6,10 @@
 //! blocks of the series turned to random phases must not add up as well. Looked at are the values, cut where they stand out, and whether
 //! they are among the largest tenth. Nothing is claimed beyond half the rate of the samples (Nyquist).
 
+use super::transform::Transform;
 use crate::runs::median;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
-use realfft::RealFftPlanner;
 use statrs::distribution::{ContinuousCDF, Gamma};
 use std::f64::consts::TAU;
 
@@ -83,19 +83,17 @@ fn centred(mut values: Vec<f64>) -> Vec<f64> {
 
 /// Power at k/length of the rate, averaged, and over how many independent parts.
 fn welch(values: &[f64], length: usize) -> (Vec<f64>, f64) {
-    let transform = RealFftPlanner::<f64>::new().plan_fft_forward(length);
+    let mut transform = Transform::new(length);
     let window: Vec<f64> =
         (0..length).map(|at| 0.5 - 0.5 * (TAU * at as f64 / length as f64).cos()).collect();
     let mut powers = vec![0.0; length / 2 + 1];
-    let (mut part, mut out) = (vec![0.0; length], transform.make_output_vec());
+    let mut part = vec![0.0; length];
     let mut parts = 0.0;
     for start in (0..=values.len() - length).step_by(length / 2) {
         let weighted = values[start..].iter().zip(&window).map(|(value, weight)| value * weight);
         part.iter_mut().zip(weighted).for_each(|(place, value)| *place = value);
-        if transform.process(&mut part, &mut out).is_ok() {
-            powers.iter_mut().zip(&out).for_each(|(sum, value)| *sum += value.norm_sqr());
-            parts += 1.0;
-        }
+        powers.iter_mut().zip(transform.of(&part)).for_each(|(sum, value)| *sum += value.norm_sqr());
+        parts += 1.0;
     }
     powers.iter_mut().for_each(|power| *power /= parts);
     // Neighbours that overlap by half tell 9/11 of what as many apart would (Welch 1967, §4).

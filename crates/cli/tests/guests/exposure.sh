@@ -20,7 +20,7 @@ $stillcore internal state >before.json
 exact=perf_sys,trace_event,membarrier_expedited,so_timestamp
 case $1 in
     once)
-        study first --stressors membarrier_expedited --duration 2s --out one --json
+        study first --stressors membarrier_expedited --duration 1s --out one --json
         ;;
     twice)
         study first --stressors $exact --duration 4s --out one --json

@@ -63,7 +63,7 @@ fn fast() -> Vec<Machine> {
                 "fast::6.1",
                 "6.1",
                 vec![
-                    assessed(),
+                    assessed("2s"),
                     measured_ground(),
                     isolated_briefly(),
                     traces(),
@@ -136,8 +136,8 @@ fn slow() -> Vec<Machine> {
             ..machine("slow::6.12-smt", "6.12", vec![every::case(), fair_server()])
         },
         machine("slow::6.12", "6.12", vec![provoked(false)]),
-        machine("slow::6.12-rt", "6.12-rt", vec![assessed(), isolated("2,3", ASTRAY, "60", "v2")]),
-        machine("slow::6.1-rt", "6.1-rt", vec![assessed()]),
+        machine("slow::6.12-rt", "6.12-rt", vec![assessed("4s"), isolated("2,3", ASTRAY, "60", "v2")]),
+        machine("slow::6.1-rt", "6.1-rt", vec![assessed("4s")]),
         Machine {
             arm64: true,
             smp: "3",
@@ -165,7 +165,7 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
     if kernel == "6.1" {
         provoked_there.push(Case { name: "truth-without-probes", ..provoked(false) });
     }
-    let mut at_boot = vec![assessed(), isolated("2,3", ASTRAY, "80", "v2"), traces()];
+    let mut at_boot = vec![assessed("4s"), isolated("2,3", ASTRAY, "80", "v2"), traces()];
     at_boot.extend(provoked_there);
     at_boot.extend([
         Case::new("exposure", "exposure.sh", exposure::repeats).with(&["twice"]).limit(900),
@@ -202,8 +202,8 @@ fn modules_and(more: &[&'static str]) -> Vec<&'static str> {
     MODULES.iter().flat_map(|module| ["--module", *module]).chain(more.iter().copied()).collect()
 }
 
-fn assessed() -> Case {
-    Case::new("assess", "assess.sh", assess::check).with(&["4s"])
+fn assessed(duration: &'static str) -> Case {
+    Case::new("assess", "assess.sh", assess::check).with(&[duration])
 }
 
 fn measured_ground() -> Case {
