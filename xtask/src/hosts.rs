@@ -32,7 +32,16 @@ fn install(root: &Path, target: &Path, output: &mut Output) -> Result<PathBuf> {
             .run(root, "python3", &make)
             .context("no virtual environment can be made (Debian: python3-venv)")?;
     }
-    let install = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install", "-r", REQUIREMENTS];
+    let install = [
+        "-m",
+        "pip",
+        "--quiet",
+        "--disable-pip-version-check",
+        "install",
+        "--no-compile",
+        "-r",
+        REQUIREMENTS,
+    ];
     output.run(root, &python.to_string_lossy(), &install).with_context(|| {
         format!("the packages of {REQUIREMENTS} cannot be had: pip needs its index, or a folder with them")
     })?;

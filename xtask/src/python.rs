@@ -80,6 +80,7 @@ fn environment(root: &Path, folder: &Path, output: &mut Output) -> Result<PathBu
         "--quiet",
         "--disable-pip-version-check",
         "install",
+        "--no-compile",
         "-r",
         "crates/py/tests/requirements.txt",
     ];

@@ -88,9 +88,9 @@ impl<'a> Step<'a> {
 /// longest belong first.
 pub(crate) type Phase<'a> = Vec<Step<'a>>;
 
-/// As many steps run beside each other: each is meant to keep one CPU busy, and waits now and then.
+/// As many steps run beside each other: each is meant to keep one CPU busy.
 fn at_once() -> usize {
-    available_parallelism().map_or(2, NonZero::get) + 1
+    available_parallelism().map_or(2, NonZero::get).max(2)
 }
 
 /// Runs the phases in order; the logs go into `logs`, without which steps write to the terminal.

@@ -46,11 +46,27 @@ pub(crate) struct Program {
     pub folder: PathBuf,
 }
 
-/// Everything that the tests need, and the list of test programs.
+/// Libraries whose own tests are quick without optimisation: with it, the compiler would take three
+/// times as long over a library once more, for the sake of its tests.
+const UNOPTIMISED: [&str; 2] = ["stillcore-linux", "stillcore-sched"];
+
+/// Everything that the tests need, and the list of test programs. Three calls of cargo share what
+/// they build: dependencies have the same features where all packages but the wheel's are named
+/// (`cargo test --unit-graph` shows it).
 pub(crate) fn tests(root: &Path, output: &mut Output) -> Result<Vec<Program>> {
-    let mut what = vec!["--workspace", "--exclude", WHEEL, "--lib", "--bins"];
+    let all = ["--workspace", "--exclude", WHEEL];
+    let mut what = [&all[..], &["--bins"]].concat();
     what.extend(TEST_PROGRAMS.iter().flat_map(|name| ["--test", name]));
-    let programs = test_programs(root, &what, output)?;
+    let mut programs = test_programs(root, &what, output)?;
+    let mut what = [&all[..], &["--lib"]].concat();
+    what.extend(UNOPTIMISED.iter().flat_map(|package| ["--exclude", package]));
+    programs.extend(test_programs(root, &what, output)?);
+    let settings = UNOPTIMISED.map(|package| format!("profile.ci.package.{package}.opt-level=0"));
+    let mut what = vec!["--package", "stillcore", "--package", "xtask", "--lib"];
+    what.extend(UNOPTIMISED.iter().flat_map(|package| ["--package", package]));
+    what.extend(settings.iter().flat_map(|setting| ["--config", setting]));
+    programs.extend(test_programs(root, &what, output)?);
+    programs.sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));
     is_static(&repo::target_dir(root)?.join(musl()).join("ci/stillcore"), output)?;
     Ok(programs)
 }

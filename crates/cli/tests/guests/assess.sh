@@ -59,7 +59,7 @@ await nothing_left
 leftovers >left-after-kill
 
 # Only what is around the largest samples is kept; another measurement takes the CPU meanwhile.
-$stillcore measure wakeup --cpus 2 --duration 5s --period 10ms --priority 50 --trace-over 60ms --out kept --json --quiet \
+$stillcore measure wakeup --cpus 2 --duration 7s --period 10ms --priority 50 --trace-over 60ms --out kept --json --quiet \
     >kept.json 2>kept.log &
 victim=$!
 await ls kept/samples/wakeup-cpu2-0.parquet

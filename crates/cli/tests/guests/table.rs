@@ -69,7 +69,6 @@ fn fast() -> Vec<Machine> {
                     traces(),
                     provoked(true),
                     Case::new("exposure", "exposure.sh", exposure::is_exact_once).with(&["once"]),
-                    Case::new("graph", "graph.sh", graph::graphs),
                     tutorial::after(),
                 ],
             )
