@@ -45,8 +45,9 @@ enum Work {
     Guests { tier: &'static str, at_once: usize },
     /// The lab's own boots, failed ones among them.
     LabBoots,
-    /// Two machines reached by ssh.
-    HostsBySsh,
+    /// Studies on two machines, by tests of the command with this in their names: `hosts::` through
+    /// Ansible, `hosts_ssh::` by ssh.
+    Hosts(&'static str),
     /// A cargo command.
     Cargo(&'static [&'static str]),
 }
@@ -71,10 +72,16 @@ const PARTS: &[Part] = &[
         work: Work::LabBoots,
     },
     Part {
+        name: "hosts-by-ansible",
+        minutes: 2,
+        touched_by: &["deploy/", "crates/study/", "crates/cli/src/study_verb/"],
+        work: Work::Hosts("hosts::"),
+    },
+    Part {
         name: "hosts-by-ssh",
         minutes: 5,
         touched_by: &["deploy/", "crates/study/", "crates/cli/src/study_verb/"],
-        work: Work::HostsBySsh,
+        work: Work::Hosts("hosts_ssh::"),
     },
     Part {
         name: "middleware",
@@ -172,9 +179,9 @@ impl Part {
                 let order = Order { threads: Some(1), silence: SILENCE, ..Order::default() };
                 programs::run(&program, &order, output, counts)
             }
-            Work::HostsBySsh => {
+            Work::Hosts(filter) => {
                 hosts::prepare(root, output)?;
-                let order = Order { filter: Some("hosts_ssh::"), silence: SILENCE, ..Order::default() };
+                let order = Order { filter: Some(filter), silence: SILENCE, ..Order::default() };
                 programs::run(&find(programs, "stillcore", "it")?, &order, output, counts)
             }
             Work::Cargo(args) => output.run(root, "cargo", args),

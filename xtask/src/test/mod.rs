@@ -2,7 +2,8 @@
 //! account of it as data.
 //!
 //! The build of the tests comes first; then everything that keeps one CPU busy, beside each
-//! other; then the tests that measure on this machine.
+//! other; then the tests that measure on this machine, and beside
+//! them, when the CPUs are idle, the lints.
 
 mod account;
 pub(crate) mod all;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::steps::{Done, Step, run_all, summary};
-use crate::{hosts, python, repo, tidy};
+use crate::{python, repo, tidy};
 use build::Program;
 use guests::Machines;
 use programs::Order;
@@ -108,25 +109,16 @@ fn phases<'a>(
         // Each keeps one CPU busy: an emulator has one thread for a machine's CPUs. The tests that
         // measure on this machine come after them.
         vec![
-            Step::new("guest of 6.1", move |output, counts| {
-                guests::run(
-                    &find(&programs()?, "stillcore", "guests")?,
-                    one("fast::6.1::"),
-                    strict,
-                    output,
-                    counts,
-                )
-            }),
             Step::new("guest of 6.1 on arm64, its command", move |output, counts| {
                 build::arm64(root, output)?;
                 let program = find(&programs()?, "stillcore", "guests")?;
                 guests::run(&program, one("fast-arm64::"), strict, output, counts)
             }),
-            Step::new("wheel and Python", move |output, counts| python::test(root, target, output, counts)),
-            Step::new("clippy, examples", move |output, _| {
-                build::clippy(root, output)?;
-                build::doc_tests(root, output)
+            Step::new("guest of 6.1", move |output, counts| {
+                let program = find(&programs()?, "stillcore", "guests")?;
+                guests::run(&program, one("fast::6.1::"), strict, output, counts)
             }),
+            Step::new("wheel and Python", move |output, counts| python::test(root, target, output, counts)),
             Step::new("report in Chromium", move |output, counts| {
                 let screens = root.join(SCREENS);
                 clear(&screens)?;
@@ -139,28 +131,29 @@ fn phases<'a>(
                 );
                 Ok(())
             }),
-            Step::new("studies through Ansible", move |output, counts| {
-                hosts::prepare(root, output)?;
-                let order = Order { filter: Some("hosts::"), silence: SILENCE, ..Order::default() };
-                programs::run(&find(&programs()?, "stillcore", "it")?, &order, output, counts)
-            }),
             Step::new("guest of 6.12-rt", move |output, counts| {
                 let program = find(&programs()?, "stillcore", "guests")?;
                 guests::run(&program, one("fast::6.12-rt::"), strict, output, counts)
             }),
         ],
-        vec![Step::new("unit, property and command tests", move |output, counts| {
-            let mut failures = Vec::new();
-            for program in programs()?.iter().filter(|program| program.name != "guests") {
-                let name = (program.package.as_str(), program.name.as_str());
-                let threads =
-                    AT_ONCE.iter().find(|(package, it, _)| name == (*package, *it)).map(|row| row.2);
-                let order = Order { skip: &APART, silence: SILENCE, threads, ..Order::default() };
-                // One that fails does not keep the others from being run.
-                failures.extend(programs::run(program, &order, output, counts).err());
-            }
-            all_well(&failures)
-        })],
+        vec![
+            Step::new("unit, property and command tests", move |output, counts| {
+                let mut failures = Vec::new();
+                for program in programs()?.iter().filter(|program| program.name != "guests") {
+                    let name = (program.package.as_str(), program.name.as_str());
+                    let threads =
+                        AT_ONCE.iter().find(|(package, it, _)| name == (*package, *it)).map(|row| row.2);
+                    let order = Order { skip: &APART, silence: SILENCE, threads, ..Order::default() };
+                    // One that fails does not keep the others from being run.
+                    failures.extend(programs::run(program, &order, output, counts).err());
+                }
+                all_well(&failures)
+            }),
+            Step::new("clippy, examples", move |output, _| {
+                build::clippy(root, output)?;
+                build::doc_tests(root, output)
+            }),
+        ],
     ]
 }
 
