@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn the_object_is_what_it_was() {
         let value = assess_value(&fixture::document()).unwrap();
-        let text = serde_json::to_string_pretty(&shortened(value)).unwrap();
-        assert_data_eq!(text, file!["snapshots/object.json"].raw());
+        let text = serde_json::to_string_pretty(&shortened(value)).unwrap() + "\n";
+        assert_data_eq!(text, file!["snapshots/object.json": Text].raw());
     }
 
     #[test]
