@@ -24,7 +24,7 @@ help:
 assess:
 	@sh xtask/deps.sh build
 	@target="$$(uname -m)-unknown-linux-musl"; \
-	echo 'Building with the profile "quick": what measures is optimised, what prints is not. What ships is built with --release, in twice the time.'; \
+	echo 'Building with the profile "quick", which is not the shipped build: only the code that measures and analyses is optimised. The shipped build takes longer: cargo build --release.'; \
 	$(CARGO) build --locked --profile quick --package stillcore --target "$$target" || exit 1; \
 	status=0; "$${CARGO_TARGET_DIR:-target}/$$target/quick/stillcore" assess $(ARGS) || status=$$?; \
 	case $$status in 0 | 2) exit 0 ;; *) exit $$status ;; esac

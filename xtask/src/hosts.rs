@@ -3,11 +3,12 @@
 //! systems.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
 use crate::output::Output;
+use crate::python;
 
 const REQUIREMENTS: &str = "deploy/ansible/requirements.txt";
 const PLAYBOOKS: [&str; 2] = ["deploy/ansible/run.yml", "deploy/ansible/collect.yml"];
@@ -18,34 +19,10 @@ const PARSE: &str =
 
 /// Installs Ansible, and checks what can be checked without running a cell.
 pub(crate) fn prepare(root: &Path, output: &mut Output) -> Result<()> {
-    let venv = install(root, &crate::repo::target_dir(root)?, output)?;
+    // Where the tests look for it.
+    let venv = crate::repo::target_dir(root)?.join("hosts/venv");
+    python::environment(root, &venv, REQUIREMENTS, output)?;
     check(root, &venv, output)
-}
-
-/// Installs Ansible where the tests look for it: `hosts/venv` of the target directory.
-fn install(root: &Path, target: &Path, output: &mut Output) -> Result<PathBuf> {
-    let folder = target.join("hosts/venv");
-    let python = folder.join("bin/python3");
-    if !python.exists() {
-        let make: [OsString; 4] = ["-m".into(), "venv".into(), "--clear".into(), folder.clone().into()];
-        output
-            .run(root, "python3", &make)
-            .context("no virtual environment can be made (Debian: python3-venv)")?;
-    }
-    let install = [
-        "-m",
-        "pip",
-        "--quiet",
-        "--disable-pip-version-check",
-        "install",
-        "--no-compile",
-        "-r",
-        REQUIREMENTS,
-    ];
-    output.run(root, &python.to_string_lossy(), &install).with_context(|| {
-        format!("the packages of {REQUIREMENTS} cannot be had: pip needs its index, or a folder with them")
-    })?;
-    Ok(folder)
 }
 
 fn check(root: &Path, venv: &Path, output: &mut Output) -> Result<()> {

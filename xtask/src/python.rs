@@ -17,10 +17,13 @@ use crate::steps::Counts;
 /// The oldest Python that the wheel is for.
 const OLDEST: &str = "3.10";
 
+/// What its tests need.
+const REQUIREMENTS: &str = "crates/py/tests/requirements.txt";
+
 /// Builds, installs, tests. `target`: cargo's target directory.
 pub(crate) fn test(root: &Path, target: &Path, output: &mut Output, counts: &mut Counts) -> Result<()> {
     let home = target.join("python");
-    let python = environment(root, &home.join("venv"), output)?;
+    let python = environment(root, &home.join("venv"), REQUIREMENTS, output)?;
     let wheel = wheel(root, &python, &home.join("wheels"), output)?;
     let install: [OsString; 9] = [
         "-m".into(),
@@ -60,8 +63,14 @@ fn counted(xml: &str) -> Option<Counts> {
     Some(Counts { passed: number("tests")? - failed, failed, skipped, notes: Vec::new() })
 }
 
-/// The interpreter of an environment that has what the tests need.
-fn environment(root: &Path, folder: &Path, output: &mut Output) -> Result<PathBuf> {
+/// The interpreter of a virtual environment in `folder` with the packages of a file. Made where it
+/// is missing.
+pub(crate) fn environment(
+    root: &Path,
+    folder: &Path,
+    requirements: &str,
+    output: &mut Output,
+) -> Result<PathBuf> {
     let python = folder.join("bin/python");
     if !python.exists() {
         let new_enough =
@@ -82,12 +91,14 @@ fn environment(root: &Path, folder: &Path, output: &mut Output) -> Result<PathBu
         "install",
         "--no-compile",
         "-r",
-        "crates/py/tests/requirements.txt",
+        requirements,
     ];
-    output.run(root, &python.to_string_lossy(), &install).context(
-        "the packages of crates/py/tests/requirements.txt cannot be had: pip needs its index, or a folder with them \
-         (pip config set global.find-links DIR)",
-    )?;
+    output.run(root, &python.to_string_lossy(), &install).with_context(|| {
+        format!(
+            "the packages of {requirements} cannot be installed: pip needs its index, or a folder with them \
+             (pip config set global.find-links DIR)"
+        )
+    })?;
     Ok(python)
 }
 

@@ -3,7 +3,7 @@
 //! with the profile `ci`. Beside it there are only the program for arm64 guests, and the wheel,
 //! which is another kind of library.
 //!
-//! The builds that run beside other steps are told to keep to one CPU (`--jobs 1`).
+//! Builds that run beside other steps use one CPU (`--jobs 1`).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ use crate::repo::{self, Repo};
 /// What every command of the one build is given, so that it hits the same build.
 const COMMON: [&str; 3] = ["--locked", "--profile", "ci"];
 
-/// Beside other steps.
-const BESIDE: [&str; 2] = ["--jobs", "1"];
+/// Of a build that runs beside other steps.
+pub(super) const BESIDE: [&str; 2] = ["--jobs", "1"];
 
 /// The package without tests of its own: they are in Python, and run on the wheel.
 const WHEEL: &str = "stillcore-py";
@@ -46,8 +46,8 @@ pub(crate) struct Program {
     pub folder: PathBuf,
 }
 
-/// Libraries whose own tests are quick without optimisation: with it, the compiler would take three
-/// times as long over a library once more, for the sake of its tests.
+/// Libraries whose own tests are quick without optimisation. A test build compiles the library
+/// again, and takes three times as long with optimisation.
 const UNOPTIMISED: [&str; 2] = ["stillcore-linux", "stillcore-sched"];
 
 /// Everything that the tests need, and the list of test programs. Three calls of cargo share what
@@ -108,18 +108,18 @@ fn is_static(path: &Path, output: &mut Output) -> Result<()> {
     output.line(&format!("the command is static, {} KiB with symbols", bytes.len() / 1024))
 }
 
-/// The program of arm64 guests. Without optimisation it is compiled in half of the time, and its
-/// guest takes four times as long.
-pub(crate) fn arm64(root: &Path, output: &mut Output) -> Result<()> {
+/// The program of arm64 guests. Without optimisation the build is shorter, but the guest takes
+/// longer by as much.
+pub(crate) fn arm64(root: &Path, jobs: &[&str], output: &mut Output) -> Result<()> {
     let mut args = vec!["build", "--package", "stillcore", "--bin", "stillcore"];
     args.extend(["--target", "aarch64-unknown-linux-musl"]);
     args.extend(COMMON);
-    args.extend(BESIDE);
+    args.extend(jobs);
     output.run(root, "cargo", &args)
 }
 
-/// Lints, which need no code: nothing here is compiled to run. Only on CPUs that nobody else wants,
-/// since it runs beside tests that measure.
+/// Lints, which need no code: nothing here is compiled to run. `chrt --idle` keeps them off CPUs
+/// that the tests beside them want.
 pub(crate) fn clippy(root: &Path, output: &mut Output) -> Result<()> {
     let target = musl();
     let mut args =

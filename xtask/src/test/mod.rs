@@ -1,9 +1,9 @@
 //! The driver behind `make test`: the steps of the fast tier, what each took and tested, and the
 //! account of it as data.
 //!
-//! The build of the tests comes first; then everything that keeps one CPU busy, beside each
-//! other; then the tests that measure on this machine, and beside
-//! them, when the CPUs are idle, the lints.
+//! The build of the tests comes first. Steps that keep one CPU busy each then run beside each
+//! other. The tests that measure on this machine are last, with the lints beside them on CPUs that
+//! would be idle.
 
 mod account;
 pub(crate) mod all;
@@ -110,7 +110,7 @@ fn phases<'a>(
         // measure on this machine come after them.
         vec![
             Step::new("guest of 6.1 on arm64, its command", move |output, counts| {
-                build::arm64(root, output)?;
+                build::arm64(root, &build::BESIDE, output)?;
                 let program = find(&programs()?, "stillcore", "guests")?;
                 guests::run(&program, one("fast-arm64::"), strict, output, counts)
             }),

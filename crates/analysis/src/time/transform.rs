@@ -1,9 +1,9 @@
 //! The spectrum of real values whose number is a power of two.
 //!
-//! Two neighbours are taken as one complex value, so that a transform of half the length does (W. H. Press and others, *Numerical
-//! Recipes*, 3rd ed. 2007, §12.3.2). That transform is `rustfft`'s for powers of two. The planner of the library is faster, by a factor
-//! of 1.4 to 2.1 where there is AVX, but brings its code for all other lengths and for vector units along: more than a quarter of what
-//! the compiler had to translate for this crate.
+//! Two neighbours are taken as one complex value, so a transform of half the length is enough
+//! (W. H. Press and others, *Numerical Recipes*, 3rd ed. 2007, §12.3.2). That transform is
+//! `rustfft`'s for powers of two. The planner of the library is up to twice as fast with AVX, but
+//! it brings code for all other lengths and for vector units, which this crate compiled twice.
 
 use rustfft::algorithm::Radix4;
 use rustfft::num_complex::Complex;
