@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What each setting of the release build buys: size of the static program, and how long its build takes.
+"""The size of the static program and the time of its build, for each setting of the release build.
 
     python3 xtask/build_variants.py WORK [--rows FILE] [--only WORD]
 
-Every variant is built from nothing in WORK, with all CPUs; crates are downloaded before. Wall time is of this machine as busy as it
-is, CPU time of cargo and all it starts. Prints one JSON object a line, {"row": ...}, to the file of --rows or to standard output.
+Every variant is built from nothing in WORK, with all CPUs. Crates are downloaded before. Wall time
+depends on the load of this machine; CPU time is that of cargo and of its children. Prints one JSON
+object a line, {"row": ...}, to the file of --rows or to standard output.
 """
 
 import argparse
@@ -17,7 +18,8 @@ import subprocess
 import sys
 import time
 
-# Name, profile, settings of cargo, flags of the compiler in place of those in .cargo/config.toml (None: those).
+# Name, profile, settings of cargo, flags of the compiler that replace those of .cargo/config.toml
+# (None: keep them).
 VARIANTS = [
     ("release, as shipped", "release", [], None),
     ("quick, of `make assess`", "quick", [], None),

@@ -31,7 +31,8 @@ pub(crate) struct Options {
     list: bool,
 }
 
-/// A part: its name, how many minutes it is expected to take on two cores, and the paths whose change asks for it.
+/// A part: its name, the minutes it is expected to take on two cores, and the paths whose change
+/// asks for it.
 struct Part {
     name: &'static str,
     minutes: u32,

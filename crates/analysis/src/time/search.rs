@@ -1,7 +1,7 @@
 //! Which frequency do times come back with? A spectrum of the times shows where to look, folding them there says the rest.
 //!
-//! The times are put into bins and transformed, padded to twice their length so that no frequency lies between two that are
-//! tried; each place whose agreement is about the best is then folded exactly. A period's fractions fit as well as it does, so that of all
+//! The times are put into bins and transformed, padded to twice their length so that no frequency
+//! lies between two that are tried; each place whose agreement is about the best is then folded exactly. A period's fractions fit as well as it does, so that of all
 //! that fit the longest is meant. All frequencies of the band count as tried. Spans with more turns than a transform of bearable size
 //! holds are looked at over the stretch with the most times first, and the frequency found there is made finer over all of them.
 
