@@ -64,7 +64,6 @@ fn fast() -> Vec<Machine> {
                 "6.1",
                 vec![
                     assessed("2s"),
-                    measured_ground(),
                     isolated_briefly(),
                     traces(),
                     provoked(true),
@@ -170,6 +169,9 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
         Case::new("exposure", "exposure.sh", exposure::repeats).with(&["twice"]).limit(900),
         Case::new("graph", "graph.sh", graph::graphs),
     ]);
+    if kernel == "6.1" {
+        at_boot.push(measured_ground());
+    }
     let name = |what: &str| format!("matrix::{kernel}::{what}");
     vec![
         Machine { more: vec!["--packages", "rt-tests"], ..machine(&name("boot"), kernel, at_boot) },

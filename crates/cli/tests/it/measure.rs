@@ -73,7 +73,7 @@ fn releases_that_a_hog_swallows_are_missed_and_charged() {
     const HOG_NS: i64 = 40_000_000;
     let cpu = last_cpu();
     let place = Place::alone();
-    let order = ["--duration", "6s", "--priority", "50", "--cpus", &cpu.to_string()];
+    let order = ["--duration", "4s", "--priority", "50", "--cpus", &cpu.to_string()];
     let child = start(&mut measure(&place, "wakeup", &order));
     window_open(&place);
     let hog = std::thread::spawn(move || {
@@ -97,7 +97,7 @@ fn releases_that_a_hog_swallows_are_missed_and_charged() {
     accounts_balance(&place, &answer);
     let thread = &answer["threads"][0];
     let missed = thread["record"]["missed"].as_u64().unwrap();
-    // The hogs take 1.4 s of a window of 6 s that was open before them: seven at least lie whole inside it, however late they came.
+    // The hogs take 1.4 s of a window of 4 s that was open before them: seven at least lie whole inside it, however late they came.
     assert!(missed >= 7 * 38, "{missed} missed releases of {HOGS} hogs");
     // Hogs make late releases come together: a high quantile is worth too few of them to be told, and the share says it.
     let figures = &thread["figures"];
@@ -110,7 +110,7 @@ fn releases_that_a_hog_swallows_are_missed_and_charged() {
 #[test]
 fn a_measuring_thread_that_is_stopped_for_a_while_misses_what_passes() {
     let place = Place::alone();
-    let child = start(&mut measure(&place, "wakeup", &["--duration", "6s"]));
+    let child = start(&mut measure(&place, "wakeup", &["--duration", "3s"]));
     let probe = probe_of(child.id());
     window_open(&place);
     signal(probe, "STOP");
@@ -198,7 +198,7 @@ fn the_causes_of_noise_are_those_of_its_gaps() {
 #[test]
 fn a_noise_loop_that_was_stopped_says_so() {
     let place = Place::alone();
-    let order = ["--duration", "6s", "--stretch", "6s", "--policy", "other"];
+    let order = ["--duration", "3s", "--stretch", "3s", "--policy", "other"];
     let child = start(&mut measure(&place, "spin", &order));
     let probe = probe_of(child.id());
     window_open(&place);
