@@ -84,7 +84,7 @@ fn fast() -> Vec<Machine> {
         Machine {
             arm64: true,
             more: vec!["--packages", "rt-tests"],
-            ..machine("fast-arm64::6.1", "6.1", vec![traces(), each_probe()])
+            ..machine("fast-arm64::6.1", "6.1", vec![traces()])
         },
     ]
 }
@@ -145,6 +145,7 @@ fn slow() -> Vec<Machine> {
                 vec![Case::new("asid", "asid.sh", asid::address_spaces_run_out).limit(900)],
             )
         },
+        Machine { arm64: true, ..machine("slow-arm64::6.1-probes", "6.1", vec![each_probe()]) },
         machine(
             "slow::6.1-hangs",
             "6.1",
