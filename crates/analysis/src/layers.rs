@@ -6,9 +6,10 @@
 
 use crate::analyse::Measured;
 use crate::attribute::paths::{PathSums, Paths};
+use crate::holes::Hole;
 use crate::labels::CpuSets;
 use crate::snapshots::Around;
-use crate::spans::{KnownLabels, MeasuredCpu, Span, SpanBuilder};
+use crate::spans::{Known, MeasuredCpu, Span, SpanBuilder};
 use crate::view::KernelEvent;
 use model::cpus::MAX_CPU;
 use model::run::Window;
@@ -36,7 +37,7 @@ impl Layers {
     pub(crate) fn new(
         [t0_ns, t1_ns]: [i64; 2],
         window: &Window,
-        known: KnownLabels,
+        known: Known,
         sums: &mut Sums<'_, '_>,
     ) -> Self {
         let mut layers: Vec<(Vec<MeasuredCpu>, Paths, Vec<Option<usize>>)> = Vec::new();
@@ -61,8 +62,10 @@ impl Layers {
             let samples = || tally.intervals.samples().filter(whole);
             let thread = MeasuredCpu { cpu: record.cpu, tid: record.tid };
             match record.probe {
-                ProbeKind::Wakeup => paths.add(one, thread, measured.keep, samples()),
-                ProbeKind::Graph => paths.add(one, thread, measured.keep, of_releases(samples()).into_iter()),
+                ProbeKind::Wakeup => paths.add(one, thread, measured.keep, known, samples()),
+                ProbeKind::Graph => {
+                    paths.add(one, thread, measured.keep, known, of_releases(samples()).into_iter());
+                }
                 _ => {}
             }
         }
@@ -87,11 +90,11 @@ impl Layers {
         }
     }
 
-    /// Events of this CPU are missing here.
-    pub(crate) fn lost(&mut self, cpu: u32, sums: &mut Sums<'_, '_>) {
+    /// Events are missing from here on.
+    pub(crate) fn lost(&mut self, hole: Hole, sums: &mut Sums<'_, '_>) {
         for Layer { builder, paths, places } in &mut self.0 {
-            paths.lost(cpu);
-            builder.lost(cpu, &mut sink(places, paths, sums));
+            paths.lost(hole);
+            builder.lost(hole, &mut sink(places, paths, sums));
         }
     }
 

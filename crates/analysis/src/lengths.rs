@@ -108,7 +108,7 @@ impl Lengths {
             What::Switch { next, .. } => {
                 // What was to interrupt this CPU has done so, or it polled and needed no interrupt.
                 (self.waking_ns, self.sent_ns) = (None, None);
-                if let Some((since_ns, events)) = self.woken.remove(&next) {
+                if let Some((since_ns, events)) = self.woken.remove(&next.pid) {
                     self.add("wake-to-switch", event.ts_ns - since_ns, events);
                 }
             }
@@ -203,7 +203,7 @@ fn term_of(event: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Context;
+    use crate::view::{Context, Level, Task};
 
     const TIMER: u16 = 0;
     const EXPIRE: u16 = 1;
@@ -216,7 +216,11 @@ mod tests {
     }
 
     fn event(ts_ns: i64, cpu: u32, event: u16, what: What) -> KernelEvent {
-        KernelEvent { ts_ns, cpu, pid: 0, in_task: true, event, what }
+        KernelEvent { ts_ns, cpu, pid: 0, level: Level::Task, irqs_off: false, event, what }
+    }
+
+    fn switch(prev: i32, next: i32) -> What {
+        What::Switch { prev: Task::unnamed(prev, 0), runnable: false, next: Task::unnamed(next, 0) }
     }
 
     fn enter(ts_ns: i64, number: u16, class: EventClass) -> KernelEvent {
@@ -262,12 +266,12 @@ mod tests {
         // An ordinary task has to wait for its turn.
         feed(&mut lengths, &event(1_300, 1, 4, What::Wake { pid: 8, target: 1, done: true }));
         feed(&mut lengths, &exit(1_500, RESCHED));
-        feed(&mut lengths, &event(2_300, 1, 5, What::Switch { prev: 0, next: 7, label: 0, left: 0 }));
+        feed(&mut lengths, &event(2_300, 1, 5, switch(0, 7)));
         // Woken without an interrupt: it polled. The next interrupt has nothing to do with it.
         feed(&mut lengths, &event(3_000, 0, 3, What::Wake { pid: 7, target: 1, done: false }));
-        feed(&mut lengths, &event(3_400, 1, 5, What::Switch { prev: 0, next: 7, label: 0, left: 0 }));
+        feed(&mut lengths, &event(3_400, 1, 5, switch(0, 7)));
         feed(&mut lengths, &enter(9_000, RESCHED, EventClass::IpiResched));
-        feed(&mut lengths, &event(60_000_000, 1, 5, What::Switch { prev: 7, next: 8, label: 0, left: 0 }));
+        feed(&mut lengths, &event(60_000_000, 1, 5, switch(7, 8)));
         let expected = [
             ("ipi-resched", 400, 3),
             ("wake-to-switch", 1_000, 3),

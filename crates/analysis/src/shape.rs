@@ -1,8 +1,9 @@
 //! What an analysis says: one section a question, plain data, written as `analysis.json`.
 
+mod paths;
+
 use crate::attribute::Confidence;
 use crate::attribute::blocking::Blocking;
-use crate::attribute::path::Step;
 pub use crate::attribute::watch::shape::WatchSection;
 use crate::clocks::Clocks;
 pub use crate::extremal::Extremal;
@@ -22,6 +23,8 @@ use model::run::{Losses, TraceCpu};
 use model::sample::{Policy, ProbeKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+pub use paths::{PathBox, PathSection, SamplePath, TaskText};
 
 /// Schema of `analysis.json`.
 pub const SCHEMA: &str = "stillcore.analysis/1";
@@ -151,67 +154,6 @@ pub struct SourceText {
     pub pid: Option<i32>,
     /// The kernel function that asked.
     pub site: Option<String>,
-}
-
-/// Where the latencies of one window's wake-ups on one CPU went.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PathSection {
-    /// Phase of the window.
-    pub phase: String,
-    /// The CPU.
-    pub cpu: u32,
-    /// Number of its thread in the window.
-    #[serde(default)]
-    pub thread: u32,
-    /// Samples taken apart: those that figures count and that were not early.
-    pub samples: u64,
-    /// Their latencies together, ns; what the boxes add up to.
-    pub total_ns: u64,
-    /// Most time first; at most 60.
-    pub boxes: Vec<PathBox>,
-    /// The largest samples, each taken apart.
-    pub worst: Vec<SamplePath>,
-}
-
-/// Time of one step, or of what ran meanwhile on the CPU that the step waited for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PathBox {
-    /// The step.
-    pub step: Step,
-    /// The CPU it waited for.
-    pub cpu: u32,
-    /// The class of what else ran; absent for the step itself, and where nothing ran.
-    pub class: Option<EventClass>,
-    /// What it waited for though nothing else ran.
-    #[serde(default)]
-    pub blocking: Option<Blocking>,
-    /// What that was: what ran, who turned off interrupts or preemption, which lock.
-    pub label: Option<String>,
-    /// Who caused that.
-    pub source: Option<SourceText>,
-    /// How the source is known; of the step `timer-late` itself, how it is known that the timer was the task's.
-    pub confidence: Option<Confidence>,
-    /// Samples with this box.
-    pub count: u64,
-    /// Time in it, ns.
-    pub ns: u64,
-    /// The most in one sample, ns.
-    pub max_ns: u64,
-}
-
-/// One sample taken apart.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SamplePath {
-    /// The intended release, CLOCK_MONOTONIC, ns.
-    pub t_ns: i64,
-    /// The latency, ns; what the parts add up to.
-    pub value_ns: i64,
-    /// In order of time.
-    pub parts: Vec<PathBox>,
-    /// The same time as it passed: `[start, length, part]`, ns after the release and place in `parts`. Without holes, unless there are
-    /// more than 400: then the longest, in order of time.
-    #[serde(default)]
-    pub pieces: Vec<[u64; 3]>,
 }
 
 /// What is known of a class on this kernel.

@@ -172,12 +172,10 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribute::Causes;
-    use crate::testing::record;
+    use crate::testing::{self, record};
 
     fn span(class: EventClass, t0_ns: i64, t1_ns: i64) -> Span {
-        let net_ns = (t1_ns - t0_ns) as u64;
-        Span { cpu: 1, class, t0_ns, t1_ns, net_ns, label: 0, counts: true, causes: Causes::default() }
+        testing::span(1, class, [t0_ns, t1_ns])
     }
 
     fn tally() -> Tally {
@@ -209,7 +207,15 @@ mod tests {
             label: 0,
         };
         for ts_ns in [150, 250] {
-            tally.event(&KernelEvent { ts_ns, cpu: 1, pid: 0, in_task: false, event: 0, what });
+            tally.event(&KernelEvent {
+                ts_ns,
+                cpu: 1,
+                pid: 0,
+                level: crate::view::Level::Hard,
+                irqs_off: true,
+                event: 0,
+                what,
+            });
         }
         assert_eq!((tally.by_event[0], tally.whole[0], tally.softirqs[9]), (1, 2, 2));
     }

@@ -1,10 +1,13 @@
 //! Records and series for the tests of this crate.
 
+use crate::attribute::Causes;
 use crate::random::{normal, uniform};
 use crate::resample::generator;
-use model::Cpus;
+use crate::spans::Span;
+use crate::view::{Level, Task};
 use model::run::{Losses, ObserverCost, ProbeRecord, Run, SCHEMA};
 use model::sample::{Policy, ProbeKind};
+use model::{Cpus, EventClass};
 use rand_chacha::ChaCha8Rng;
 
 /// A record of a window from 0 to 1 s on CPU 1, nothing measured.
@@ -19,6 +22,13 @@ pub(crate) fn record(probe: ProbeKind) -> ProbeRecord {
         period_ns: Some(1_000_000),
         ..ProbeRecord::of(probe, 1, Policy::fifo(80))
     }
+}
+
+/// What ran in an interrupt, and counts.
+pub(crate) fn span(cpu: u32, class: EventClass, [t0_ns, t1_ns]: [i64; 2]) -> Span {
+    let (net_ns, label, task) = (t0_ns.abs_diff(t1_ns), 0, Task::unnamed(0, 0));
+    let (level, causes) = (Level::Hard, Causes::default());
+    Span { cpu, class, t0_ns, t1_ns, net_ns, label, level, task, counts: true, causes }
 }
 
 /// A run of one CPU in which nothing was measured.

@@ -4,13 +4,14 @@ use crate::Error;
 use crate::analyse::Measured;
 use crate::decode::Decoder;
 use crate::hash::FastMap;
+use crate::holes::Hole;
 use crate::labels::CpuSets;
 use crate::layers::{Layers, Sums};
 use crate::lengths::{Lengths, TracedTerm};
 use crate::losses::TraceReading;
 use crate::overlap::Intervals;
 use crate::snapshots::Around;
-use crate::spans::KnownLabels;
+use crate::spans::Known;
 use crate::tally::Tally;
 use crate::view::KernelEvent;
 use ftrace::{Item, TraceFile};
@@ -96,7 +97,9 @@ fn stream_trace<'r>(
             }
             // Between snapshots events are missing on purpose; in a stretch of one they are all there.
             Item::Lost { .. } if trace.snapshots.is_some() => {}
-            Item::Lost { cpu, .. } => windows.lost(cpu),
+            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
+                windows.lost(Hole::new(cpu, after_ts_ns, before_ts_ns));
+            }
         }
     }
     let lengths = windows.finish();
@@ -142,8 +145,10 @@ struct Windows<'a, 'r> {
     /// Place in `order` of the stretch that is open or comes next.
     at: usize,
     open: Option<Layers>,
+    /// Holes that may last into stretches to come.
+    holes: Vec<Hole>,
     sums: Sums<'a, 'r>,
-    known: KnownLabels,
+    known: Known,
     lengths: Option<(u32, Lengths)>,
 }
 
@@ -159,7 +164,7 @@ impl<'a, 'r> Windows<'a, 'r> {
         let tids =
             run.probes.iter().filter(|record| record.phase == TRACED).map(|record| record.tid).collect();
         let lengths = traced.map(|record| (record.cpu, Lengths::new(record.cpu, tids, decoder)));
-        Self { run, order, at: 0, open: None, sums, known: decoder.known(), lengths }
+        Self { run, order, at: 0, open: None, holes: Vec::new(), sums, known: decoder.known(), lengths }
     }
 
     fn event(&mut self, event: &KernelEvent, sets: &CpuSets) {
@@ -176,8 +181,14 @@ impl<'a, 'r> Windows<'a, 'r> {
             break stretch;
         };
         let window = &self.run.windows[stretch.window];
-        let Self { open, sums, known, .. } = self;
-        let layers = open.get_or_insert_with(|| Layers::new(stretch.span, window, *known, sums));
+        let Self { open, sums, known, holes, .. } = self;
+        if open.is_none() {
+            let mut layers = Layers::new(stretch.span, window, *known, sums);
+            holes.retain(|hole| hole.t1_ns >= stretch.span[0]);
+            holes.iter().for_each(|hole| layers.lost(*hole, sums));
+            *open = Some(layers);
+        }
+        let Some(layers) = open else { return };
         if let Some((_, lengths)) = self.lengths.as_mut().filter(|_| window.phase == TRACED) {
             lengths.event(event, sets);
         }
@@ -190,13 +201,14 @@ impl<'a, 'r> Windows<'a, 'r> {
         }
     }
 
-    fn lost(&mut self, cpu: u32) {
-        if let Some((_, lengths)) = self.lengths.as_mut().filter(|(own, _)| *own == cpu) {
+    fn lost(&mut self, hole: Hole) {
+        if let Some((_, lengths)) = self.lengths.as_mut().filter(|(own, _)| *own == hole.cpu) {
             lengths.lost();
         }
         if let Some(layers) = &mut self.open {
-            layers.lost(cpu, &mut self.sums);
+            layers.lost(hole, &mut self.sums);
         }
+        self.holes.push(hole);
     }
 
     fn finish(mut self) -> Option<(u32, Vec<TracedTerm>)> {

@@ -4,6 +4,7 @@
 
 use crate::attribute::blocking::Blocking;
 use crate::labels::LabelId;
+use crate::prio::Prio;
 use model::EventClass;
 
 /// One event on one CPU.
@@ -15,12 +16,52 @@ pub struct KernelEvent {
     pub cpu: u32,
     /// The task that was current, also in interrupts; 0 is idle.
     pub pid: i32,
-    /// Whether it was recorded outside every interrupt: only then `pid` is who did it.
-    pub in_task: bool,
+    /// In what it was recorded.
+    pub level: Level,
+    /// Whether interrupts were off.
+    pub irqs_off: bool,
     /// Which event: its place in the catalogue.
     pub event: u16,
     /// What it says.
     pub what: What,
+}
+
+impl KernelEvent {
+    /// Whether it was recorded outside every interrupt: only then `pid` is who did it.
+    pub fn in_task(&self) -> bool {
+        self.level == Level::Task
+    }
+}
+
+/// What a CPU is doing, as each event tells of the moment that it was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// A task.
+    Task,
+    /// A softirq, inside a task or at the end of an interrupt.
+    Softirq,
+    /// A hard interrupt or an NMI.
+    Hard,
+}
+
+/// A task as a switch names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Task {
+    /// Its number; idle is 0.
+    pub pid: i32,
+    /// How it competes for the CPU.
+    pub prio: Prio,
+    /// Its name at that moment.
+    pub comm: LabelId,
+    /// Whether it is the thread that serves this CPU's softirqs (`ksoftirqd`; on PREEMPT_RT also `ktimers`).
+    pub softirqd: bool,
+}
+
+impl Task {
+    /// One of which only the number is known.
+    pub fn unnamed(pid: i32, comm: LabelId) -> Self {
+        Self { pid, prio: Prio::UNKNOWN, comm, softirqd: false }
+    }
 }
 
 /// Where in the kernel a span runs.
@@ -78,13 +119,11 @@ pub enum What {
     /// The scheduler hands the CPU over.
     Switch {
         /// Who ran.
-        prev: i32,
+        prev: Task,
+        /// Whether it would have run on.
+        runnable: bool,
         /// Who runs from here on.
-        next: i32,
-        /// Name of the next.
-        label: LabelId,
-        /// Name of who ran.
-        left: LabelId,
+        next: Task,
     },
     /// A task is being woken, or has been.
     Wake {

@@ -127,7 +127,8 @@ impl Lane {
             Missed::Count(count) => Some(count),
         };
         self.head = Head::Lost { count, after: self.last, before: header.timestamp };
-        self.key = header.timestamp;
+        // Told where it begins: whoever joins events of several CPUs must know of it before it joins across it.
+        self.key = self.last;
         Ok(Some(true))
     }
 

@@ -33,7 +33,8 @@ pub struct Event<'a> {
 pub enum Item<'a> {
     /// An event.
     Event(Event<'a>),
-    /// Events of this CPU that are missing from the trace: overwritten before they were read, or unreadable.
+    /// Events of this CPU that are missing from the trace: overwritten before they were read, or unreadable. It comes where the hole
+    /// begins in time, before what other CPUs recorded meanwhile.
     Lost {
         /// The CPU.
         cpu: u32,

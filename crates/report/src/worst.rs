@@ -117,10 +117,9 @@ fn cause(document: &Document, sample: &SamplePath) -> Option<Cause> {
 
 /// Whether two parts are of one thing: that it ran in two steps does not make it two causes.
 fn same(a: &PathBox, b: &PathBox) -> bool {
-    let own = |part: &PathBox| part.class.is_none() && part.blocking.is_none();
-    let step = |part: &PathBox| own(part).then_some(part.step);
-    (a.class, a.blocking, &a.label, &a.source, a.cpu, step(a))
-        == (b.class, b.blocking, &b.label, &b.source, b.cpu, step(b))
+    let step = |part: &PathBox| part.is_step().then_some(part.step);
+    (a.class, a.blocking, &a.label, &a.task, &a.source, a.cpu, step(a))
+        == (b.class, b.blocking, &b.label, &b.task, &b.source, b.cpu, step(b))
 }
 
 #[cfg(test)]
@@ -150,18 +149,7 @@ mod tests {
 
     #[test]
     fn parts_of_one_thing_are_added_and_own_time_of_two_steps_is_not() {
-        let part = |step, class, ns| PathBox {
-            step,
-            cpu: 1,
-            class,
-            blocking: None,
-            label: None,
-            source: None,
-            confidence: None,
-            count: 1,
-            ns,
-            max_ns: ns,
-        };
+        let part = |step, class, ns| PathBox { class, ..fixture::part(step, 1, ns, false) };
         let ran = Some(EventClass::Softirq);
         let parts = vec![
             part(Step::TimerLate, ran, 30),

@@ -20,6 +20,7 @@ const SHAPES: &[&str] = &[
     "crates/graph/src/run/usage.rs",
     "crates/analysis/src/attribute/watch/shape.rs",
     "crates/analysis/src/shape.rs",
+    "crates/analysis/src/shape/paths.rs",
     "crates/analysis/src/sampled.rs",
     "crates/analysis/src/tail/mod.rs",
     "crates/analysis/src/noise_causes/mod.rs",

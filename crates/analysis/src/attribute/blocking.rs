@@ -3,7 +3,8 @@
 //! Each explains what it can delay, and nothing else. With interrupts off no interrupt gets in, so such a stretch explains the steps that
 //! wait for one; it must be over when the interrupt comes, since an interrupt's own entry turns them off as well. With preemption off
 //! there is no switch; the scheduler's own stretch, in which it switches, is not one. Waiting for a spinning lock keeps the CPU busy,
-//! whatever the step; waiting for a sleeping one delays only the task that waits.
+//! whatever the step, but an interrupt waits for it only if it has interrupts off; waiting for a sleeping one delays only the task that
+//! waits.
 //!
 //! Events: `preemptirq:*` (kernels built with the latency tracers; include/trace/events/preemptirq.h) and `lock:contention_*` (since
 //! 5.19; include/trace/events/lock.h). They are two of the four parts of scheduling latency in the OSPERT 2013 paper (§1).
@@ -11,7 +12,7 @@
 use super::cause::{Cause, Causes, Source, Who};
 use super::path::Step;
 use crate::labels::LabelId;
-use crate::view::{KernelEvent, What};
+use crate::view::{KernelEvent, Level, What};
 use serde::{Deserialize, Serialize};
 
 /// Locks that one CPU waits for inside one another: a task's, a softirq's, an interrupt's.
@@ -55,17 +56,19 @@ pub(super) struct Stretch {
     pub(super) causes: Causes,
     /// The task that sleeps; `None` where the CPU is busy.
     pub(super) sleeper: Option<i32>,
+    /// Whether no interrupt could come: interrupts were off, or it was in one.
+    pub(super) shut: bool,
 }
 
 impl Stretch {
-    /// Whether it explains time of a step that ends at `mark_ns` for the thread `tid`.
-    pub(super) fn explains(&self, step: Step, mark_ns: i64, tid: i32) -> bool {
+    /// Whether it explains time of a step that ends at `mark_ns` for the thread `tid`. `interrupt`: the step waits for an interrupt.
+    pub(super) fn explains(&self, step: Step, interrupt: bool, mark_ns: i64, tid: i32) -> bool {
         match (self.blocking, self.sleeper) {
             (Blocking::InterruptsOff, _) => {
                 matches!(step, Step::TimerLate | Step::IpiInFlight) && self.t1_ns <= mark_ns
             }
             (Blocking::PreemptionOff, _) => step == Step::Switch && self.t1_ns <= mark_ns,
-            (Blocking::Lock, None) => true,
+            (Blocking::Lock, None) => self.shut || !interrupt,
             (Blocking::Lock, Some(sleeper)) => step == Step::Return && sleeper == tid,
         }
     }
@@ -92,7 +95,7 @@ impl Blockings {
             What::Blocked { blocking, label, lock, sleeps } => {
                 self.end(event, blocking, lock, sink);
                 // In an interrupt preemption is off by itself: its span tells of it.
-                if blocking == Blocking::PreemptionOff && !event.in_task {
+                if blocking == Blocking::PreemptionOff && !event.in_task() {
                     return;
                 }
                 self.begin(event, blocking, label, lock, sleeps);
@@ -110,12 +113,13 @@ impl Blockings {
         if self.open.len() == DEEPEST {
             self.open.remove(0);
         }
-        let who = if event.in_task { Who::Task(event.pid) } else { Who::SomeInterrupt };
+        let who = if event.in_task() { Who::Task(event.pid) } else { Who::SomeInterrupt };
         let by = Source { cpu: event.cpu, who, site: None };
         let causes =
             if blocking == Blocking::Lock { Causes::default() } else { Causes::one(Cause::exact(by)) };
         let (t0_ns, sleeper) = (event.ts_ns, sleeps.then_some(event.pid));
-        let stretch = Stretch { blocking, t0_ns, t1_ns: t0_ns, label, causes, sleeper };
+        let shut = event.irqs_off || event.level == Level::Hard;
+        let stretch = Stretch { blocking, t0_ns, t1_ns: t0_ns, label, causes, sleeper, shut };
         self.open.push(Open { stretch, lock, waiter: event.pid });
     }
 

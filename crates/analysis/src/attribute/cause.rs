@@ -27,6 +27,14 @@ pub struct Source {
     pub site: Option<LabelId>,
 }
 
+impl Source {
+    /// Whether both may be of the same act: by the same, there, and not from two places in the kernel.
+    fn is(&self, other: &Self) -> bool {
+        let one_place = self.site == other.site || self.site.is_none() || other.site.is_none();
+        (self.cpu, self.who) == (other.cpu, other.who) && one_place
+    }
+}
+
 /// How a source is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -87,12 +95,14 @@ impl Causes {
         causes
     }
 
-    /// Adds a cause; the same source counts once, by the better of its confidences.
+    /// Adds a cause; the same source counts once, by the better of its confidences. Somebody who was seen without a call site is the one
+    /// who was seen there with one: a wake-up by IPI shows its task to both ends of the request.
     pub fn add(&mut self, cause: Cause) {
         for place in &mut self.kept {
             match place {
-                Some(known) if known.source == cause.source => {
+                Some(known) if known.source.is(&cause.source) => {
                     known.confidence = known.confidence.min(cause.confidence);
+                    known.source.site = known.source.site.or(cause.source.site);
                     return;
                 }
                 Some(_) => {}
@@ -128,6 +138,18 @@ mod tests {
 
     fn source(cpu: u32) -> Source {
         Source { cpu, who: Who::Task(7), site: None }
+    }
+
+    #[test]
+    fn who_is_seen_with_a_site_and_without_counts_once() {
+        let at = |site| Cause::exact(Source { site, ..source(0) });
+        for order in [[at(Some(4)), at(None)], [at(None), at(Some(4))]] {
+            let mut causes = Causes::default();
+            order.into_iter().for_each(|cause| causes.add(cause));
+            assert_eq!(causes.iter().collect::<Vec<_>>(), [at(Some(4))]);
+            causes.add(at(Some(5)));
+            assert_eq!(causes.iter().count(), 2, "two places are two acts");
+        }
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Contexts {
 
     /// Who does what this event tells of.
     pub(crate) fn who(&self, event: &KernelEvent) -> Who {
-        if event.in_task {
+        if event.in_task() {
             return Who::Task(event.pid);
         }
         let innermost = self.open.get(event.cpu as usize).and_then(|open| open.last());
@@ -71,7 +71,7 @@ impl Contexts {
     /// Who arms a timer: a periodic one is armed anew behind its own expiry, by what it ran.
     pub(crate) fn who_arms(&self, event: &KernelEvent, timer: u64) -> Who {
         match self.expired.get(&event.cpu) {
-            Some((expired, label)) if *expired == timer && !event.in_task => Who::Interrupt(*label),
+            Some((expired, label)) if *expired == timer && !event.in_task() => Who::Interrupt(*label),
             _ => self.who(event),
         }
     }

@@ -10,6 +10,7 @@
 use super::cause::{Cause, Causes, Source};
 use super::context::Contexts;
 use crate::hash::FastMap;
+use crate::holes::Hole;
 use crate::labels::{CpuSets, LabelId};
 use crate::view::{KernelEvent, Target, What};
 use model::EventClass;
@@ -46,6 +47,8 @@ pub(crate) struct Links {
     shootdown: Option<Source>,
     /// Who has just queued irq_work, and for whom: the IPI for it comes next.
     announced: Option<(u32, u32)>,
+    /// Ends of the holes that are going on, ns.
+    holes: Vec<i64>,
     /// By CPU number.
     pending: Vec<Vec<Pending>>,
     /// Remote wake-ups for a CPU since its last reschedule IPI, by CPU number.
@@ -134,13 +137,21 @@ impl Links {
     /// Who asked for something that begins here.
     pub(crate) fn of_entry(&mut self, cpu: u32, class: EventClass, key: u64, label: LabelId) -> Causes {
         match class {
-            EventClass::Work => exact(self.works.remove(&key)),
+            EventClass::Work => {
+                let source = self.works.remove(&key);
+                self.joined(source)
+            }
             // The tick arms itself.
             EventClass::TimerHrtimer | EventClass::TimerWheel if key != 0 => {
-                exact(self.timers.get(&key).copied())
+                self.joined(self.timers.get(&key).copied())
             }
-            EventClass::Softirq => exact(self.raised.remove(&(cpu, key))),
-            EventClass::Irq => exact(Some(Source { cpu, who: super::Who::Device(label), site: None })),
+            EventClass::Softirq => {
+                let source = self.raised.remove(&(cpu, key));
+                self.joined(source)
+            }
+            EventClass::Irq => {
+                Causes::one(Cause::exact(Source { cpu, who: super::Who::Device(label), site: None }))
+            }
             EventClass::IpiResched => self.resched(cpu),
             EventClass::IpiIrqwork => self.take(cpu, EventClass::IpiIrqwork),
             _ => Causes::default(),
@@ -172,13 +183,13 @@ impl Links {
 
     /// Who asked for the function that an IPI has brought.
     pub(crate) fn of_call(&mut self, csd: u64) -> Option<Cause> {
-        self.calls.remove(&csd).map(Cause::exact)
+        self.calls.remove(&csd).map(|source| self.cause(source))
     }
 
     /// Who asked for the wake-up of a task that is completed on `cpu`; `None` if that was asked for there.
     pub(crate) fn of_remote_wake(&self, cpu: u32, pid: i32) -> Option<Cause> {
         let waking = self.wakings.get(&pid)?;
-        (waking.source.cpu != cpu && !waking.served).then_some(Cause::exact(waking.source))
+        (waking.source.cpu != cpu && !waking.served).then(|| self.cause(waking.source))
     }
 
     /// Ends a call-function IPI: what was sent before it has been served. Its senders where nothing better is known.
@@ -191,13 +202,23 @@ impl Links {
         self.shootdown.filter(|source| source.cpu != cpu).map(Cause::order)
     }
 
-    /// Who woke the task that gets the CPU. Known exactly the first time; later it is only going on.
+    /// Who woke the task that gets the CPU. Known the first time; later it is only going on, and nobody asked for that.
     pub(crate) fn of_switch(&mut self, next: i32) -> Causes {
-        let Some(waking) = self.wakings.get_mut(&next) else { return Causes::default() };
-        let first = !waking.served;
-        waking.served = true;
-        let source = waking.source;
-        Causes::one(if first { Cause::exact(source) } else { Cause::order(source) })
+        let waking = self.wakings.get_mut(&next).filter(|waking| !waking.served);
+        let source = waking.map(|waking| {
+            waking.served = true;
+            waking.source
+        });
+        self.joined(source)
+    }
+
+    /// A cause by what both ends name. While events are missing, the same name may have been given anew: then it is by order.
+    fn cause(&self, source: Source) -> Cause {
+        if self.holes.is_empty() { Cause::exact(source) } else { Cause::order(source) }
+    }
+
+    fn joined(&self, source: Option<Source>) -> Causes {
+        source.map_or_else(Causes::default, |source| Causes::one(self.cause(source)))
     }
 
     /// Who does what an event tells of.
@@ -205,23 +226,33 @@ impl Links {
         Cause::exact(self.source(event, None))
     }
 
-    /// Events of this CPU are missing: what it asked for meanwhile is not known, and what was known may be out of date.
-    pub(crate) fn lost(&mut self, cpu: u32) {
-        self.contexts.lost(cpu);
+    /// The time of the next event. What was asked for while events were missing may have been answered there.
+    #[inline]
+    pub(crate) fn at(&mut self, ts_ns: i64) {
+        if self.holes.iter().any(|end_ns| *end_ns <= ts_ns) {
+            self.holes.retain(|end_ns| *end_ns > ts_ns);
+            self.forget();
+        }
+    }
+
+    /// Events of a CPU are missing: what it asks for meanwhile is not known, and what was known may be out of date.
+    pub(crate) fn lost(&mut self, hole: Hole) {
+        self.contexts.lost(hole.cpu);
+        self.raised.retain(|(of, _), _| *of != hole.cpu);
+        self.holes.push(hole.t1_ns);
+        self.forget();
+    }
+
+    fn forget(&mut self) {
         self.calls.clear();
         self.works.clear();
         self.timers.clear();
         self.wakings.clear();
-        self.raised.retain(|(of, _), _| *of != cpu);
         self.shootdown = None;
         self.announced = None;
         self.pending.iter_mut().for_each(Vec::clear);
         self.remote.fill(None);
     }
-}
-
-fn exact(source: Option<Source>) -> Causes {
-    source.map_or_else(Causes::default, |source| Causes::one(Cause::exact(source)))
 }
 
 fn keep(table: &mut FastMap<u64, Source>, address: u64, source: Source) {

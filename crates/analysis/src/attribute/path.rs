@@ -2,18 +2,27 @@
 //!
 //! The kernel's events mark the way: the timer expires, perhaps on another CPU; its handler asks for the wake-up; if the task sleeps on
 //! another CPU an IPI goes there; the scheduler switches to the task; the task returns to user space and reads the clock. The time
-//! before each mark is that mark's step. What else ran meanwhile on the CPU that the step waits for (an interrupt, a softirq, another
-//! task) takes its own time out of the step; what is left stays with the step. So the boxes of a sample add up to its latency, and
-//! nothing is called a cause only because it was there: an interrupt that overlaps a late step elsewhere takes nothing from it.
+//! before each mark is that mark's step. What else ran meanwhile on the CPU that the step waits for takes its own time out of the step
+//! only if it could hold the step up ([`waits`]): an interrupt is held up by interrupts, never by the task that it interrupts; a switch
+//! by what goes before the task, or by a scheduler that passed over it. What is left stays with the step. So the boxes of a sample add up
+//! to its latency, and nothing is called a cause only because it was there.
 //!
 //! These are the four parts of scheduling latency in the OSPERT 2013 paper (§1), as far as tracepoints show them: time with interrupts
 //! or preemption off, and for locks, has boxes where the trace tells of it ([`super::blocking`]), and stays in the step elsewhere.
 
+mod apart;
+mod marks;
+mod waits;
+
 use super::blocking::{Blocking, Blockings, Stretch};
 use super::cause::{Causes, Confidence};
+use crate::holes::Hole;
 use crate::labels::LabelId;
-use crate::spans::Span;
-use crate::view::{KernelEvent, What};
+use crate::prio::Prio;
+use crate::spans::{Known, Span};
+use crate::view::{KernelEvent, Level, Task, What};
+use apart::Local;
+use marks::{Mark, Marks};
 use model::EventClass;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -44,10 +53,23 @@ pub enum Step {
 /// What took time from a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Taker {
-    /// Something that ran.
+    /// Something that ran; [`EventClass::Throttle`]: a scheduler that passed over the task, because its budget was used up.
     Event(EventClass),
     /// Nothing ran that could be preempted or interrupted.
     Blocking(Blocking),
+}
+
+/// What took time from a step, what that was, and who asked for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// What kind of thing.
+    pub taker: Taker,
+    /// What ran, who turned off interrupts or preemption, which lock.
+    pub label: LabelId,
+    /// The task that ran; `None` for what runs in interrupts.
+    pub task: Option<Task>,
+    /// Who asked for it.
+    pub causes: Causes,
 }
 
 /// Where a part of a latency went.
@@ -57,8 +79,8 @@ pub struct Part {
     pub step: Step,
     /// The CPU that the step waited for.
     pub cpu: u32,
-    /// What else took its time there, what that was, and who asked for it; `None` for the step itself.
-    pub taken: Option<(Taker, LabelId, Causes)>,
+    /// What else took its time there; `None` for the step itself.
+    pub taken: Option<Taken>,
     /// How the mark that ends the step is known to be this task's: of [`Step::TimerLate`] only.
     pub mark: Option<Confidence>,
     /// How long, ns.
@@ -85,19 +107,8 @@ pub struct Expiry {
     pub at_ns: i64,
     /// Exact where it is the timer that the task armed, by its address; else it is the last one before the wake-up.
     pub known: Confidence,
-}
-
-/// What has been seen of one sample.
-#[derive(Debug, Clone, Copy)]
-struct Marks {
-    release_ns: i64,
-    ran_ns: i64,
-    expiry: Option<(Expiry, u32)>,
-    /// Time and CPU.
-    waking: Option<(i64, u32)>,
-    woken: Option<(i64, u32)>,
-    ipi: Option<i64>,
-    switch: Option<i64>,
+    /// In what it expired.
+    pub level: Level,
 }
 
 /// Takes the samples of one wake-up probe apart while the trace streams by.
@@ -105,11 +116,21 @@ struct Marks {
 pub struct PathBuilder {
     cpu: u32,
     tid: i32,
+    known: Known,
+    /// How the thread competes for the CPU, as its last switch tells.
+    prio: Prio,
+    /// Who runs on the CPU.
+    current: Option<Task>,
+    /// A task under a real-time policy or a deadline would have run on, and something that goes after it came instead: since then no
+    /// such task has run here.
+    passed_over: Option<i32>,
     /// Samples to come, by release: release and latency.
     coming: VecDeque<(i64, i64)>,
     open: VecDeque<Marks>,
     /// Recent spans of the CPU that are not the probe's own.
     spans: VecDeque<Span>,
+    /// Those that may touch a sample to come.
+    holes: Vec<Hole>,
     blockings: Blockings,
     stretches: VecDeque<Stretch>,
     last_ipi_ns: i64,
@@ -117,13 +138,18 @@ pub struct PathBuilder {
 
 impl PathBuilder {
     /// For the samples `(release, latency)` of the thread `tid` on `cpu`, by release. Early ones have no way to explain.
-    pub fn new(cpu: u32, tid: i32, samples: impl Iterator<Item = (i64, i64)>) -> Self {
+    pub fn new(cpu: u32, tid: i32, known: Known, samples: impl Iterator<Item = (i64, i64)>) -> Self {
         Self {
             cpu,
             tid,
+            known,
+            prio: Prio::UNKNOWN,
+            current: None,
+            passed_over: None,
             coming: samples.filter(|(_, value_ns)| *value_ns >= 0).collect(),
             open: VecDeque::new(),
             spans: VecDeque::new(),
+            holes: Vec::new(),
             blockings: Blockings::default(),
             stretches: VecDeque::new(),
             last_ipi_ns: i64::MIN,
@@ -137,16 +163,7 @@ impl PathBuilder {
             && release_ns <= ts_ns
         {
             self.coming.pop_front();
-            let ran_ns = release_ns.saturating_add(value_ns);
-            self.open.push_back(Marks {
-                release_ns,
-                ran_ns,
-                expiry: None,
-                waking: None,
-                woken: None,
-                ipi: None,
-                switch: None,
-            });
+            self.open.push_back(Marks::new(release_ns, release_ns.saturating_add(value_ns)));
         }
         while self.open.front().is_some_and(|first| first.ran_ns.saturating_add(PATIENCE_NS) < ts_ns) {
             self.close(sink);
@@ -163,10 +180,12 @@ impl PathBuilder {
         }
     }
 
-    /// Events of a CPU are missing.
-    pub fn lost(&mut self, cpu: u32) {
-        if cpu == self.cpu {
+    /// Events of a CPU are missing from here on: a wake-up on whose way some may be is not taken apart.
+    pub fn lost(&mut self, hole: Hole) {
+        self.holes.push(hole);
+        if hole.cpu == self.cpu {
             self.blockings.lost();
+            (self.current, self.passed_over) = (None, None);
         }
     }
 
@@ -177,25 +196,53 @@ impl PathBuilder {
                 self.last_ipi_ns = ts_ns;
             }
             What::Wake { pid, done, .. } if pid == self.tid => {
+                let passed_over = self.passed_over.is_some();
+                let task = self.current.filter(|_| cpu == self.cpu);
+                let at = |at_ns, level| Mark { at_ns, cpu, level, task };
                 let Some(marks) = self.in_service(ts_ns) else { return };
-                if done {
-                    marks.woken.get_or_insert((ts_ns, cpu));
-                } else if marks.waking.is_none() {
-                    marks.waking = Some((ts_ns, cpu));
-                    let expiry = expiry.filter(|one| !event.in_task && one.at_ns >= marks.release_ns);
-                    marks.expiry = expiry.map(|one| (one, cpu));
+                let this = at(ts_ns, event.level);
+                if done && marks.woken.is_none() {
+                    marks.woken = Some(this);
+                    marks.passed_over |= passed_over;
+                } else if !done && marks.waking.is_none() {
+                    marks.waking = Some(this);
+                    marks.passed_over |= passed_over;
+                    let expiry = expiry.filter(|one| !event.in_task() && one.at_ns >= marks.release_ns);
+                    marks.expiry = expiry.map(|one| (at(one.at_ns, one.level), one.known));
                 }
             }
-            What::Switch { next, .. } if next == self.tid && cpu == self.cpu => {
-                let ipi = self.last_ipi_ns;
-                let Some(marks) = self.in_service(ts_ns) else { return };
-                if marks.switch.is_none() {
-                    marks.switch = Some(ts_ns);
-                    let sent = marks.waking.filter(|(_, from)| *from != cpu).map(|(at, _)| at);
-                    marks.ipi = sent.filter(|sent| ipi >= *sent).map(|_| ipi);
-                }
+            What::Switch { prev, runnable, next } if cpu == self.cpu => {
+                self.switched(ts_ns, prev, runnable, next);
+            }
+            What::Migrate { pid, from, .. } if from == self.cpu && self.passed_over == Some(pid) => {
+                self.passed_over = None;
             }
             _ => {}
+        }
+    }
+
+    fn switched(&mut self, ts_ns: i64, prev: Task, runnable: bool, next: Task) {
+        let first = |task: Task| task.prio.is_known() && !task.prio.is_fair();
+        if first(next) {
+            self.passed_over = None;
+        } else if runnable && first(prev) {
+            self.passed_over = Some(prev.pid);
+        }
+        self.current = Some(next);
+        let (own, ipi, tid) = (self.cpu, self.last_ipi_ns, self.tid);
+        if next.pid == tid {
+            self.prio = next.prio;
+        }
+        let Some(marks) = self.in_service(ts_ns) else { return };
+        if marks.switch.is_some() {
+            return;
+        }
+        if next.pid == tid {
+            marks.switch = Some(ts_ns);
+            let sent = marks.waking.filter(|waking| waking.cpu != own).map(|waking| waking.at_ns);
+            marks.ipi = sent.filter(|sent| ipi >= *sent).map(|_| ipi);
+        } else if marks.is_queued(own) {
+            marks.picked(next);
         }
     }
 
@@ -222,6 +269,10 @@ impl PathBuilder {
 
     fn close(&mut self, sink: &mut impl FnMut(Path)) {
         let Some(marks) = self.open.pop_front() else { return };
+        self.holes.retain(|hole| hole.t1_ns >= marks.release_ns);
+        if self.holes.iter().any(|hole| hole.touches([marks.release_ns, marks.ran_ns])) {
+            return;
+        }
         // Spans come in the order of their ends.
         while self.spans.front().is_some_and(|span| span.t1_ns <= marks.release_ns) {
             self.spans.pop_front();
@@ -230,101 +281,8 @@ impl PathBuilder {
             self.stretches.pop_front();
         }
         let (spans, stretches) = (self.spans.make_contiguous(), self.stretches.make_contiguous());
-        sink(apart(&marks, &Local { cpu: self.cpu, tid: self.tid, spans, stretches }));
-    }
-}
-
-/// The steps of a sample with their ends, in order of time.
-fn steps(marks: &Marks, cpu: u32) -> Vec<(i64, Step, u32)> {
-    if marks.switch.is_none() && marks.waking.is_none() {
-        return vec![(marks.ran_ns, Step::NeverSlept, cpu)];
-    }
-    let mut ends = Vec::with_capacity(6);
-    ends.extend(marks.expiry.map(|(one, on)| (one.at_ns, Step::TimerLate, on)));
-    ends.extend(marks.waking.map(|(at, on)| (at, Step::TimerHandler, on)));
-    ends.extend(marks.woken.map(|(at, on)| (at, Step::WakeUp, on)));
-    ends.extend(marks.ipi.map(|at| (at, Step::IpiInFlight, cpu)));
-    ends.extend(marks.switch.map(|at| (at, Step::Switch, cpu)));
-    ends.sort();
-    ends.push((marks.ran_ns, Step::Return, cpu));
-    ends
-}
-
-/// Something that takes time from a step while it lasts.
-struct Stay {
-    t0_ns: i64,
-    t1_ns: i64,
-    taken: (Taker, LabelId, Causes),
-}
-
-/// What was on the CPU that the path ends on.
-struct Local<'s> {
-    cpu: u32,
-    tid: i32,
-    spans: &'s [Span],
-    stretches: &'s [Stretch],
-}
-
-impl Local<'_> {
-    /// What touches a step and may take its time.
-    fn during(&self, step: Step, [from, until]: [i64; 2]) -> Vec<Stay> {
-        let spans = self.spans.iter().map(|span| Stay {
-            t0_ns: span.t0_ns,
-            t1_ns: span.t1_ns,
-            taken: (Taker::Event(span.class), span.label, span.causes),
-        });
-        let explaining = self.stretches.iter().filter(|one| one.explains(step, until, self.tid));
-        let stretches = explaining.map(|one| Stay {
-            t0_ns: one.t0_ns,
-            t1_ns: one.t1_ns,
-            taken: (Taker::Blocking(one.blocking), one.label, one.causes),
-        });
-        spans.chain(stretches).filter(|stay| stay.t0_ns < until && stay.t1_ns > from).collect()
-    }
-}
-
-fn apart(marks: &Marks, local: &Local<'_>) -> Path {
-    let value_ns = marks.ran_ns - marks.release_ns;
-    let mut path = Path { t_ns: marks.release_ns, value_ns, parts: Vec::new(), pieces: Vec::new() };
-    let mut from = marks.release_ns;
-    for (until, step, on) in steps(marks, local.cpu) {
-        let until = until.clamp(from, marks.ran_ns);
-        let others = if on == local.cpu { local.during(step, [from, until]) } else { Vec::new() };
-        let mark = marks.expiry.filter(|_| step == Step::TimerLate).map(|(one, _)| one.known);
-        fill(&mut path, (step, on, mark), [from, until], &others);
-        from = until;
-    }
-    path
-}
-
-/// Puts the time of a step into boxes: each moment belongs to the innermost stay, that which began last.
-fn fill(
-    path: &mut Path,
-    (step, cpu, mark): (Step, u32, Option<Confidence>),
-    [from, until]: [i64; 2],
-    stays: &[Stay],
-) {
-    let mut cuts: Vec<i64> = stays.iter().flat_map(|stay| [stay.t0_ns, stay.t1_ns]).collect();
-    cuts.retain(|cut| from < *cut && *cut < until);
-    cuts.extend([from, until]);
-    cuts.sort_unstable();
-    cuts.dedup();
-    for pair in cuts.windows(2) {
-        let (t0_ns, t1_ns) = (pair[0], pair[1]);
-        let inside = stays.iter().filter(|stay| stay.t0_ns <= t0_ns && stay.t1_ns >= t1_ns);
-        let innermost = inside.max_by_key(|stay| (stay.t0_ns, std::cmp::Reverse(stay.t1_ns)));
-        let taken = innermost.map(|stay| stay.taken);
-        let ns = t1_ns.abs_diff(t0_ns);
-        let known = path.parts.iter().position(|part| part.step == step && part.taken == taken);
-        let at = known.unwrap_or(path.parts.len());
-        match known {
-            Some(at) => path.parts[at].ns += ns,
-            None => path.parts.push(Part { step, cpu, taken, mark, ns }),
-        }
-        match path.pieces.last_mut() {
-            Some((_, end_ns, last)) if *last == at => *end_ns = t1_ns,
-            _ => path.pieces.push((t0_ns, t1_ns, at)),
-        }
+        let Self { cpu, tid, prio, known, .. } = *self;
+        sink(Local { cpu, tid, prio, known, spans, stretches }.apart(&marks));
     }
 }
 

@@ -2,13 +2,14 @@
 
 use super::blocking::Blocking;
 use super::cause::{Cause, Confidence};
-use super::path::{Expiry, Part, Path, PathBuilder, Step, Taker};
+use super::path::{Expiry, Part, Path, PathBuilder, Step, Taken, Taker};
 use super::table::source_text;
 use crate::hash::FastMap;
+use crate::holes::Hole;
 use crate::labels::{LabelId, Labels};
-use crate::shape::{PathBox, PathSection, SamplePath};
-use crate::spans::{MeasuredCpu, Span};
-use crate::view::{Context, KernelEvent, What};
+use crate::shape::{PathBox, PathSection, SamplePath, TaskText};
+use crate::spans::{Known, MeasuredCpu, Span};
+use crate::view::{Context, KernelEvent, Level, Task, What};
 use model::EventClass;
 
 /// The samples that are kept whole.
@@ -31,12 +32,40 @@ const MOST_PIECES: usize = 400;
 /// The most boxes given for a window.
 const MOST_TOLD: usize = 60;
 
-/// What a box is told apart by.
-type Key = (Step, u32, Option<Confidence>, Option<(Taker, LabelId, Option<Cause>)>);
+/// Boxes of a window that are told apart by the task that ran; further ones by its name only.
+const MOST_BY_TASK: usize = 1024;
 
-fn key(part: &Part) -> Key {
-    let taken = part.taken.map(|(taker, label, causes)| (taker, label, causes.iter().next()));
-    (part.step, part.cpu, part.mark, taken)
+/// What a box is told apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Key {
+    step: Step,
+    cpu: u32,
+    mark: Option<Confidence>,
+    taken: Option<TakenKey>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct TakenKey {
+    taker: Taker,
+    label: LabelId,
+    task: Option<Task>,
+    cause: Option<Cause>,
+}
+
+impl Key {
+    fn of(part: &Part) -> Self {
+        let taken = part.taken.map(|Taken { taker, label, task, causes }| TakenKey {
+            taker,
+            label,
+            task,
+            cause: causes.iter().next(),
+        });
+        Self { step: part.step, cpu: part.cpu, mark: part.mark, taken }
+    }
+
+    fn without_task(self) -> Self {
+        Self { taken: self.taken.map(|taken| TakenKey { task: None, ..taken }), ..self }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,10 +97,7 @@ impl PathSums {
         self.samples += other.samples;
         self.total_ns += other.total_ns;
         for (key, more) in other.boxes {
-            let sum = self.boxes.entry(key).or_default();
-            sum.count += more.count;
-            sum.ns += more.ns;
-            sum.max_ns = sum.max_ns.max(more.max_ns);
+            self.sum(key, more);
         }
         other.worst.into_iter().chain(other.asked).for_each(|path| self.keep(path));
     }
@@ -80,12 +106,17 @@ impl PathSums {
         self.samples += 1;
         self.total_ns += path.value_ns.unsigned_abs();
         for part in &path.parts {
-            let sum = self.boxes.entry(key(part)).or_default();
-            sum.count += 1;
-            sum.ns += part.ns;
-            sum.max_ns = sum.max_ns.max(part.ns);
+            self.sum(Key::of(part), Sum { count: 1, ns: part.ns, max_ns: part.ns });
         }
         self.keep(path);
+    }
+
+    fn sum(&mut self, key: Key, more: Sum) {
+        let full = self.boxes.len() >= MOST_BY_TASK && !self.boxes.contains_key(&key);
+        let sum = self.boxes.entry(if full { key.without_task() } else { key }).or_default();
+        sum.count += more.count;
+        sum.ns += more.ns;
+        sum.max_ns = sum.max_ns.max(more.max_ns);
     }
 
     fn keep(&mut self, path: Path) {
@@ -112,15 +143,16 @@ impl PathSums {
             return None;
         }
         let told = |key: &Key, sum: &Sum| {
-            let (step, cpu, mark, taken) = *key;
-            let cause = taken.and_then(|(_, _, cause)| cause);
-            let taker = taken.map(|(taker, _, _)| taker);
+            let Key { step, cpu, mark, taken } = *key;
+            let cause = taken.and_then(|taken| taken.cause);
+            let taker = taken.map(|taken| taken.taker);
             PathBox {
                 step,
                 cpu,
                 class: taker.and_then(class),
                 blocking: taker.and_then(blocking),
-                label: taken.map(|(_, label, _)| labels.text(label).to_owned()),
+                label: taken.map(|taken| labels.text(taken.label).to_owned()),
+                task: taken.and_then(|taken| taken.task).map(|task| task_text(task, labels)),
                 source: cause.map(|cause| source_text(&cause.source, labels, comm)),
                 confidence: cause.map(|cause| cause.confidence).or(mark.filter(|_| taken.is_none())),
                 count: sum.count,
@@ -130,7 +162,7 @@ impl PathSums {
         };
         let mut boxes: Vec<_> = self.boxes.iter().collect();
         boxes.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.ns), **key));
-        let part = |part: &Part| told(&key(part), &Sum { count: 1, ns: part.ns, max_ns: part.ns });
+        let part = |part: &Part| told(&Key::of(part), &Sum { count: 1, ns: part.ns, max_ns: part.ns });
         let worst = self.asked.iter().chain(&self.worst).map(|path| SamplePath {
             t_ns: path.t_ns,
             value_ns: path.value_ns,
@@ -147,6 +179,10 @@ impl PathSums {
             worst: worst.collect(),
         })
     }
+}
+
+fn task_text(task: Task, labels: &Labels) -> TaskText {
+    TaskText { pid: task.pid, comm: labels.text(task.comm).to_owned(), prio: task.prio.number() }
 }
 
 fn class(taker: Taker) -> Option<EventClass> {
@@ -186,8 +222,8 @@ pub(crate) struct Paths {
     /// Places in `probes` by CPU and by thread.
     by_cpu: FastMap<u32, usize>,
     by_thread: FastMap<i32, usize>,
-    /// Time of the last timer's expiry and its address, by CPU.
-    expiries: FastMap<u32, (i64, u64)>,
+    /// Of the last timer's expiry its time, its address, and in what it was, by CPU.
+    expiries: FastMap<u32, (i64, u64, Level)>,
     /// Each path with its probe's place, until it is taken; only where somebody wants them.
     each: Option<Vec<(usize, Path)>>,
 }
@@ -209,6 +245,7 @@ impl Paths {
         place: usize,
         MeasuredCpu { cpu, tid }: MeasuredCpu,
         keep: Keep,
+        known: Known,
         samples: impl Iterator<Item = (i64, i64)>,
     ) {
         if self.by_cpu.contains_key(&cpu) {
@@ -217,7 +254,7 @@ impl Paths {
         let at = self.probes.len();
         self.by_cpu.insert(cpu, at);
         self.by_thread.insert(tid, at);
-        let builder = PathBuilder::new(cpu, tid, samples);
+        let builder = PathBuilder::new(cpu, tid, known, samples);
         self.probes.push(Open { place, builder, sums: PathSums::keeping(keep), armed: None });
     }
 
@@ -230,9 +267,9 @@ impl Paths {
                 key,
                 ..
             } => {
-                self.expiries.insert(event.cpu, (event.ts_ns, key));
+                self.expiries.insert(event.cpu, (event.ts_ns, key, event.level));
             }
-            What::Armed { timer } if event.in_task => {
+            What::Armed { timer } if event.in_task() => {
                 if let Some(at) = self.by_thread.get(&event.pid) {
                     self.probes[*at].armed = Some(timer);
                 }
@@ -246,9 +283,9 @@ impl Paths {
         for at in own.into_iter().chain(woken.filter(|at| Some(*at) != own)) {
             let Self { probes, each, .. } = self;
             let Open { place, builder, sums, armed } = &mut probes[at];
-            let expiry = expiry.map(|(at_ns, timer)| {
+            let expiry = expiry.map(|(at_ns, timer, level)| {
                 let known = if *armed == Some(timer) { Confidence::Exact } else { Confidence::Order };
-                Expiry { at_ns, known }
+                Expiry { at_ns, known, level }
             });
             builder.event(event, expiry, &mut |path| {
                 each.iter_mut().for_each(|each| each.push((*place, path.clone())));
@@ -257,13 +294,13 @@ impl Paths {
         }
     }
 
-    /// Events of a CPU are missing: what was armed or expired there since is not known.
-    pub(crate) fn lost(&mut self, cpu: u32) {
-        if let Some(at) = self.by_cpu.get(&cpu) {
-            self.probes[*at].builder.lost(cpu);
+    /// Events of a CPU are missing from here on: what is armed or expires there meanwhile is not known.
+    pub(crate) fn lost(&mut self, hole: Hole) {
+        self.probes.iter_mut().for_each(|probe| probe.builder.lost(hole));
+        if let Some(at) = self.by_cpu.get(&hole.cpu) {
             self.probes[*at].armed = None;
         }
-        self.expiries.remove(&cpu);
+        self.expiries.remove(&hole.cpu);
     }
 
     /// A span of a measured CPU.

@@ -186,6 +186,7 @@ pub fn source_text(source: &Source, labels: &Labels, comm: &dyn Fn(i32) -> Optio
 mod tests {
     use super::*;
     use crate::attribute::Causes;
+    use crate::testing;
     use proptest::prelude::*;
 
     fn span(class: EventClass, label: LabelId, senders: &[u32]) -> Span {
@@ -193,7 +194,7 @@ mod tests {
         for cpu in senders {
             causes.add(Cause::exact(Source { cpu: *cpu, who: Who::Task(5), site: None }));
         }
-        Span { cpu: 2, class, t0_ns: 0, t1_ns: 10, net_ns: 10, label, counts: true, causes }
+        Span { label, causes, ..testing::span(2, class, [0, 10]) }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::path::Path;
 use super::paths::{Keep, Paths};
 use crate::Error;
 use crate::decode::Decoder;
+use crate::holes::Hole;
 use crate::spans::{MeasuredCpu, Span, SpanBuilder};
 use ftrace::{Item, TraceFile};
 use model::events::EventCatalogue;
@@ -124,7 +125,8 @@ pub fn spans_in<E: From<Error>>(
     let mut decoder = Decoder::new(catalogue, file.formats(), symbols, &constants);
     let mut stream = file.stream_buffers(buffers).map_err(Error::from)?;
     let mut windows = windows.iter();
-    let mut open = windows.next().map(|window| Open::new(window, &decoder));
+    let mut holes = Vec::new();
+    let mut open = windows.next().map(|window| Open::new(window, &decoder, &holes));
     let (mut passed, mut out) = (Passed::default(), Out { sink, events: 0, continued: 0, result: Ok(()) });
     while let Some(item) = stream.next().map_err(Error::from)? {
         match item {
@@ -136,17 +138,19 @@ pub fn spans_in<E: From<Error>>(
                 };
                 while let Some(over) = open.take_if(|open| event.ts_ns > open.window.t1_ns) {
                     over.builder.finish(&mut |span| out.give(&span, &decoder));
-                    open = windows.next().map(|window| Open::new(window, &decoder));
+                    open = windows.next().map(|window| Open::new(window, &decoder, &holes));
                 }
                 if let Some(open) = open.as_mut().filter(|open| event.ts_ns >= open.window.t0_ns) {
                     open.builder.event(&event, decoder.sets(), &mut |span| out.give(&span, &decoder));
                 }
             }
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
-                if let Some(open) = open.as_mut().filter(|open| !open.window.snapshot) {
-                    passed.holes += u64::from(open.touches(after_ts_ns, before_ts_ns));
-                    open.builder.lost(cpu, &mut |span| out.give(&span, &decoder));
+                let hole = Hole::new(cpu, after_ts_ns, before_ts_ns);
+                if let Some(open) = open.as_mut().filter(|open| open.is_broken_by(&hole)) {
+                    passed.holes += 1;
+                    open.builder.lost(hole, &mut |span| out.give(&span, &decoder));
                 }
+                holes.push(hole);
             }
         }
         if out.result.is_err() {
@@ -183,9 +187,9 @@ pub fn paths_in(
     let catalogue = EventCatalogue::embedded()?;
     let mut decoder = Decoder::new(&catalogue, file.formats(), file.symbols()?, &file.constants()?);
     let mut stream = file.stream_buffers(buffers)?;
-    let (mut builder, mut paths) = (Open::new(window, &decoder).builder, Paths::of_each());
+    let (mut builder, mut paths) = (Open::new(window, &decoder, &[]).builder, Paths::of_each());
     for (place, (thread, samples)) in samples.iter().enumerate() {
-        paths.add(place, *thread, Keep::default(), samples.iter().copied());
+        paths.add(place, *thread, Keep::default(), decoder.known(), samples.iter().copied());
     }
     while let Some(item) = stream.next()? {
         match item {
@@ -200,9 +204,10 @@ pub fn paths_in(
                     builder.event(&event, decoder.sets(), &mut |span| paths.span(&span));
                 }
             }
-            Item::Lost { cpu, .. } => {
-                paths.lost(cpu);
-                builder.lost(cpu, &mut |span| paths.span(&span));
+            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
+                let hole = Hole::new(cpu, after_ts_ns, before_ts_ns);
+                paths.lost(hole);
+                builder.lost(hole, &mut |span| paths.span(&span));
             }
         }
     }
@@ -235,15 +240,19 @@ struct Open<'w> {
 }
 
 impl<'w> Open<'w> {
-    fn new(window: &'w MeasuredWindow, decoder: &Decoder) -> Self {
+    /// `holes`: those that began before it.
+    fn new(window: &'w MeasuredWindow, decoder: &Decoder, holes: &[Hole]) -> Self {
         let builder = SpanBuilder::new(window.t0_ns, window.t1_ns, &window.measured, decoder.known());
-        Self { window, builder }
+        let mut open = Self { window, builder };
+        for hole in holes.iter().filter(|hole| open.is_broken_by(hole)).copied().collect::<Vec<_>>() {
+            open.builder.lost(hole, &mut |_| {});
+        }
+        open
     }
 
-    /// Whether a hole between two times reaches into the window.
-    fn touches(&self, after_ns: u64, before_ns: u64) -> bool {
-        let ns = |ts_ns| i64::try_from(ts_ns).unwrap_or(i64::MAX);
-        ns(after_ns) <= self.window.t1_ns && ns(before_ns) >= self.window.t0_ns
+    /// Whether events are missing in it; between snapshots they are missing on purpose.
+    fn is_broken_by(&self, hole: &Hole) -> bool {
+        !self.window.snapshot && hole.touches([self.window.t0_ns, self.window.t1_ns])
     }
 }
 

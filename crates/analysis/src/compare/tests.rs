@@ -3,7 +3,8 @@
 use super::*;
 use crate::missed::{Charged, of_probe};
 use crate::shape::Verdict;
-use crate::testing::record;
+use crate::spans::Span;
+use crate::testing::{self, record};
 use model::run::{Losses, ObserverCost, Phase};
 use model::{Cpus, Sample};
 use rand_chacha::ChaCha8Rng;
@@ -170,17 +171,7 @@ fn noises(random: &mut ChaCha8Rng, seconds: i64, burst: u32, per_s: [f64; 3]) ->
             let class = if number % 3 == 0 { EventClass::Softirq } else { EventClass::Irq };
             let (t0_ns, net_ns) = (sample.t_ns, sample.value_ns as u64);
             let t1_ns = t0_ns + sample.value_ns;
-            let causes = crate::attribute::Causes::default();
-            tally.span(&crate::spans::Span {
-                cpu: 1,
-                class,
-                t0_ns,
-                t1_ns,
-                net_ns,
-                label: 0,
-                counts: true,
-                causes,
-            });
+            tally.span(&Span { net_ns, ..testing::span(1, class, [t0_ns, t1_ns]) });
         }
         Some(tally)
     });
@@ -315,17 +306,7 @@ fn a_trace_with_holes_withholds_events_and_nothing_else() {
         .into_iter()
         .map(|(record, samples)| {
             let mut tally = Tally::new(&record, Intervals::default(), 0, None);
-            let (class, t0_ns, t1_ns) = (EventClass::Irq, 100, 200);
-            tally.span(&crate::spans::Span {
-                cpu: 1,
-                class,
-                t0_ns,
-                t1_ns,
-                net_ns: 100,
-                label: 0,
-                counts: true,
-                causes: crate::attribute::Causes::default(),
-            });
+            tally.span(&testing::span(1, EventClass::Irq, [100, 200]));
             (record, Intervals::new(&samples, 0), tally)
         })
         .collect();

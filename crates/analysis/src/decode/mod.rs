@@ -9,8 +9,8 @@ mod plan;
 
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
-use crate::spans::KnownLabels;
-use crate::view::{KernelEvent, What};
+use crate::spans::Known;
+use crate::view::{KernelEvent, Level, What};
 use ftrace::{Constants, Endian, Event, Formats, Symbols};
 use model::EventClass;
 use model::events::EventCatalogue;
@@ -18,8 +18,20 @@ use namer::Namer;
 use plan::{Naming, Pick, Plan};
 use std::collections::BTreeSet;
 
-/// `TRACE_FLAG_HARDIRQ | TRACE_FLAG_SOFTIRQ | TRACE_FLAG_NMI`.
-const IN_INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
+/// `TRACE_FLAG_IRQS_OFF`.
+const IRQS_OFF: u8 = 0x01;
+/// `TRACE_FLAG_HARDIRQ | TRACE_FLAG_NMI`.
+const HARD: u8 = 0x08 | 0x40;
+/// `TRACE_FLAG_SOFTIRQ`.
+const SOFT: u8 = 0x10;
+
+fn level(flags: u8) -> Level {
+    match flags {
+        flags if flags & HARD != 0 => Level::Hard,
+        flags if flags & SOFT != 0 => Level::Softirq,
+        _ => Level::Task,
+    }
+}
 
 /// The softirqs by number, as `/proc/softirqs` names them.
 pub const SOFTIRQS: [&str; 10] =
@@ -27,6 +39,9 @@ pub const SOFTIRQS: [&str; 10] =
 
 /// The function of timers that end a sleep (kernel/time/hrtimer.c).
 const SLEEPER: &str = "hrtimer_wakeup";
+
+/// A function that only PREEMPT_RT has (kernel/locking/spinlock_rt.c; in 5.10-rt kernel/locking/rtmutex.c).
+const RT_ONLY: &str = "rt_spin_lock";
 
 /// Turns the events of one trace into [`KernelEvent`]s.
 pub struct Decoder {
@@ -41,7 +56,7 @@ pub struct Decoder {
     has_constants: bool,
     labels: Labels,
     sets: CpuSets,
-    known: KnownLabels,
+    known: Known,
     unreadable: Vec<String>,
 }
 
@@ -56,10 +71,12 @@ impl Decoder {
         let mut labels = Labels::default();
         // Addresses of functions and of texts do not meet, so one table names both.
         let functions = constants.iter().map(|(address, text)| (address, labels.id(text))).collect();
-        let known = KnownLabels {
+        let known = Known {
             sleeper: (!symbols.is_empty()).then(|| labels.id(SLEEPER)),
             unnamed: labels.id("(running when recording began)"),
             unseen: labels.id("(came without a recorded switch)"),
+            out_of_budget: labels.id("out of budget"),
+            rt: symbols.find(RT_ONLY).is_some(),
         };
         let names = catalogue.events.iter().map(|spec| spec.name.clone()).collect();
         let (plans, unreadable, has_constants) = (Vec::new(), Vec::new(), !constants.is_empty());
@@ -104,7 +121,8 @@ impl Decoder {
             ts_ns: event.ts_ns.min(i64::MAX as u64) as i64,
             cpu: event.cpu,
             pid: event.pid,
-            in_task: event.flags & IN_INTERRUPT == 0,
+            level: level(event.flags),
+            irqs_off: event.flags & IRQS_OFF != 0,
             event: plan.event,
             what: if matters { namer.what(&plan.pick) } else { What::Other },
         })
@@ -126,7 +144,7 @@ impl Decoder {
     }
 
     /// What the span rules need.
-    pub fn known(&self) -> KnownLabels {
+    pub fn known(&self) -> Known {
         self.known
     }
 
@@ -149,7 +167,7 @@ impl Decoder {
             let plan = self.plans.iter().flatten().find(|plan| usize::from(plan.event) == index);
             match plan.map(|plan| &plan.pick) {
                 None | Some(Pick::Other) => {}
-                Some(Pick::Switch { .. }) => classes.extend([EventClass::Switch, EventClass::SelfCaused]),
+                Some(Pick::Switch(_)) => classes.extend([EventClass::Switch, EventClass::SelfCaused]),
                 Some(Pick::Enter { class, label, when, .. }) => {
                     classes.insert(*class);
                     // A class that is told by what an address means is not seen where it means nothing.
@@ -237,7 +255,7 @@ mod tests {
     fn an_event_without_its_fields_is_said_to_be_unreadable_and_not_observed() {
         let (decoder, catalogue) =
             decoder("sched:sched_switch", "\tfield:pid_t prev_pid;\toffset:8;\tsize:4;\tsigned:1;\n");
-        assert_eq!(decoder.unreadable(), ["sched:sched_switch has no field next_pid"]);
+        assert_eq!(decoder.unreadable(), ["sched:sched_switch has no field prev_comm"]);
         assert!(decoder.observable(&catalogue, &["sched:sched_switch".to_owned()]).is_empty());
     }
 
@@ -297,8 +315,11 @@ mod tests {
     #[test]
     fn interrupts_do_not_speak_for_the_task_they_interrupt() {
         let (mut plain, _) = decoder("irq_vectors:reschedule_entry", "");
-        for (flags, in_task) in [(0x00, true), (0x05, true), (0x08, false), (0x10, false), (0x40, false)] {
-            assert_eq!(decode(&mut plain, flags, &[0; 8]).in_task, in_task, "{flags:#x}");
+        let [task, softirq, hard] = [Level::Task, Level::Softirq, Level::Hard];
+        for (flags, level) in
+            [(0x00, task), (0x05, task), (0x08, hard), (0x10, softirq), (0x18, hard), (0x40, hard)]
+        {
+            assert_eq!(decode(&mut plain, flags, &[0; 8]).level, level, "{flags:#x}");
         }
     }
 }

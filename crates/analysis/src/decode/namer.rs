@@ -1,10 +1,11 @@
 //! One record read by its plan.
 
-use super::plan::{Naming, Pick, SentKind};
+use super::plan::{Naming, Pick, SentKind, SwitchedTask};
 use crate::attribute::blocking::Blocking;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
-use crate::view::{Target, What};
+use crate::prio::Prio;
+use crate::view::{Target, Task, What};
 use ftrace::{Endian, Field, Symbols};
 use model::EventClass;
 
@@ -25,6 +26,27 @@ const RT: u64 = 1 << 3;
 const PERCPU: u64 = 1 << 4;
 /// A mutex, which is spun for while its owner runs.
 const MUTEX: u64 = 1 << 5;
+
+/// The bits of `prev_state` that say why a task sleeps (`TASK_REPORT`, include/linux/sched.h): with none of them it would have run on, and
+/// the one above them says that it was preempted.
+const TASK_STATES: u64 = 0xff;
+
+/// How the names of the threads that serve a CPU's softirqs begin (kernel/softirq.c; the last is of 5.10-rt and older).
+const SOFTIRQ_THREADS: [&[u8]; 3] = [b"ksoftirqd/", b"ktimers/", b"ktimersoftd/"];
+
+/// How the names of the stopper threads begin (kernel/stop_machine.c).
+const STOPPER: &[u8] = b"migration/";
+
+/// The number of the highest real-time priority, which stopper threads show.
+const HIGHEST: i64 = 0;
+
+fn prio(number: Option<i64>, comm: &[u8]) -> Prio {
+    match number {
+        Some(HIGHEST) if comm.starts_with(STOPPER) => Prio::STOPPER,
+        Some(number) => Prio::new(number),
+        None => Prio::UNKNOWN,
+    }
+}
 
 /// Reads the fields of one record.
 pub(super) struct Namer<'a> {
@@ -64,13 +86,23 @@ impl<'d> Namer<'d> {
         self.labels.id_of_bytes(bytes)
     }
 
-    /// Both names of a switch: who leaves, and who comes.
-    fn switched(&mut self, left: &Field, comes: &Field) -> [LabelId; 2] {
-        let (left, comes) = (self.bytes(left), self.bytes(comes));
+    /// Both tasks of a switch: who leaves, and who comes.
+    fn switched(&mut self, left: &SwitchedTask, comes: &SwitchedTask) -> [Task; 2] {
+        let names = [self.bytes(&left.comm), self.bytes(&comes.comm)];
         let guess = self.running.entry(self.cpu).or_insert(LabelId::MAX);
-        let left = self.labels.id_of_bytes_near(left, *guess);
-        *guess = self.labels.id_of_bytes(comes);
-        [left, *guess]
+        let left_comm = self.labels.id_of_bytes_near(names[0], *guess);
+        *guess = self.labels.id_of_bytes(names[1]);
+        let comms = [left_comm, *guess];
+        let task = |at: usize, fields: &SwitchedTask| {
+            let number = fields.prio.as_ref().and_then(|prio| prio.int(self.data, self.endian));
+            Task {
+                pid: self.pid(&fields.pid),
+                prio: prio(number, names[at]),
+                comm: comms[at],
+                softirqd: SOFTIRQ_THREADS.iter().any(|start| names[at].starts_with(start)),
+            }
+        };
+        [task(0, left), task(1, comes)]
     }
 
     fn function(&mut self, field: &Field) -> LabelId {
@@ -190,9 +222,11 @@ impl<'d> Namer<'d> {
                 let length = length.as_ref().and_then(|field| field.int(self.data, self.endian)).unwrap_or(0);
                 What::Instant { class: *class, label: self.name(label), length_ns: length.max(0) as u64 }
             }
-            Pick::Switch { prev, next, comm, left } => {
-                let [left, label] = self.switched(left, comm);
-                What::Switch { prev: self.pid(prev), next: self.pid(next), label, left }
+            Pick::Switch(fields) => {
+                let [prev, next] = self.switched(&fields.prev, &fields.next);
+                let runnable =
+                    fields.state.as_ref().is_some_and(|state| self.number(state) & TASK_STATES == 0);
+                What::Switch { prev, runnable, next }
             }
             Pick::Wake { pid, target, done } => {
                 What::Wake { pid: self.pid(pid), target: self.number(target) as u32, done: *done }

@@ -37,12 +37,7 @@ pub(super) enum Pick {
         label: Naming,
         length: Option<Field>,
     },
-    Switch {
-        prev: Field,
-        next: Field,
-        comm: Field,
-        left: Field,
-    },
+    Switch(Box<Switched>),
     Wake {
         pid: Field,
         target: Field,
@@ -102,6 +97,21 @@ pub(super) enum Pick {
         lock: Option<Field>,
     },
     Other,
+}
+
+/// Where the parts of a switch stand in its record.
+pub(super) struct Switched {
+    pub(super) prev: SwitchedTask,
+    /// Whether who leaves would have run on; older traces may lack it.
+    pub(super) state: Option<Field>,
+    pub(super) next: SwitchedTask,
+}
+
+/// Where one of the two tasks of a switch stands in its record.
+pub(super) struct SwitchedTask {
+    pub(super) pid: Field,
+    pub(super) prio: Option<Field>,
+    pub(super) comm: Field,
 }
 
 /// How the class of an IPI is told where it is sent.
@@ -182,12 +192,17 @@ impl Decoder {
                 let length = spec.length_ns.as_deref().map(field).transpose()?;
                 Pick::Instant { class, label: self.naming(spec, format)?, length }
             }
-            (Role::Switch, _, _) => Pick::Switch {
-                prev: field("prev_pid")?,
-                next: field("next_pid")?,
-                comm: field("next_comm")?,
-                left: field("prev_comm")?,
-            },
+            (Role::Switch, _, _) => {
+                let task = |pid: &str, prio: &str, comm: &str| -> Result<SwitchedTask, String> {
+                    let prio = format.field(prio).cloned();
+                    Ok(SwitchedTask { pid: field(pid)?, prio, comm: field(comm)? })
+                };
+                Pick::Switch(Box::new(Switched {
+                    prev: task("prev_pid", "prev_prio", "prev_comm")?,
+                    state: format.field("prev_state").cloned(),
+                    next: task("next_pid", "next_prio", "next_comm")?,
+                }))
+            }
             (Role::Link, _, _) => self.link(catalogue, format, spec)?,
             _ => Pick::Other,
         })

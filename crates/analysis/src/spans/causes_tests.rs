@@ -13,6 +13,14 @@ const EXPIRE: u16 = 1;
 const SITE: LabelId = 40;
 const TIMER: LabelId = 41;
 
+const KNOWN: Known = Known { sleeper: None, unnamed: 99, unseen: 98, out_of_budget: 97, rt: false };
+
+const HOLE: Hole = Hole { cpu: 0, t0_ns: 10, t1_ns: 15 };
+
+fn who(pid: i32) -> Task {
+    Task::unnamed(pid, 9)
+}
+
 #[derive(Default)]
 struct Trace {
     events: Vec<KernelEvent>,
@@ -21,13 +29,13 @@ struct Trace {
 
 impl Trace {
     fn on(mut self, cpu: u32, pid: i32, ts_ns: i64, event: u16, what: What) -> Self {
-        self.events.push(KernelEvent { ts_ns, cpu, pid, in_task: true, event, what });
+        self.events.push(KernelEvent { ts_ns, cpu, pid, level: Level::Task, irqs_off: false, event, what });
         self
     }
 
     /// The last event happened in an interrupt.
     fn in_interrupt(mut self) -> Self {
-        self.events.last_mut().unwrap().in_task = false;
+        self.events.last_mut().unwrap().level = Level::Hard;
         self
     }
 
@@ -47,8 +55,7 @@ impl Trace {
 
     fn causes(&self, class: EventClass) -> Vec<Vec<Cause>> {
         let measured = [MeasuredCpu { cpu: 2, tid: PROBE }];
-        let mut builder =
-            SpanBuilder::new(0, 10_000, &measured, KnownLabels { sleeper: None, unnamed: 99, unseen: 98 });
+        let mut builder = SpanBuilder::new(0, 10_000, &measured, KNOWN);
         let mut spans = Vec::new();
         for event in &self.events {
             builder.event(event, &self.sets, &mut |span| spans.push(span));
@@ -114,13 +121,13 @@ fn a_wake_up_completed_in_an_ipi_names_who_asked_for_it() {
         .enter(2, 20, CALL, EventClass::IpiCall, 0)
         .on(2, PROBE, 21, 51, What::Wake { pid: 30, target: 2, done: true })
         .exit(2, 30, CALL, 0)
-        .on(2, PROBE, 40, 52, What::Switch { prev: PROBE, next: 30, label: 9, left: 0 })
-        .on(2, 30, 50, 52, What::Switch { prev: 30, next: PROBE, label: 1, left: 0 })
-        .on(2, PROBE, 60, 52, What::Switch { prev: PROBE, next: 30, label: 9, left: 0 });
+        .on(2, PROBE, 40, 52, What::Switch { prev: who(PROBE), runnable: false, next: who(30) })
+        .on(2, 30, 50, 52, What::Switch { prev: who(30), runnable: false, next: who(PROBE) })
+        .on(2, PROBE, 60, 52, What::Switch { prev: who(PROBE), runnable: false, next: who(30) });
     let waker = task(1, 6, None);
     assert_eq!(trace.causes(EventClass::IpiCall), [vec![Cause::exact(waker)]]);
-    // The second time it only goes on.
-    assert_eq!(trace.causes(EventClass::Switch), [vec![Cause::exact(waker)], vec![Cause::order(waker)]]);
+    // The second time nobody has woken it.
+    assert_eq!(trace.causes(EventClass::Switch), [vec![Cause::exact(waker)], vec![]]);
 }
 
 #[test]
@@ -171,8 +178,7 @@ fn a_timer_armed_elsewhere_and_a_raised_softirq_are_joined() {
 #[test]
 fn after_a_loss_nothing_from_before_is_believed() {
     let measured = [MeasuredCpu { cpu: 2, tid: PROBE }];
-    let mut builder =
-        SpanBuilder::new(0, 10_000, &measured, KnownLabels { sleeper: None, unnamed: 99, unseen: 98 });
+    let mut builder = SpanBuilder::new(0, 10_000, &measured, KNOWN);
     let mut spans = Vec::new();
     let trace = Trace::default()
         .on(0, 5, 10, 63, What::Queued { work: 0x1 })
@@ -181,12 +187,35 @@ fn after_a_loss_nothing_from_before_is_believed() {
     for (at, event) in trace.events.iter().enumerate() {
         builder.event(event, &trace.sets, &mut |span| spans.push(span));
         if at == 0 {
-            builder.lost(0, &mut |span| spans.push(span));
+            builder.lost(HOLE, &mut |span| spans.push(span));
         }
     }
     builder.finish(&mut |span| spans.push(span));
     assert!(spans.iter().all(|span| span.causes.is_empty()), "{spans:?}");
     assert!(spans.iter().any(|span| span.class == EventClass::Work));
+}
+
+/// While CPU 0 is not heard, CPU 1 queues work: CPU 0 may have taken it back and queued it anew.
+#[test]
+fn what_is_asked_for_while_events_are_missing_is_known_by_order_and_only_so_long() {
+    let measured = [MeasuredCpu { cpu: 2, tid: PROBE }];
+    let work = |at_ns: i64, trace: Trace| {
+        trace.enter(2, at_ns, WORK, EventClass::Work, 0x1).exit(2, at_ns + 5, WORK, 0x1)
+    };
+    let trace = work(20, Trace::default().on(1, 5, 16, 63, What::Queued { work: 0x1 }));
+    let trace = trace.on(1, 5, 30, 63, What::Queued { work: 0x1 });
+    let trace = work(80, work(60, trace).on(1, 5, 70, 63, What::Queued { work: 0x1 }));
+    let mut builder = SpanBuilder::new(0, 10_000, &measured, KNOWN);
+    let mut spans = Vec::new();
+    builder.lost(Hole { t0_ns: 15, t1_ns: 50, ..HOLE }, &mut |span| spans.push(span));
+    for event in &trace.events {
+        builder.event(event, &trace.sets, &mut |span| spans.push(span));
+    }
+    builder.finish(&mut |span| spans.push(span));
+    let works = spans.iter().filter(|span| span.class == EventClass::Work);
+    let causes: Vec<Vec<Cause>> = works.map(|span| span.causes.iter().collect()).collect();
+    let by = task(1, 5, None);
+    assert_eq!(causes, [vec![Cause::order(by)], vec![], vec![Cause::exact(by)]]);
 }
 
 #[test]

@@ -3,10 +3,12 @@
 //! Every moment belongs to the innermost frame, so the net times of a CPU's spans never add up to more than the window.
 
 use super::frame::{Expired, Frame, Kind};
+use super::hand_over::Run;
 use super::{Joins, Span};
 use crate::attribute::{Cause, Causes};
 use crate::labels::LabelId;
-use crate::view::Context;
+use crate::prio::Prio;
+use crate::view::{Context, Level, Task};
 use model::EventClass;
 
 /// One measured CPU inside a window.
@@ -16,14 +18,18 @@ pub(super) struct Cpu {
     /// Thread of the probe that measures here.
     pub(super) probe: i32,
     /// Who runs; unknown until the first event, and after a loss.
-    pub(super) current: Option<i32>,
+    pub(super) current: Option<Task>,
     /// Who leaves at the last switch, until something is heard of who comes: the scheduler tells of a switch before it makes it.
     pub(super) leaving: Option<i32>,
+    /// How the probe competes for the CPU, once a switch has told.
+    pub(super) probe_prio: Prio,
+    /// Tasks that were taken off this CPU though they would have run on, and have not come back; of very many the last.
+    pub(super) preempted: Vec<i32>,
     /// Times that somebody else ran than who was switched to: a switch between them was not recorded.
     pub(super) breaks: u64,
     /// From when a task counts that is found running: the window's start, or unknown after a loss.
-    running_since_ns: Option<i64>,
-    stack: Vec<Frame>,
+    pub(super) running_since_ns: Option<i64>,
+    pub(super) stack: Vec<Frame>,
     /// A reschedule IPI that woke nobody in sight: the next switch tells whom it was for.
     undecided: Option<Span>,
     /// Who was woken for this CPU since the last switch; of very many the first.
@@ -31,9 +37,11 @@ pub(super) struct Cpu {
     last_ns: i64,
     /// Where the window began, until something is seen to start: what ends before ran across the edge. With the time of instants
     /// since.
-    edge: Option<(i64, u64)>,
+    pub(super) edge: Option<(i64, u64)>,
     /// Handlers seen in the NMI that is going on: each handler of an NMI reports by itself.
     nmi_handlers: Vec<LabelId>,
+    /// Timers of others that expired in the timer's interrupt that is going on: if it is the tick they are events of their own.
+    beside_tick: Vec<Span>,
 }
 
 /// What a frame needs to begin.
@@ -57,28 +65,10 @@ pub(super) struct Told {
     pub(super) causes: Causes,
 }
 
-/// The name of a task that comes.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Name {
-    /// From the switch to it.
-    Known(LabelId),
-    /// What to say unless the switch from it tells.
-    Unknown(LabelId),
-}
-
-/// A CPU goes from one task to another.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct HandOver {
-    /// Until when the one that ran did, at least.
-    pub(super) left_ns: i64,
-    /// From when the next one runs, at the latest.
-    pub(super) came_ns: i64,
-    pub(super) next: i32,
-    pub(super) name: Name,
-}
-
 /// Tasks woken between two switches that are told apart.
 const MOST_WOKEN: usize = 16;
+/// Timers of others remembered that expired in one interrupt.
+const MOST_BESIDE: usize = 8;
 
 impl Cpu {
     pub(super) fn new(number: u32, probe: i32, t0_ns: i64) -> Self {
@@ -87,6 +77,8 @@ impl Cpu {
             probe,
             current: None,
             leaving: None,
+            probe_prio: Prio::UNKNOWN,
+            preempted: Vec::new(),
             breaks: 0,
             running_since_ns: Some(t0_ns),
             stack: Vec::new(),
@@ -95,35 +87,48 @@ impl Cpu {
             last_ns: t0_ns,
             edge: Some((t0_ns, 0)),
             nmi_handlers: Vec::new(),
+            beside_tick: Vec::new(),
         }
     }
 
     /// Takes note of time and of the task that an event names as current.
-    pub(super) fn arrive(&mut self, ts_ns: i64, pid: i32, unnamed: LabelId) {
+    pub(super) fn arrive(&mut self, ts_ns: i64, who: Task) {
         if self.current.is_none() {
-            self.current = Some(pid);
-            if pid != 0 && pid != self.probe {
+            self.current = Some(who);
+            if who.pid != 0 && who.pid != self.probe {
                 let since = self.running_since_ns.unwrap_or(ts_ns);
-                self.push_run(since, Name::Unknown(unnamed), false, Causes::default());
+                let run = Run { named: false, counts: false, class: EventClass::Switch };
+                self.push_run(since, who, run, Causes::default());
             }
         }
         self.last_ns = self.last_ns.max(ts_ns);
     }
 
-    fn push_run(&mut self, t0_ns: i64, name: Name, counts: bool, causes: Causes) {
-        let (label, named) = match name {
-            Name::Known(label) => (label, true),
-            Name::Unknown(label) => (label, false),
-        };
-        let start = Start {
-            event: u16::MAX,
-            key: 0,
-            class: EventClass::Switch,
-            context: Context::Preemptible,
-            label,
-            causes,
-        };
-        self.stack.push(Frame { kind: Kind::Run, counts, named, ..open(start, t0_ns) });
+    /// Who runs, as far as is known.
+    pub(super) fn current(&self) -> Option<Task> {
+        self.current
+    }
+
+    /// In what the frame at this place of the stack runs: whatever lies above an interrupt is in it.
+    fn level(&self, at: usize, class: EventClass, context: Context) -> Level {
+        let hard = |frame: &Frame| frame.context == Context::Hard;
+        if context == Context::Hard || self.stack[..at].iter().any(hard) {
+            return Level::Hard;
+        }
+        match class {
+            EventClass::Nmi => Level::Hard,
+            EventClass::Softirq
+            | EventClass::TimerHrtimer
+            | EventClass::TimerTick
+            | EventClass::TimerWheel => Level::Softirq,
+            _ if self.stack[..at].iter().any(|frame| frame.class == EventClass::Softirq) => Level::Softirq,
+            _ => Level::Task,
+        }
+    }
+
+    /// The task on which something runs now.
+    fn on_task(&self) -> Task {
+        self.current.unwrap_or(Task::unnamed(0, LabelId::MAX))
     }
 
     pub(super) fn enter(&mut self, ts_ns: i64, start: Start, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
@@ -132,6 +137,9 @@ impl Cpu {
             self.cut(stale, joins, sink);
         }
         let mut frame = open(start, ts_ns);
+        if frame.kind == Kind::TimerInterrupt {
+            self.beside_tick.clear();
+        }
         let around = self.stack.iter().rposition(|frame| !frame.absorbed).map(|at| &mut self.stack[at]);
         if let Some(around) = around
             && around.context == Context::Hard
@@ -184,37 +192,43 @@ impl Cpu {
             let Start { class, label, .. } = start;
             let net_ns = (ts_ns.saturating_sub(edge).max(0) as u64).saturating_sub(nested_ns);
             let (cpu, t0_ns, t1_ns, causes) = (self.number, edge, ts_ns, Causes::default());
-            sink(Span { cpu, class, label, t0_ns, t1_ns, net_ns, counts: false, causes });
+            let task_s = matches!(class, EventClass::Softirq | EventClass::Work);
+            let context = if task_s { Context::Preemptible } else { Context::Hard };
+            let (level, task) = (self.level(self.stack.len(), class, context), self.on_task());
+            sink(Span { cpu, class, label, level, task, t0_ns, t1_ns, net_ns, counts: false, causes });
             self.nest(net_ns);
             self.edge = Some((ts_ns, 0));
         }
     }
 
     /// Ends the innermost frame.
-    fn pop(&mut self, ts_ns: i64, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
+    pub(super) fn pop(&mut self, ts_ns: i64, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
         let Some(frame) = self.stack.pop() else { return };
         let verdict = frame.verdict(joins.timers.is_own(frame.key, frame.label, self.probe));
         if frame.absorbed {
-            self.absorb(&frame, verdict);
+            self.absorb(&frame, verdict, ts_ns);
             return;
         }
         let causes = self.causes(&frame, joins);
         let length = ts_ns.saturating_sub(frame.t0_ns).max(0) as u64;
         self.nest(length);
         let (class, label) = verdict;
+        let beside_ns = if class == EventClass::TimerTick { self.give_beside(sink) } else { 0 };
         let span = Span {
             cpu: self.number,
             class,
             t0_ns: frame.t0_ns,
             t1_ns: frame.t0_ns.max(ts_ns),
-            net_ns: length.saturating_sub(frame.nested_ns),
+            net_ns: length.saturating_sub(frame.nested_ns).saturating_sub(beside_ns),
             label,
+            level: self.level(self.stack.len(), frame.class, frame.context),
+            task: self.on_task(),
             counts: frame.counts,
             causes,
         };
         // The wake-up of a sleeping probe by a remote CPU shows nothing inside the IPI where the waker itself has done the work.
         let silent = class == EventClass::IpiResched && !frame.woke_probe && !frame.woke_other;
-        if silent && self.current.is_some_and(|pid| pid != self.probe) {
+        if silent && self.current.is_some_and(|task| task.pid != self.probe) {
             self.settle(false, sink);
             self.undecided = Some(span);
         } else {
@@ -231,14 +245,43 @@ impl Cpu {
         if frame.causes.is_empty() { sent } else { frame.causes }
     }
 
-    fn absorb(&mut self, frame: &Frame, verdict: (EventClass, LabelId)) {
+    fn absorb(&mut self, frame: &Frame, verdict: (EventClass, LabelId), t1_ns: i64) {
         self.nest(frame.nested_ns);
+        let (cpu, task) = (self.number, self.on_task());
         let around = self.stack.iter_mut().rev().find(|frame| !frame.absorbed);
         if let Some(around) = around
             && frame.kind == Kind::Expiry
         {
             around.note_expiry(verdict, &frame.causes);
+            let ((class, label), level, t0_ns) = (verdict, Level::Hard, frame.t0_ns);
+            let net_ns = (t1_ns.saturating_sub(t0_ns).max(0) as u64).saturating_sub(frame.nested_ns);
+            if class == EventClass::TimerHrtimer && self.beside_tick.len() < MOST_BESIDE {
+                let (t1_ns, causes, counts) = (t0_ns.max(t1_ns), frame.causes, true);
+                self.beside_tick.push(Span {
+                    cpu,
+                    class,
+                    t0_ns,
+                    t1_ns,
+                    net_ns,
+                    label,
+                    level,
+                    task,
+                    counts,
+                    causes,
+                });
+            }
         }
+    }
+
+    /// Gives the timers that expired in the tick's interrupt, each an event with who armed it; how long they took together, ns.
+    fn give_beside(&mut self, sink: &mut impl FnMut(Span)) -> u64 {
+        self.beside_tick
+            .drain(..)
+            .map(|span| {
+                sink(span);
+                span.net_ns
+            })
+            .sum()
     }
 
     fn nest(&mut self, ns: u64) {
@@ -248,12 +291,12 @@ impl Cpu {
     }
 
     /// Ends frames from `at` upwards whose end was not recorded: they are counted, but how long they took is not known.
-    fn cut(&mut self, at: usize, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
+    pub(super) fn cut(&mut self, at: usize, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
         while self.stack.len() > at {
             let Some(frame) = self.stack.pop() else { return };
             let verdict = frame.verdict(joins.timers.is_own(frame.key, frame.label, self.probe));
             if frame.absorbed {
-                self.absorb(&frame, verdict);
+                self.absorb(&frame, verdict, frame.t0_ns);
                 continue;
             }
             self.nest(frame.nested_ns);
@@ -266,54 +309,16 @@ impl Cpu {
                 t1_ns: t0_ns,
                 net_ns: 0,
                 label,
+                level: self.level(self.stack.len(), frame.class, frame.context),
+                task: self.on_task(),
                 counts: frame.counts,
                 causes,
             });
         }
     }
 
-    /// Gives who is running a name that was not known when it came.
-    pub(super) fn name(&mut self, label: LabelId) {
-        if let Some(run) = self.stack.first_mut().filter(|frame| frame.kind == Kind::Run && !frame.named) {
-            (run.label, run.named) = (label, true);
-        }
-    }
-
-    /// The scheduler hands over to `next`. Returns the frames of the task that left, to go on when it comes back.
-    pub(super) fn switch(
-        &mut self,
-        HandOver { left_ns, came_ns, next, name }: HandOver,
-        resumed: Vec<Frame>,
-        joins: &mut Joins,
-        sink: &mut impl FnMut(Span),
-    ) -> Vec<Frame> {
-        self.edge = None;
-        self.settle(next == self.probe && self.woken.iter().all(|woken| *woken == self.probe), sink);
-        self.woken.clear();
-        if let Some(hard) = self.stack.iter().position(|frame| frame.context == Context::Hard) {
-            self.cut(hard, joins, sink);
-        }
-        let parked: Vec<Frame> = self.stack.iter().filter(|frame| frame.kind != Kind::Run).copied().collect();
-        while !self.stack.is_empty() {
-            self.pop(left_ns, joins, sink);
-        }
-        self.leaving = self.current.replace(next);
-        let causes = joins.links.of_switch(next);
-        if next == 0 || next == self.probe {
-            let (Name::Known(label) | Name::Unknown(label)) = name;
-            let (cpu, class, at_ns) = (self.number, EventClass::SelfCaused, came_ns);
-            sink(Span { cpu, class, t0_ns: at_ns, t1_ns: at_ns, net_ns: 0, label, counts: true, causes });
-        } else {
-            self.push_run(came_ns, name, true, causes);
-        }
-        let goes_on =
-            |frame: Frame| Frame { t0_ns: came_ns, nested_ns: 0, counts: false, absorbed: false, ..frame };
-        self.stack.extend(resumed.into_iter().map(goes_on));
-        parked
-    }
-
     /// Decides what a silent reschedule IPI was for.
-    fn settle(&mut self, own: bool, sink: &mut impl FnMut(Span)) {
+    pub(super) fn settle(&mut self, own: bool, sink: &mut impl FnMut(Span)) {
         if let Some(mut span) = self.undecided.take() {
             if own {
                 span.class = EventClass::SelfCaused;
@@ -339,6 +344,8 @@ impl Cpu {
         if self.woken.len() < MOST_WOKEN && !self.woken.contains(&pid) {
             self.woken.push(pid);
         }
+        // It had slept since it was preempted, elsewhere.
+        self.preempted.retain(|one| *one != pid);
         if pid == self.probe && here {
             // The probe's wake-up has another cause than the IPI that came before.
             self.settle(false, sink);
@@ -389,7 +396,20 @@ impl Cpu {
         if let Some((_, nested_ns)) = &mut self.edge {
             *nested_ns = nested_ns.saturating_add(net_ns);
         }
-        sink(Span { cpu: self.number, class, t0_ns, t1_ns: ts_ns, net_ns, label, counts, causes });
+        let context = if class == EventClass::Nmi { Context::Hard } else { Context::Preemptible };
+        let (level, task) = (self.level(self.stack.len(), class, context), self.on_task());
+        sink(Span {
+            cpu: self.number,
+            class,
+            t0_ns,
+            t1_ns: ts_ns,
+            net_ns,
+            label,
+            level,
+            task,
+            counts,
+            causes,
+        });
     }
 
     /// Whether a handler is the first of its NMI. Handlers are asked in a fixed order: one that comes again belongs to the next.
@@ -416,6 +436,8 @@ impl Cpu {
         self.running_since_ns = None;
         self.edge = None;
         self.woken.clear();
+        self.preempted.clear();
+        self.beside_tick.clear();
         self.leaving = None;
         self.nmi_handlers.clear();
     }
@@ -429,7 +451,7 @@ impl Cpu {
     }
 }
 
-fn open(start: Start, t0_ns: i64) -> Frame {
+pub(super) fn open(start: Start, t0_ns: i64) -> Frame {
     Frame {
         event: start.event,
         key: start.key,

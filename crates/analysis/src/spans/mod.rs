@@ -3,11 +3,14 @@
 //! Works on the merged stream, in memory that grows with CPUs and open spans only. The rules (classes of
 //! `model::EventClass`):
 //! - The local timer's interrupt is one event. It is `timer.tick` if the tick's function expired inside, `self` if nothing but
-//!   the probe's own timer did, `timer.hrtimer` otherwise; the expiries inside are not counted again.
+//!   the probe's own timer did, `timer.hrtimer` otherwise; the expiries inside are not counted again, but for timers of others that
+//!   expire in the tick's interrupt: whoever armed them did not arm the tick.
 //! - A timer is the probe's own if its expiry woke the probe and nobody else, or if the probe armed it to sleep.
 //! - An IPI that woke the probe and nobody else is `self`. A reschedule IPI that woke nobody in sight is `self` if the probe was
 //!   not running and the next switch is to the probe, with no other reason: no local wake-up of it, no other task woken.
 //! - A switch to the probe or to idle is `self`; a switch to another task is `switch`, and lasts until the next switch.
+//! - A task that was preempted and goes on has no waker. While the probe sleeps it is no event either: the switch back to it is `self`,
+//!   and so is its time if it could not have run before the probe.
 //! - What a switch interrupts (a workqueue item that sleeps) goes on as a second span that does not count as an event.
 //! - A page fault counts only while the probe is current: those of other tasks on the CPU belong to them.
 //! - A migration counts only on a measured CPU that gains or loses the task.
@@ -17,15 +20,18 @@
 
 mod cpu;
 mod frame;
+mod hand_over;
 mod omitted;
 
 use crate::attribute::Causes;
 use crate::attribute::links::Links;
 use crate::hash::FastMap;
+use crate::holes::Hole;
 use crate::labels::{CpuSets, LabelId};
-use crate::view::{KernelEvent, What};
-use cpu::{Cpu, HandOver, Name, Start, Told};
+use crate::view::{KernelEvent, Level, Task, What};
+use cpu::{Cpu, Start, Told};
 use frame::Frame;
+use hand_over::HandOver;
 use model::EventClass;
 use model::cpus::MAX_CPU;
 
@@ -44,6 +50,10 @@ pub struct Span {
     pub net_ns: u64,
     /// What ran.
     pub label: LabelId,
+    /// In what it ran.
+    pub level: Level,
+    /// The task that was current: of a [`Level::Task`] span the one that ran it.
+    pub task: Task,
     /// Whether it is an event; false where it only goes on, after an interruption or from before the window.
     pub counts: bool,
     /// Who asked for it, as far as that is known.
@@ -59,9 +69,9 @@ pub struct MeasuredCpu {
     pub tid: i32,
 }
 
-/// Labels that the rules need.
+/// What the rules need to know of the traced kernel: texts among its labels, and how it serves softirqs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KnownLabels {
+pub struct Known {
     /// The function of timers that wake a sleeper (`hrtimer_wakeup`); `None` where functions cannot be named, and any timer that
     /// the probe armed is taken for its sleep.
     pub sleeper: Option<LabelId>,
@@ -69,6 +79,10 @@ pub struct KnownLabels {
     pub unnamed: LabelId,
     /// For a task of which neither coming nor leaving was recorded.
     pub unseen: LabelId,
+    /// For time in which the scheduler passed over a task that was ready.
+    pub out_of_budget: LabelId,
+    /// Whether it is a PREEMPT_RT kernel, which serves softirqs and most interrupts in threads; false where functions cannot be named.
+    pub rt: bool,
 }
 
 /// The timers that probes have armed.
@@ -101,12 +115,12 @@ pub struct SpanBuilder {
     /// Frames of tasks that are off their CPU, by pid.
     parked: FastMap<i32, Vec<Frame>>,
     joins: Joins,
-    known: KnownLabels,
+    known: Known,
 }
 
 impl SpanBuilder {
     /// For the window from `t0_ns` to `t1_ns`. CPUs beyond `model::cpus::MAX_CPU` do not exist.
-    pub fn new(t0_ns: i64, t1_ns: i64, measured: &[MeasuredCpu], known: KnownLabels) -> Self {
+    pub fn new(t0_ns: i64, t1_ns: i64, measured: &[MeasuredCpu], known: Known) -> Self {
         let cpus: Vec<Cpu> =
             measured.iter().filter(|m| m.cpu <= MAX_CPU).map(|m| Cpu::new(m.cpu, m.tid, t0_ns)).collect();
         let size = cpus.iter().map(|cpu| cpu.number as usize + 1).max().unwrap_or(0);
@@ -130,6 +144,7 @@ impl SpanBuilder {
         if event.cpu > MAX_CPU {
             return;
         }
+        self.joins.links.at(event.ts_ns);
         match event.what {
             What::Wake { pid: woken, target, .. } => self.wake(event, woken, target, sink),
             What::Armed { timer } => self.armed(event, timer),
@@ -149,24 +164,26 @@ impl SpanBuilder {
         let Self { cpus, joins, parked, known, .. } = self;
         let state = &mut cpus[place];
         let before_ns = state.last_ns();
-        let (who, tells) =
-            if let What::Switch { prev, .. } = event.what { (prev, true) } else { (pid, false) };
-        state.arrive(ts_ns, who, known.unnamed);
+        let (who, tells) = match event.what {
+            What::Switch { prev, .. } => (prev, true),
+            _ => (Task::unnamed(pid, known.unnamed), false),
+        };
+        state.arrive(ts_ns, who);
         let mut hand_over = |state: &mut Cpu, from: i32, to: HandOver| {
-            let resumed = parked.remove(&to.next).unwrap_or_default();
+            let resumed = parked.remove(&to.next.pid).unwrap_or_default();
             let left = state.switch(to, resumed, joins, sink);
             // Idle is a different task on every CPU, all with the same number.
             if from != 0 && !left.is_empty() {
                 parked.insert(from, left);
             }
         };
-        if let Some((from, to)) = state.omitted([before_ns, ts_ns], who, tells, known.unseen) {
+        if let Some((from, to)) = state.omitted([before_ns, ts_ns], who.pid, tells, known.unseen) {
             hand_over(state, from, to);
         }
-        if let What::Switch { prev, next, label, left } = event.what {
-            state.name(left);
-            let to = HandOver { left_ns: ts_ns, came_ns: ts_ns, next, name: Name::Known(label) };
-            hand_over(state, prev, to);
+        if let What::Switch { prev, runnable, next } = event.what {
+            state.name(prev);
+            let to = HandOver { left_ns: ts_ns, came_ns: ts_ns, runnable, next, named: true };
+            hand_over(state, prev.pid, to);
             return;
         }
         match event.what {
@@ -212,7 +229,7 @@ impl SpanBuilder {
 
     fn armed(&mut self, event: &KernelEvent, timer: u64) {
         // In an interrupt, the current task is only who happened to be there.
-        if event.in_task && self.cpus.iter().any(|cpu| cpu.probe == event.pid) {
+        if event.in_task() && self.cpus.iter().any(|cpu| cpu.probe == event.pid) {
             self.joins.timers.armed.insert(timer, event.pid);
         } else {
             self.joins.timers.armed.remove(&timer);
@@ -231,20 +248,22 @@ impl SpanBuilder {
         let touched = self.cpus.iter().filter(|cpu| ends[0] != ends[1] && ends.contains(&cpu.number));
         for cpu in touched {
             let class = if moved == cpu.probe { EventClass::SelfCaused } else { EventClass::Migrate };
-            let (cpu, t1_ns) = (cpu.number, t0_ns);
-            sink(Span { cpu, class, t0_ns, t1_ns, net_ns: 0, label, counts: true, causes });
+            let task = cpu.current().unwrap_or(Task::unnamed(0, self.known.unnamed));
+            let (cpu, t1_ns, level) = (cpu.number, t0_ns, Level::Task);
+            sink(Span { cpu, class, t0_ns, t1_ns, net_ns: 0, label, level, task, counts: true, causes });
         }
     }
 
-    /// Events of this CPU are missing here: its own spans are cut, and no cause that was seen before can be relied on.
-    pub fn lost(&mut self, cpu: u32, sink: &mut impl FnMut(Span)) {
-        if cpu > MAX_CPU {
+    /// Events of a CPU are missing from here on: its own spans are cut, no cause that was seen before can be relied on, and what is seen
+    /// meanwhile is known by order at best.
+    pub fn lost(&mut self, hole: Hole, sink: &mut impl FnMut(Span)) {
+        if hole.cpu > MAX_CPU {
             return;
         }
-        if let Some(place) = self.place(cpu) {
+        if let Some(place) = self.place(hole.cpu) {
             self.cpus[place].lost(&mut self.joins, sink);
         }
-        self.joins.links.lost(cpu);
+        self.joins.links.lost(hole);
     }
 
     /// By CPU, how many switches cannot have been recorded: each one leaves the task that the one before went to. Kernels were seen to

@@ -6,8 +6,10 @@
 //!
 //! A kernel 6.18 was seen to leave out nearly all switches from idle, in a plain instance with `sched_switch` alone.
 
-use super::cpu::{Cpu, HandOver, Name};
+use super::cpu::Cpu;
+use super::hand_over::HandOver;
 use crate::labels::LabelId;
+use crate::view::Task;
 
 impl Cpu {
     /// The hand-over, and from whom, that must have been before an event, the first after `before_ns`, of which `who` is current. `tells`: it is a switch
@@ -19,7 +21,7 @@ impl Cpu {
         tells: bool,
         unseen: LabelId,
     ) -> Option<(i32, HandOver)> {
-        let current = self.current?;
+        let current = self.current()?.pid;
         if who == current {
             self.leaving = None;
             return None;
@@ -30,7 +32,7 @@ impl Cpu {
         self.breaks += 1;
         let at_once = current == 0 && self.woken.contains(&who);
         let came_ns = if at_once { before_ns } else { ts_ns };
-        let name = Name::Unknown(unseen);
-        Some((current, HandOver { left_ns: before_ns, came_ns, next: who, name }))
+        let next = Task::unnamed(who, unseen);
+        Some((current, HandOver { left_ns: before_ns, came_ns, runnable: false, next, named: false }))
     }
 }

@@ -3,6 +3,7 @@
 //! Long because: one test a rule, and all share one way of making streams.
 
 use super::*;
+use crate::prio::Prio;
 use crate::view::Context;
 use proptest::prelude::*;
 
@@ -25,6 +26,17 @@ const SOFTIRQ: u16 = 5;
 const WORK: u16 = 6;
 const ARM_IPI: u16 = 7;
 
+const KNOWN: Known =
+    Known { sleeper: Some(SLEEPER), unnamed: UNNAMED, unseen: UNSEEN, out_of_budget: 97, rt: false };
+
+const HOLE: Hole = Hole { cpu: 2, t0_ns: 0, t1_ns: 0 };
+
+/// Named by its number. The probe goes before the others.
+fn task(pid: i32) -> Task {
+    let prio = if pid == PROBE { Prio::new(19) } else { Prio::new(120) };
+    Task { pid, prio, comm: 1000 + pid as u32, softirqd: false }
+}
+
 /// A stream under construction on one CPU.
 struct Stream {
     events: Vec<KernelEvent>,
@@ -38,7 +50,15 @@ impl Stream {
     }
 
     fn push(mut self, ts_ns: i64, event: u16, what: What) -> Self {
-        self.events.push(KernelEvent { ts_ns, cpu: self.cpu, pid: self.pid, in_task: true, event, what });
+        self.events.push(KernelEvent {
+            ts_ns,
+            cpu: self.cpu,
+            pid: self.pid,
+            level: Level::Task,
+            irqs_off: false,
+            event,
+            what,
+        });
         self
     }
 
@@ -66,12 +86,18 @@ impl Stream {
     }
 
     fn switch(mut self, ts_ns: i64, next: i32) -> Self {
-        let prev = self.pid;
-        self = self.push(
-            ts_ns,
-            51,
-            What::Switch { prev, next, label: 1000 + next as u32, left: 1000 + prev as u32 },
-        );
+        self = self.hand_over(ts_ns, false, next);
+        self
+    }
+
+    /// Who runs would have run on.
+    fn preempt(self, ts_ns: i64, next: i32) -> Self {
+        self.hand_over(ts_ns, true, next)
+    }
+
+    fn hand_over(mut self, ts_ns: i64, runnable: bool, next: i32) -> Self {
+        let (prev, to) = (task(self.pid), task(next));
+        self = self.push(ts_ns, 51, What::Switch { prev, runnable, next: to });
         self.pid = next;
         self
     }
@@ -95,18 +121,14 @@ impl Stream {
 }
 
 fn builder(measured: &[MeasuredCpu]) -> SpanBuilder {
-    SpanBuilder::new(
-        0,
-        10_000,
-        measured,
-        KnownLabels { sleeper: Some(SLEEPER), unnamed: UNNAMED, unseen: UNSEEN },
-    )
+    SpanBuilder::new(0, 10_000, measured, KNOWN)
 }
 
-/// Without causes: those have tests of their own.
+/// Without causes, levels and tasks: those have tests of their own.
 fn spans(events: &[KernelEvent], measured: &[MeasuredCpu]) -> Vec<Span> {
     let caused = caused(events, measured).into_iter();
-    caused.map(|span| Span { causes: Causes::default(), ..span }).collect()
+    let plain = |span| Span { causes: Causes::default(), level: Level::Task, task: task(0), ..span };
+    caused.map(plain).collect()
 }
 
 fn caused(events: &[KernelEvent], measured: &[MeasuredCpu]) -> Vec<Span> {
@@ -120,7 +142,8 @@ fn caused(events: &[KernelEvent], measured: &[MeasuredCpu]) -> Vec<Span> {
 }
 
 fn span(class: EventClass, t0_ns: i64, t1_ns: i64, net_ns: u64, label: LabelId) -> Span {
-    Span { cpu: 2, class, t0_ns, t1_ns, net_ns, label, counts: true, causes: Causes::default() }
+    let (level, task, causes) = (Level::Task, task(0), Causes::default());
+    Span { cpu: 2, class, t0_ns, t1_ns, net_ns, label, level, task, counts: true, causes }
 }
 
 use EventClass::{
@@ -173,7 +196,7 @@ fn and_by_who_armed_it_to_sleep() {
 #[test]
 fn a_timer_armed_from_an_interrupt_is_nobodys() {
     let mut stream = Stream::new(PROBE).push(50, 52, What::Armed { timer: 0xabc });
-    stream.events[0].in_task = false;
+    stream.events[0].level = Level::Hard;
     let stream = stream.enter(100, TIMER_IRQ, TimerHrtimer, PLAIN).enter_key(
         110,
         EXPIRE,
@@ -437,7 +460,7 @@ fn behind_a_hole_nothing_is_assumed() {
         .events
         .iter()
         .for_each(|event| builder.event(event, &CpuSets::default(), &mut |span| out.push(span)));
-    builder.lost(2, &mut |span| out.push(span));
+    builder.lost(HOLE, &mut |span| out.push(span));
     after
         .events
         .iter()
@@ -470,6 +493,57 @@ fn cpus_keep_their_own_stacks() {
     );
 }
 
+/// The probe preempts a task and sleeps again: that the task goes on is nobody's doing but the probe's.
+#[test]
+fn what_the_probe_preempted_goes_on_and_that_is_no_event() {
+    let stream =
+        Stream::new(KTHREAD).wake(100, PROBE).preempt(110, PROBE).switch(200, KTHREAD).switch(300, 0);
+    assert_eq!(stream.classes(), [SelfCaused, SelfCaused, SelfCaused]);
+    let resumed: Vec<_> =
+        stream.spans().into_iter().filter(|span| span.t0_ns == 200 && span.net_ns == 100).collect();
+    assert_eq!(resumed, [Span { counts: false, ..span(SelfCaused, 200, 300, 100, 1000 + KTHREAD as u32) }]);
+    // It was woken in between: that is an event again.
+    let woken =
+        Stream::new(KTHREAD).preempt(110, PROBE).wake(150, KTHREAD).switch(200, KTHREAD).switch(300, 0);
+    assert_eq!(woken.classes(), [SelfCaused, Switch, SelfCaused]);
+    // The probe waits for the CPU: whoever has it meanwhile interferes.
+    let turns = Stream::new(KTHREAD).preempt(110, PROBE).preempt(200, KTHREAD).preempt(300, PROBE);
+    assert_eq!(turns.classes(), [SelfCaused, Switch, SelfCaused]);
+}
+
+/// A task that may run though the probe waits is kept apart from one that may not.
+#[test]
+fn time_of_a_task_that_goes_on_is_the_probe_s_own_unless_it_may_delay_the_probe() {
+    let equal = |mut stream: Stream| {
+        for event in &mut stream.events {
+            if let What::Switch { prev, next, .. } = &mut event.what {
+                (prev.prio, next.prio) = (Prio::new(120), Prio::new(120));
+            }
+        }
+        stream
+    };
+    let stream = || Stream::new(KTHREAD).preempt(110, PROBE).switch(200, KTHREAD).switch(300, 0);
+    let class = |stream: Stream| {
+        stream.spans().into_iter().find(|span| (span.t0_ns, span.net_ns) == (200, 100)).unwrap().class
+    };
+    assert_eq!((class(stream()), class(equal(stream()))), (SelfCaused, Switch));
+}
+
+#[test]
+fn a_timer_that_expires_in_the_tick_s_interrupt_is_an_event_of_whoever_armed_it() {
+    let stream = Stream::new(PROBE)
+        .enter(100, TIMER_IRQ, TimerHrtimer, PLAIN)
+        .enter(110, EXPIRE, TimerHrtimer, OTHER_TIMER)
+        .exit(120, EXPIRE)
+        .enter(130, EXPIRE, TimerTick, TICK)
+        .exit(150, EXPIRE)
+        .exit(160, TIMER_IRQ);
+    assert_eq!(
+        stream.spans(),
+        [span(TimerHrtimer, 110, 120, 10, OTHER_TIMER), span(TimerTick, 100, 160, 50, TICK)]
+    );
+}
+
 fn any_what() -> impl Strategy<Value = (u16, What)> {
     let classes = [TimerHrtimer, TimerTick, IpiResched, IpiCall, Irq, Softirq, Work];
     let enter = (0u16..8, 0usize..7, 0u64..3, any::<bool>()).prop_map(move |(event, class, key, hard)| {
@@ -479,8 +553,9 @@ fn any_what() -> impl Strategy<Value = (u16, What)> {
     let exit =
         (0u16..8, 0u64..3).prop_map(|(of, key)| (100 + of, What::Exit { of, key, class: Irq, label: 1 }));
     let instant = (0u64..500).prop_map(|length_ns| (60, What::Instant { class: Nmi, label: 1, length_ns }));
-    let switch = (0i32..4, 0i32..4)
-        .prop_map(|(prev, next)| (51, What::Switch { prev, next: next * 77 / 3, label: 1, left: 0 }));
+    let switch = (0i32..4, 0i32..4, any::<bool>()).prop_map(|(prev, next, runnable)| {
+        (51, What::Switch { prev: task(prev * 77 / 3), runnable, next: task(next * 77 / 3) })
+    });
     let wake = (0i32..4, 0u32..4)
         .prop_map(|(pid, target)| (50, What::Wake { pid: pid * 77 / 3, target, done: target > 1 }));
     let armed = (0u64..3).prop_map(|timer| (52, What::Armed { timer }));
@@ -499,9 +574,9 @@ proptest! {
         for (step, cpu, pid, (event, what), loss) in steps {
             now = (now + step).min(10_000);
             if loss == 0 {
-                builder.lost(cpu, &mut |span| out.push(span));
+                builder.lost(Hole { cpu, ..HOLE }, &mut |span| out.push(span));
             }
-            let event = KernelEvent { ts_ns: now, cpu, pid: pid * 77 / 3, in_task: true, event, what };
+            let event = KernelEvent { ts_ns: now, cpu, pid: pid * 77 / 3, level: Level::Task, irqs_off: false, event, what };
             builder.event(&event, &CpuSets::default(), &mut |span| out.push(span));
         }
         builder.finish(&mut |span| out.push(span));

@@ -6,6 +6,7 @@ use crate::attribute::paths::{Keep, Paths};
 use crate::attribute::table::source_text;
 use crate::decode::Decoder;
 use crate::hash::FastMap;
+use crate::holes::Hole;
 use crate::spans::{MeasuredCpu, Span, SpanBuilder};
 use ftrace::{Item, TraceFile};
 use model::EventClass;
@@ -31,7 +32,8 @@ pub(super) fn take_apart(
         let mut releases: Vec<(i64, i64)> =
             samples.iter().filter_map(|sample| release(sample, cpu)).collect();
         releases.sort_unstable();
-        paths.add(cpu as usize, MeasuredCpu { cpu, tid: tid(cpu) }, Keep::default(), releases.into_iter());
+        let thread = MeasuredCpu { cpu, tid: tid(cpu) };
+        paths.add(cpu as usize, thread, Keep::default(), decoder.known(), releases.into_iter());
     }
     let mut found = Found::new(samples);
     let mut builder = SpanBuilder::new(i64::MIN, i64::MAX, &measured, decoder.known());
@@ -46,9 +48,10 @@ pub(super) fn take_apart(
                     found.span(&span, &decoder);
                 });
             }
-            Item::Lost { cpu, .. } => {
-                paths.lost(cpu);
-                builder.lost(cpu, &mut |span| found.span(&span, &decoder));
+            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
+                let hole = Hole::new(cpu, after_ts_ns, before_ts_ns);
+                paths.lost(hole);
+                builder.lost(hole, &mut |span| found.span(&span, &decoder));
             }
         }
     }

@@ -259,7 +259,7 @@ pub(super) fn told(part: &PathBox, cpu: u32) -> String {
         Step::NeverSlept => "late already, did not sleep".to_owned(),
     };
     let taker = part.class.map(EventClass::name).or(part.blocking.map(Blocking::words));
-    let (Some(taker), Some(label)) = (taker, &part.label) else { return step };
+    let (Some(taker), Some(ran)) = (taker, part.ran()) else { return step };
     let by = part.source.as_ref().map(|source| format!(", by {}", who(source))).unwrap_or_default();
-    format!("{taker} {label}{by}; {step}")
+    format!("{taker} {ran}{by}; {step}")
 }

@@ -206,18 +206,7 @@ mod tests {
     use analysis::shape::{PathBox, SourceText};
 
     fn part(step: Step, cpu: u32, ns: u64) -> PathBox {
-        PathBox {
-            step,
-            cpu,
-            class: None,
-            blocking: None,
-            label: None,
-            source: None,
-            confidence: None,
-            count: 1,
-            ns,
-            max_ns: ns,
-        }
+        fixture::part(step, cpu, ns, false)
     }
 
     /// An analysis in which nothing was seen but a wake-up of CPU 2 that spent its time so.

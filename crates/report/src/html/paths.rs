@@ -68,7 +68,7 @@ pub(super) fn figures(document: &Document) -> Value {
 fn bar(window: &PathSection) -> StepRow {
     let mean = |ns: u64| ns as f64 / window.samples.max(1) as f64;
     let own = |step: Step| -> u64 {
-        window.boxes.iter().filter(|one| one.step == step && own_time(one)).map(|one| one.ns).sum()
+        window.boxes.iter().filter(|one| one.step == step && one.is_step()).map(|one| one.ns).sum()
     };
     let mut segments: Vec<Segment> = STEPS
         .iter()
@@ -94,17 +94,12 @@ fn table(document: &Document) -> (Vec<Value>, usize) {
         context! {
             what => told(one, window.cpu),
             phase => window.phase.as_str(), style => style(document, &window.phase), cpu => window.cpu,
-            key => if own_time(one) { place(one.step) } else { RAN.0 },
+            key => if one.is_step() { place(one.step) } else { RAN.0 },
             count => one.count, ns => one.ns, max_ns => one.max_ns,
             share => one.ns as f64 / window.total_ns.max(1) as f64,
         }
     };
     (all.into_iter().map(row).collect(), left_out)
-}
-
-/// Whether a box is what is left of the step itself.
-fn own_time(part: &PathBox) -> bool {
-    part.class.is_none() && part.blocking.is_none()
 }
 
 /// What a box means.
@@ -115,7 +110,7 @@ fn told(part: &PathBox, cpu: u32) -> Value {
         step => name,
         elsewhere => elsewhere,
         class => part.class.map(model::EventClass::name).or(part.blocking.map(Blocking::words)),
-        label => part.label.as_deref(),
+        label => part.ran(),
         source => part.source.as_ref().map(who),
         site => part.source.as_ref().and_then(|source| source.site.as_deref()),
     }
@@ -175,7 +170,7 @@ fn by_source(document: &Document) -> Value {
 fn taker(part: &PathBox) -> String {
     let by = part.source.as_ref().map(|source| format!(", by {}", source.who)).unwrap_or_default();
     match (part.class, part.blocking) {
-        (Some(class), _) => format!("{} {}{by}", class.name(), part.label.as_deref().unwrap_or_default()),
+        (Some(class), _) => format!("{} {}{by}", class.name(), part.ran().unwrap_or_default()),
         (None, Some(blocking)) => format!("{}{by}", blocking.words()),
         (None, None) => step_name(part.step).to_owned(),
     }
@@ -204,7 +199,7 @@ fn worst(document: &Document) -> Value {
         }).collect::<Vec<_>>(),
         parts => sample.parts.iter().map(|part| context! {
             what => told(part, window.cpu), ns => part.ns,
-            key => if own_time(part) { place(part.step) } else { RAN.0 },
+            key => if part.is_step() { place(part.step) } else { RAN.0 },
             share => part.ns as f64 / sample.value_ns.max(1) as f64,
         }).collect::<Vec<_>>(),
     }
@@ -213,7 +208,7 @@ fn worst(document: &Document) -> Value {
 fn drawn(sample: &SamplePath, [from_ns, ns, part]: &[u64; 3]) -> Option<Piece> {
     let part = sample.parts.get(usize::try_from(*part).ok()?)?;
     let taker = part.class.map(model::EventClass::name).or(part.blocking.map(Blocking::words));
-    let ran = taker.map(|taker| part.label.clone().unwrap_or_else(|| taker.to_owned()));
+    let ran = taker.map(|taker| part.ran().unwrap_or_else(|| taker.to_owned()));
     let style = if ran.is_some() { RAN.0 } else { place(part.step) };
     Some(Piece { from_ns: *from_ns, ns: *ns, cpu: part.cpu, style, ran })
 }

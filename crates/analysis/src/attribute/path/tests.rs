@@ -1,13 +1,14 @@
 //! Wake-ups taken apart: what each step is given, and that the boxes add up whatever the trace holds.
 
 use super::*;
+use crate::testing;
 use crate::view::Context;
 use proptest::prelude::*;
 
 const TID: i32 = 77;
 
 fn event(ts_ns: i64, cpu: u32, what: What) -> KernelEvent {
-    KernelEvent { ts_ns, cpu, pid: 0, in_task: false, event: 0, what }
+    KernelEvent { ts_ns, cpu, pid: 0, level: Level::Hard, irqs_off: true, event: 0, what }
 }
 
 fn expiry(ts_ns: i64, cpu: u32) -> KernelEvent {
@@ -23,22 +24,62 @@ fn ipi(ts_ns: i64) -> KernelEvent {
     event(ts_ns, 2, What::Enter { class: EventClass::IpiCall, context: Context::Hard, key: 0, label: 1 })
 }
 
-fn switch(ts_ns: i64) -> KernelEvent {
-    event(ts_ns, 2, What::Switch { prev: 0, next: TID, label: 0, left: 0 })
+/// The task that waits runs with this real-time priority.
+const FIFO: i64 = 50;
+
+fn fifo(priority: i64) -> Prio {
+    Prio::new(99 - priority)
 }
 
-fn span(class: EventClass, t0_ns: i64, t1_ns: i64) -> Span {
-    let (net_ns, causes) = ((t1_ns - t0_ns) as u64, Causes::default());
-    Span { cpu: 2, class, t0_ns, t1_ns, net_ns, label: 9, counts: true, causes }
+fn fair() -> Prio {
+    Prio::new(120)
 }
+
+fn task(pid: i32, prio: Prio) -> Task {
+    Task { pid, prio, comm: 9, softirqd: false }
+}
+
+fn idle() -> Task {
+    task(0, fair())
+}
+
+fn victim() -> Task {
+    task(TID, fifo(FIFO))
+}
+
+/// Who left sleeps, or would have run on.
+fn between(ts_ns: i64, prev: Task, runnable: bool, next: Task) -> KernelEvent {
+    let event = event(ts_ns, 2, What::Switch { prev, runnable, next });
+    KernelEvent { pid: prev.pid, level: Level::Task, ..event }
+}
+
+fn switch(ts_ns: i64) -> KernelEvent {
+    between(ts_ns, idle(), false, victim())
+}
+
+/// In an interrupt; a softirq outside of one.
+fn span(class: EventClass, t0_ns: i64, t1_ns: i64) -> Span {
+    let level = if class == EventClass::Softirq { Level::Softirq } else { Level::Hard };
+    Span { label: 9, level, ..testing::span(2, class, [t0_ns, t1_ns]) }
+}
+
+fn ran(who: Task, t0_ns: i64, t1_ns: i64) -> Span {
+    Span { level: Level::Task, task: who, ..span(EventClass::Switch, t0_ns, t1_ns) }
+}
+
+const KNOWN: Known = Known { sleeper: None, unnamed: 99, unseen: 98, out_of_budget: 97, rt: false };
 
 fn paths(samples: &[(i64, i64)], events: &[KernelEvent], spans: &[Span]) -> Vec<Path> {
-    let mut builder = PathBuilder::new(2, TID, samples.iter().copied());
+    paths_on(KNOWN, samples, events, spans)
+}
+
+fn paths_on(known: Known, samples: &[(i64, i64)], events: &[KernelEvent], spans: &[Span]) -> Vec<Path> {
+    let mut builder = PathBuilder::new(2, TID, known, samples.iter().copied());
     let (mut paths, mut expired) = (Vec::new(), [None; 4]);
     for event in events {
         let last = &mut expired[event.cpu as usize];
         if let What::Enter { class: EventClass::TimerHrtimer, .. } = event.what {
-            *last = Some(Expiry { at_ns: event.ts_ns, known: Confidence::Order });
+            *last = Some(Expiry { at_ns: event.ts_ns, known: Confidence::Order, level: event.level });
         }
         builder.event(event, *last, &mut |path| paths.push(path));
     }
@@ -48,9 +89,9 @@ fn paths(samples: &[(i64, i64)], events: &[KernelEvent], spans: &[Span]) -> Vec<
 }
 
 fn boxes(path: &Path) -> Vec<(Step, u32, Option<EventClass>, u64)> {
-    let class = |part: &Part| match part.taken {
-        Some((Taker::Event(class), _, _)) => Some(class),
-        Some((Taker::Blocking(_), _, _)) => Some(EventClass::Unexplained),
+    let class = |part: &Part| match part.taken.map(|taken| taken.taker) {
+        Some(Taker::Event(class)) => Some(class),
+        Some(Taker::Blocking(_)) => Some(EventClass::Unexplained),
         None => None,
     };
     path.parts.iter().map(|part| (part.step, part.cpu, class(part), part.ns)).collect()
@@ -77,12 +118,13 @@ fn a_timer_that_expires_on_another_cpu_is_told_as_that() {
 #[test]
 fn what_runs_on_the_cpu_takes_its_time_out_of_the_step_and_the_innermost_wins() {
     let events = [expiry(600, 2), wake(610, 2, false), switch(700)];
-    let spans = [span(EventClass::Irq, 200, 300), span(EventClass::Switch, 0, 500)];
+    let spans =
+        [span(EventClass::Nmi, 200, 300), span(EventClass::Irq, 150, 500), ran(task(5, fair()), 0, 700)];
     let told = paths(&[(100, 700)], &events, &spans);
     let expected = [
-        (Step::TimerLate, 2, Some(EventClass::Switch), 300),
-        (Step::TimerLate, 2, Some(EventClass::Irq), 100),
-        (Step::TimerLate, 2, None, 100),
+        (Step::TimerLate, 2, None, 150),
+        (Step::TimerLate, 2, Some(EventClass::Irq), 250),
+        (Step::TimerLate, 2, Some(EventClass::Nmi), 100),
         (Step::TimerHandler, 2, None, 10),
         (Step::Switch, 2, None, 90),
         (Step::Return, 2, None, 100),
@@ -100,20 +142,21 @@ fn blocked(ts_ns: i64, blocking: Blocking, label: LabelId) -> KernelEvent {
     let sleeps = label == SLEEPING;
     KernelEvent {
         pid: 5,
-        in_task: true,
+        level: Level::Task,
+        irqs_off: false,
         ..event(ts_ns, 2, What::Blocked { blocking, label, lock: 0xa, sleeps })
     }
 }
 
 fn unblocked(ts_ns: i64, blocking: Blocking) -> KernelEvent {
-    KernelEvent { pid: 5, in_task: true, ..event(ts_ns, 2, What::Unblocked { blocking, lock: 0xa }) }
+    KernelEvent { pid: 5, level: Level::Task, ..event(ts_ns, 2, What::Unblocked { blocking, lock: 0xa }) }
 }
 
 const SLEEPING: LabelId = 50;
 
 fn blockings(path: &Path) -> Vec<(Step, Option<Blocking>, u64)> {
-    let blocking = |part: &Part| match part.taken {
-        Some((Taker::Blocking(blocking), _, _)) => Some(blocking),
+    let blocking = |part: &Part| match part.taken.map(|taken| taken.taker) {
+        Some(Taker::Blocking(blocking)) => Some(blocking),
         _ => None,
     };
     path.parts.iter().map(|part| (part.step, blocking(part), part.ns)).collect()
@@ -147,7 +190,7 @@ fn interrupts_off_explain_what_waits_for_an_interrupt_and_preemption_off_what_wa
         (Step::Return, None, 100),
     ];
     assert_eq!(blockings(&told[0]), expected);
-    let (_, label, causes) = told[0].parts[1].taken.unwrap();
+    let Taken { label, causes, .. } = told[0].parts[1].taken.unwrap();
     let by = causes.iter().next().unwrap().source;
     assert_eq!((label, by.cpu, by.who), (3, 2, crate::attribute::Who::Task(5)));
     assert_eq!(told[0].parts.iter().map(|part| part.ns).sum::<u64>(), 700);
@@ -156,7 +199,8 @@ fn interrupts_off_explain_what_waits_for_an_interrupt_and_preemption_off_what_wa
 #[test]
 fn a_lock_that_is_spun_for_takes_its_time_and_one_that_another_task_sleeps_for_takes_none() {
     let (lock, expiry, waking, to) = (Blocking::Lock, expiry(300, 2), wake(600, 2, false), switch(700));
-    let spins = [expiry, blocked(350, lock, 8), unblocked(550, lock), waking, to];
+    let handler = |event: KernelEvent| KernelEvent { level: Level::Hard, ..event };
+    let spins = [expiry, handler(blocked(350, lock, 8)), handler(unblocked(550, lock)), waking, to];
     let told = paths(&[(100, 700)], &spins, &[]);
     let expected = [
         (Step::TimerLate, None, 200),
@@ -166,7 +210,7 @@ fn a_lock_that_is_spun_for_takes_its_time_and_one_that_another_task_sleeps_for_t
         (Step::Return, None, 100),
     ];
     assert_eq!(blockings(&told[0]), expected);
-    assert!(told[0].parts[2].taken.unwrap().2.is_empty(), "who holds a lock has no event");
+    assert!(told[0].parts[2].taken.unwrap().causes.is_empty(), "who holds a lock has no event");
     let sleeps = [expiry, blocked(350, lock, SLEEPING), unblocked(550, lock), waking, to];
     assert!(blockings(&paths(&[(100, 700)], &sleeps, &[])[0]).iter().all(|one| one.1.is_none()));
     // The task itself sleeps for a lock on its way to the clock.
@@ -185,13 +229,134 @@ fn nothing_is_said_of_a_stretch_whose_begin_or_end_was_lost() {
         all.extend(events);
         assert!(blockings(&paths(&[(100, 700)], &all, &[])[0]).iter().all(|one| one.1.is_none()));
     }
-    let mut builder = PathBuilder::new(2, TID, [(100, 700)].into_iter());
+    let mut builder = PathBuilder::new(2, TID, KNOWN, [(100, 700)].into_iter());
     let mut told = Vec::new();
     builder.event(&blocked(150, off, 3), None, &mut |path| told.push(path));
-    builder.lost(2);
+    builder.lost(Hole { cpu: 2, t0_ns: 150, t1_ns: 160 });
     builder.event(&unblocked(550, off), None, &mut |path| told.push(path));
     builder.finish(&mut |path| told.push(path));
-    assert_eq!(blockings(&told[0]), [(Step::NeverSlept, None, 700)]);
+    assert!(told.is_empty(), "{told:?}");
+}
+
+/// What a lower task does is not what an interrupt waits for, nor a task that goes first.
+#[test]
+fn an_ordinary_task_takes_nothing_from_one_that_goes_first() {
+    let events = [expiry(600, 2), wake(610, 2, false), switch(700)];
+    for lower in [fair(), fifo(FIFO - 1), Prio::UNKNOWN] {
+        let told = paths(&[(100, 700)], &events, &[ran(task(5, lower), 0, 690)]);
+        assert!(boxes(&told[0]).iter().all(|one| one.2.is_none()), "{lower:?}: {told:?}");
+    }
+    for first in [fifo(FIFO), fifo(99), Prio::DEADLINE, Prio::STOPPER] {
+        let told = paths(&[(100, 700)], &events, &[ran(task(5, first), 0, 690)]);
+        let expected = [
+            (Step::TimerLate, 2, None, 500),
+            (Step::TimerHandler, 2, None, 10),
+            (Step::Switch, 2, Some(EventClass::Switch), 80),
+            (Step::Switch, 2, None, 10),
+            (Step::Return, 2, None, 100),
+        ];
+        assert_eq!(boxes(&told[0]), expected, "{first:?}");
+        assert_eq!(told[0].parts[2].taken.unwrap().task.unwrap().pid, 5);
+    }
+}
+
+#[test]
+fn fair_tasks_delay_one_another() {
+    let own = task(TID, fair());
+    let events = [expiry(600, 2), wake(610, 2, false), between(700, task(5, Prio::new(139)), true, own)];
+    let told = paths(&[(100, 700)], &events, &[ran(task(5, Prio::new(139)), 0, 700)]);
+    assert_eq!(boxes(&told[0])[2], (Step::Switch, 2, Some(EventClass::Switch), 90));
+}
+
+/// A softirq runs with interrupts on; at the end of an interrupt it delays every task, in a thread of PREEMPT_RT only lower ones.
+#[test]
+fn softirqs_delay_switches_and_no_timer() {
+    let events = [expiry(600, 2), wake(610, 2, false), switch(700)];
+    let late = boxes(&paths(&[(100, 700)], &events, &[span(EventClass::Softirq, 200, 590)])[0]);
+    assert_eq!(late[0], (Step::TimerLate, 2, None, 500));
+    let softirqd = Task { softirqd: true, ..task(5, fair()) };
+    let served = Span { task: softirqd, ..span(EventClass::Softirq, 620, 690) };
+    let taken =
+        |rt| boxes(&paths_on(Known { rt, ..KNOWN }, &[(100, 700)], &events, &[served])[0])[2..].to_vec();
+    let softirq = (Step::Switch, 2, Some(EventClass::Softirq), 70);
+    assert!(taken(false).contains(&softirq));
+    assert!(!taken(true).contains(&softirq));
+}
+
+/// On PREEMPT_RT the timer of an ordinary thread expires in one: what goes before that one holds the timer up.
+#[test]
+fn a_timer_that_a_thread_serves_waits_for_what_goes_before_the_thread() {
+    let softirqd = Task { softirqd: true, ..task(5, fifo(1)) };
+    let own = task(TID, fair());
+    let served = |event: KernelEvent| KernelEvent { pid: 5, level: Level::Softirq, irqs_off: false, ..event };
+    let events = [
+        between(400, task(6, fifo(10)), false, softirqd),
+        served(expiry(600, 2)),
+        served(wake(610, 2, false)),
+        between(700, softirqd, false, own),
+    ];
+    let spans = [ran(task(6, fifo(10)), 0, 400), ran(softirqd, 400, 700), ran(task(7, fair()), 400, 410)];
+    let told = paths_on(Known { rt: true, ..KNOWN }, &[(100, 700)], &events, &spans);
+    let expected = [
+        (Step::TimerLate, 2, Some(EventClass::Switch), 300),
+        (Step::TimerLate, 2, None, 200),
+        (Step::TimerHandler, 2, None, 10),
+        (Step::Switch, 2, Some(EventClass::Switch), 90),
+        (Step::Return, 2, None, 100),
+    ];
+    assert_eq!(boxes(&told[0]), expected);
+}
+
+#[test]
+fn whom_the_scheduler_passes_over_is_out_of_budget() {
+    let (hog, low) = (task(5, fifo(60)), task(6, fair()));
+    // The hog runs first, as it may; then the scheduler takes what goes last, twice.
+    let events = [
+        expiry(200, 2),
+        wake(210, 2, false),
+        between(400, hog, true, low),
+        between(500, low, true, idle()),
+        between(700, idle(), false, victim()),
+    ];
+    let spans = [ran(hog, 0, 400), ran(low, 400, 500)];
+    let told = paths(&[(100, 700)], &events, &spans);
+    let expected = [
+        (Step::TimerLate, 2, None, 100),
+        (Step::TimerHandler, 2, None, 10),
+        (Step::Switch, 2, Some(EventClass::Switch), 190),
+        (Step::Switch, 2, Some(EventClass::Throttle), 300),
+        (Step::Return, 2, None, 100),
+    ];
+    assert_eq!(boxes(&told[0]), expected);
+    // Passed over is the hog, before the task is even woken: it is not looked at either.
+    let events = [
+        between(50, hog, true, low),
+        expiry(200, 2),
+        wake(210, 2, false),
+        between(650, low, true, hog),
+        between(700, hog, false, victim()),
+    ];
+    let told = paths(&[(100, 700)], &events, &[ran(low, 50, 650), ran(hog, 650, 700)]);
+    assert_eq!(
+        boxes(&told[0])[2..4],
+        [(Step::Switch, 2, Some(EventClass::Throttle), 440), (Step::Switch, 2, Some(EventClass::Switch), 50),]
+    );
+    // A fair task waits for other fair ones by rights, and for idle only without budget.
+    let own = task(TID, fair());
+    for (taken, box_of) in [(idle(), EventClass::Throttle), (low, EventClass::Switch)] {
+        let events = [
+            expiry(200, 2),
+            wake(210, 2, false),
+            between(300, low, true, taken),
+            between(700, taken, true, own),
+        ];
+        let told = paths(
+            &[(100, 700)],
+            &events,
+            &[ran(low, 0, 300), ran(low, 300, if taken == low { 700 } else { 300 })],
+        );
+        assert!(boxes(&told[0]).iter().any(|one| one.2 == Some(box_of) && one.3 >= 390), "{told:?}");
+    }
 }
 
 proptest! {

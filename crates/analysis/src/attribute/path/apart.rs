@@ -1,0 +1,118 @@
+//! One sample taken apart: each step's time to what held it up, the rest to the step itself.
+
+use super::marks::{Marks, Stage};
+use super::waits::Waits;
+use super::{Part, Path, Step, Taken, Taker};
+use crate::attribute::blocking::Stretch;
+use crate::attribute::cause::{Causes, Confidence};
+use crate::prio::Prio;
+use crate::spans::{Known, Span};
+use crate::view::Level;
+use model::EventClass;
+
+/// Something that takes time from a step while it lasts.
+struct Stay {
+    t0_ns: i64,
+    t1_ns: i64,
+    taken: Taken,
+}
+
+/// What was on the CPU that the path ends on, and the task `tid` that waited for it.
+pub(super) struct Local<'s> {
+    pub(super) cpu: u32,
+    pub(super) tid: i32,
+    pub(super) prio: Prio,
+    pub(super) known: Known,
+    pub(super) spans: &'s [Span],
+    pub(super) stretches: &'s [Stretch],
+}
+
+impl Local<'_> {
+    /// The boxes of a sample.
+    pub(super) fn apart(&self, marks: &Marks) -> Path {
+        let value_ns = marks.ran_ns - marks.release_ns;
+        let mut path = Path { t_ns: marks.release_ns, value_ns, parts: Vec::new(), pieces: Vec::new() };
+        let mut from_ns = marks.release_ns;
+        let thread = Waits::Thread { pid: self.tid, prio: self.prio };
+        for stage in marks.stages(self.cpu, thread, self.known.rt) {
+            let until_ns = stage.until_ns.clamp(from_ns, marks.ran_ns);
+            let mut stays =
+                if stage.cpu == self.cpu { self.during(&stage, [from_ns, until_ns]) } else { Vec::new() };
+            if stage.step == Step::Switch && marks.out_of_budget(self.prio) {
+                stays.push(self.passed_over());
+            }
+            let mark = marks.expiry.filter(|_| stage.step == Step::TimerLate).map(|(_, known)| known);
+            fill(&mut path, (stage.step, stage.cpu, mark), [from_ns, until_ns], &stays);
+            from_ns = until_ns;
+        }
+        path
+    }
+
+    /// What touches a step and may take its time.
+    fn during(&self, stage: &Stage, [from_ns, until_ns]: [i64; 2]) -> Vec<Stay> {
+        let may = |span: &&Span| stage.waits.held_up_by(span, stage.step, from_ns, self.known.rt);
+        let spans = self.spans.iter().filter(may).map(|span| Stay {
+            t0_ns: span.t0_ns,
+            t1_ns: span.t1_ns,
+            taken: Taken {
+                taker: Taker::Event(span.class),
+                label: span.label,
+                task: (span.level == Level::Task).then_some(span.task),
+                causes: span.causes,
+            },
+        });
+        let explaining = self
+            .stretches
+            .iter()
+            .filter(|one| one.explains(stage.step, stage.waits.is_interrupt(), until_ns, self.tid));
+        let stretches = explaining.map(|one| Stay {
+            t0_ns: one.t0_ns,
+            t1_ns: one.t1_ns,
+            taken: Taken {
+                taker: Taker::Blocking(one.blocking),
+                label: one.label,
+                task: None,
+                causes: one.causes,
+            },
+        });
+        spans.chain(stretches).filter(|stay| stay.t0_ns < until_ns && stay.t1_ns > from_ns).collect()
+    }
+
+    /// The scheduler would not take the task: of the step what nothing else took, so it lies around all that did.
+    fn passed_over(&self) -> Stay {
+        let (taker, label) = (Taker::Event(EventClass::Throttle), self.known.out_of_budget);
+        let taken = Taken { taker, label, task: None, causes: Causes::default() };
+        Stay { t0_ns: i64::MIN, t1_ns: i64::MAX, taken }
+    }
+}
+
+/// Puts the time of a step into boxes: each moment belongs to the innermost stay, that which began last.
+fn fill(
+    path: &mut Path,
+    (step, cpu, mark): (Step, u32, Option<Confidence>),
+    [from_ns, until_ns]: [i64; 2],
+    stays: &[Stay],
+) {
+    let mut cuts: Vec<i64> = stays.iter().flat_map(|stay| [stay.t0_ns, stay.t1_ns]).collect();
+    cuts.retain(|cut| from_ns < *cut && *cut < until_ns);
+    cuts.extend([from_ns, until_ns]);
+    cuts.sort_unstable();
+    cuts.dedup();
+    for pair in cuts.windows(2) {
+        let (t0_ns, t1_ns) = (pair[0], pair[1]);
+        let inside = stays.iter().filter(|stay| stay.t0_ns <= t0_ns && stay.t1_ns >= t1_ns);
+        let innermost = inside.max_by_key(|stay| (stay.t0_ns, std::cmp::Reverse(stay.t1_ns)));
+        let taken = innermost.map(|stay| stay.taken);
+        let ns = t1_ns.abs_diff(t0_ns);
+        let known = path.parts.iter().position(|part| part.step == step && part.taken == taken);
+        let at = known.unwrap_or(path.parts.len());
+        match known {
+            Some(at) => path.parts[at].ns += ns,
+            None => path.parts.push(Part { step, cpu, taken, mark, ns }),
+        }
+        match path.pieces.last_mut() {
+            Some((_, end_ns, last)) if *last == at => *end_ns = t1_ns,
+            _ => path.pieces.push((t0_ns, t1_ns, at)),
+        }
+    }
+}

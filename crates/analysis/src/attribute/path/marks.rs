@@ -1,0 +1,111 @@
+//! What the trace shows of one sample's way, and the steps that this makes.
+
+use super::Step;
+use super::waits::Waits;
+use crate::attribute::cause::Confidence;
+use crate::prio::Prio;
+use crate::view::{Level, Task};
+
+/// A moment on the way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    pub(super) at_ns: i64,
+    pub(super) cpu: u32,
+    /// In what it happened.
+    pub(super) level: Level,
+    /// The task that was current, where that is known.
+    pub(super) task: Option<Task>,
+}
+
+impl Mark {
+    /// What had to come to its turn for this to happen.
+    fn waits(self, rt: bool) -> Waits {
+        match (self.level, self.task) {
+            (Level::Hard, _) => Waits::Interrupt,
+            // Served at the end of an interrupt, whatever task that interrupted.
+            (Level::Softirq, task) if !rt && task.is_none_or(|task| !task.softirqd) => Waits::Softirq,
+            (_, Some(task)) => Waits::Thread { pid: task.pid, prio: task.prio },
+            (_, None) => Waits::Interrupt,
+        }
+    }
+}
+
+/// What has been seen of one sample.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Marks {
+    pub(super) release_ns: i64,
+    pub(super) ran_ns: i64,
+    pub(super) expiry: Option<(Mark, Confidence)>,
+    pub(super) waking: Option<Mark>,
+    pub(super) woken: Option<Mark>,
+    pub(super) ipi: Option<i64>,
+    pub(super) switch: Option<i64>,
+    /// Whether a task that goes first was passed over on the CPU before this one was woken, and none has run since.
+    pub(super) passed_over: bool,
+    /// Of the tasks that the scheduler took while this one was waiting, the one that goes last; idle goes behind all.
+    last_taken: Option<(bool, Prio)>,
+}
+
+/// A stretch of the way.
+pub(super) struct Stage {
+    /// Its end, ns.
+    pub(super) until_ns: i64,
+    pub(super) step: Step,
+    /// The CPU that it waits for.
+    pub(super) cpu: u32,
+    pub(super) waits: Waits,
+}
+
+impl Marks {
+    pub(super) fn new(release_ns: i64, ran_ns: i64) -> Self {
+        Self {
+            release_ns,
+            ran_ns,
+            expiry: None,
+            waking: None,
+            woken: None,
+            ipi: None,
+            switch: None,
+            passed_over: false,
+            last_taken: None,
+        }
+    }
+
+    /// Whether the task is in the queue of its own CPU.
+    pub(super) fn is_queued(&self, own: u32) -> bool {
+        self.woken.is_some() || self.waking.is_some_and(|waking| waking.cpu == own)
+    }
+
+    /// The scheduler takes another task while this one is in the queue.
+    pub(super) fn picked(&mut self, next: Task) {
+        let last = (next.pid == 0, next.prio);
+        self.last_taken = Some(self.last_taken.map_or(last, |known| known.max(last)));
+    }
+
+    /// Whether the scheduler passed over the task, which waited with this priority: it took one that goes after it, or would not even
+    /// look at such tasks. Only a budget that is used up explains that: real-time throttling, a server, a deadline's runtime, `cpu.max`.
+    pub(super) fn out_of_budget(&self, prio: Prio) -> bool {
+        let behind = |(idle, taken): (bool, Prio)| idle || (taken.is_known() && !taken.may_delay(prio));
+        prio.is_known() && (self.last_taken.is_some_and(behind) || (self.passed_over && !prio.is_fair()))
+    }
+
+    /// The steps, in order of time. `own`: the CPU of the task; `thread`: the task, as it waits for the CPU.
+    pub(super) fn stages(&self, own: u32, thread: Waits, rt: bool) -> Vec<Stage> {
+        let last = |step| Stage { until_ns: self.ran_ns, step, cpu: own, waits: thread };
+        if self.switch.is_none() && self.waking.is_none() {
+            return vec![last(Step::NeverSlept)];
+        }
+        let at =
+            |mark: Mark, step| Stage { until_ns: mark.at_ns, step, cpu: mark.cpu, waits: mark.waits(rt) };
+        let here = |until_ns, step, waits| Stage { until_ns, step, cpu: own, waits };
+        let mut stages = Vec::with_capacity(6);
+        stages.extend(self.expiry.map(|(mark, _)| at(mark, Step::TimerLate)));
+        stages.extend(self.waking.map(|mark| at(mark, Step::TimerHandler)));
+        stages.extend(self.woken.map(|mark| at(mark, Step::WakeUp)));
+        stages.extend(self.ipi.map(|until_ns| here(until_ns, Step::IpiInFlight, Waits::Interrupt)));
+        stages.extend(self.switch.map(|until_ns| here(until_ns, Step::Switch, thread)));
+        stages.sort_by_key(|stage| (stage.until_ns, stage.step));
+        stages.push(last(Step::Return));
+        stages
+    }
+}

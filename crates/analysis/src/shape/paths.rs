@@ -1,0 +1,109 @@
+//! Wake-ups taken apart, as stored.
+
+use super::SourceText;
+use crate::attribute::Confidence;
+use crate::attribute::blocking::Blocking;
+use crate::attribute::path::Step;
+use crate::prio::Prio;
+use model::EventClass;
+use serde::{Deserialize, Serialize};
+
+/// Where the latencies of one window's wake-ups on one CPU went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathSection {
+    /// Phase of the window.
+    pub phase: String,
+    /// The CPU.
+    pub cpu: u32,
+    /// Number of its thread in the window.
+    #[serde(default)]
+    pub thread: u32,
+    /// Samples taken apart: those that figures count and that were not early.
+    pub samples: u64,
+    /// Their latencies together, ns; what the boxes add up to.
+    pub total_ns: u64,
+    /// Most time first; at most 60.
+    pub boxes: Vec<PathBox>,
+    /// The largest samples, each taken apart.
+    pub worst: Vec<SamplePath>,
+}
+
+/// A task that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskText {
+    /// Its number.
+    pub pid: i32,
+    /// Its name at that moment.
+    pub comm: String,
+    /// Its effective priority as the scheduler's events give it ([`crate::prio::Prio`]).
+    pub prio: Option<i16>,
+}
+
+/// Time of one step, or of what ran meanwhile on the CPU that the step waited for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathBox {
+    /// The step.
+    pub step: Step,
+    /// The CPU it waited for.
+    pub cpu: u32,
+    /// The class of what else ran; absent for the step itself, and where nothing ran.
+    pub class: Option<EventClass>,
+    /// What it waited for though nothing else ran.
+    #[serde(default)]
+    pub blocking: Option<Blocking>,
+    /// What that was: what ran, who turned off interrupts or preemption, which lock.
+    pub label: Option<String>,
+    /// The task that ran it; absent for what runs in interrupts, and in sums of very many tasks.
+    #[serde(default)]
+    pub task: Option<TaskText>,
+    /// Who caused that.
+    pub source: Option<SourceText>,
+    /// How the source is known; of the step `timer-late` itself, how it is known that the timer was the task's.
+    pub confidence: Option<Confidence>,
+    /// Samples with this box.
+    pub count: u64,
+    /// Time in it, ns.
+    pub ns: u64,
+    /// The most in one sample, ns.
+    pub max_ns: u64,
+}
+
+impl TaskText {
+    /// As people read it: `make[4711] (nice 0)`.
+    pub fn words(&self) -> String {
+        let prio = self.prio.and_then(|prio| Prio::new(i64::from(prio)).words());
+        let prio = prio.map(|prio| format!(" ({prio})")).unwrap_or_default();
+        format!("{}[{}]{prio}", self.comm, self.pid)
+    }
+}
+
+impl PathBox {
+    /// Whether it is what is left of the step itself.
+    pub fn is_step(&self) -> bool {
+        self.class.is_none() && self.blocking.is_none()
+    }
+
+    /// What ran, and in which task, where it ran in one.
+    pub fn ran(&self) -> Option<String> {
+        match (&self.label, &self.task) {
+            (Some(label), Some(task)) if *label != task.comm => Some(format!("{label} in {}", task.words())),
+            (_, Some(task)) => Some(task.words()),
+            (label, None) => label.clone(),
+        }
+    }
+}
+
+/// One sample taken apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SamplePath {
+    /// The intended release, CLOCK_MONOTONIC, ns.
+    pub t_ns: i64,
+    /// The latency, ns; what the parts add up to.
+    pub value_ns: i64,
+    /// In order of time.
+    pub parts: Vec<PathBox>,
+    /// The same time as it passed: `[start, length, part]`, ns after the release and place in `parts`. Without holes, unless there are
+    /// more than 400: then the longest, in order of time.
+    #[serde(default)]
+    pub pieces: Vec<[u64; 3]>,
+}

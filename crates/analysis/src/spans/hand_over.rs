@@ -1,0 +1,129 @@
+//! A CPU goes from one task to another: whose run begins, and whether that is an event.
+
+use super::cpu::{Cpu, Start, open};
+use super::frame::{Frame, Kind};
+use super::{Joins, Span};
+use crate::attribute::Causes;
+use crate::view::{Context, Level, Task};
+use model::EventClass;
+
+/// A CPU goes from one task to another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HandOver {
+    /// Until when the one that ran did, at least.
+    pub(super) left_ns: i64,
+    /// From when the next one runs, at the latest.
+    pub(super) came_ns: i64,
+    /// Whether the one that ran would have run on.
+    pub(super) runnable: bool,
+    /// Who runs then; unnamed unless a switch told it.
+    pub(super) next: Task,
+    pub(super) named: bool,
+}
+
+/// How a task's run is counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    /// Whether its name is from a switch to it.
+    pub(super) named: bool,
+    pub(super) counts: bool,
+    pub(super) class: EventClass,
+}
+
+/// Tasks remembered that were taken off a CPU.
+const MOST_PREEMPTED: usize = 64;
+
+impl Cpu {
+    pub(super) fn push_run(
+        &mut self,
+        t0_ns: i64,
+        who: Task,
+        Run { named, counts, class }: Run,
+        causes: Causes,
+    ) {
+        let context = Context::Preemptible;
+        let start = Start { event: u16::MAX, key: 0, class, context, label: who.comm, causes };
+        self.stack.push(Frame { kind: Kind::Run, counts, named, ..open(start, t0_ns) });
+    }
+
+    /// Gives who is running a name and a priority that were not known when it came.
+    pub(super) fn name(&mut self, who: Task) {
+        if let Some(run) = self.stack.first_mut().filter(|frame| frame.kind == Kind::Run && !frame.named) {
+            (run.label, run.named) = (who.comm, true);
+        }
+        self.current = self.current.map(|known| if known.prio.is_known() { known } else { who });
+    }
+
+    /// The scheduler hands over to `next`. Returns the frames of the task that left, to go on when it comes back.
+    pub(super) fn switch(
+        &mut self,
+        HandOver { left_ns, came_ns, runnable, next, named }: HandOver,
+        resumed: Vec<Frame>,
+        joins: &mut Joins,
+        sink: &mut impl FnMut(Span),
+    ) -> Vec<Frame> {
+        self.edge = None;
+        self.settle(next.pid == self.probe && self.woken.iter().all(|woken| *woken == self.probe), sink);
+        self.woken.clear();
+        if let Some(hard) = self.stack.iter().position(|frame| frame.context == Context::Hard) {
+            self.cut(hard, joins, sink);
+        }
+        let parked: Vec<Frame> = self.stack.iter().filter(|frame| frame.kind != Kind::Run).copied().collect();
+        while !self.stack.is_empty() {
+            self.pop(left_ns, joins, sink);
+        }
+        self.leaving = self.current.replace(next).map(|task| task.pid);
+        let waits = self.leaves(runnable);
+        let resumes = self.comes(next.pid);
+        // A task that goes on was woken long ago, and not for this.
+        let causes = if resumes { Causes::default() } else { joins.links.of_switch(next.pid) };
+        // Beside a probe that sleeps, what was preempted only takes up again what it was doing.
+        let goes_on = resumes && !waits;
+        if next.pid == self.probe {
+            self.probe_prio = next.prio;
+        }
+        if next.pid == 0 || next.pid == self.probe || goes_on {
+            let (cpu, class, at_ns, label) = (self.number, EventClass::SelfCaused, came_ns, next.comm);
+            let (level, task) = (Level::Task, next);
+            sink(Span {
+                cpu,
+                class,
+                t0_ns: at_ns,
+                t1_ns: at_ns,
+                net_ns: 0,
+                label,
+                level,
+                task,
+                counts: true,
+                causes,
+            });
+        }
+        if next.pid != 0 && next.pid != self.probe {
+            let harmless = goes_on && !next.prio.may_delay(self.probe_prio);
+            let class = if harmless { EventClass::SelfCaused } else { EventClass::Switch };
+            self.push_run(came_ns, next, Run { named, counts: !goes_on, class }, causes);
+        }
+        let goes_on =
+            |frame: Frame| Frame { t0_ns: came_ns, nested_ns: 0, counts: false, absorbed: false, ..frame };
+        self.stack.extend(resumed.into_iter().map(goes_on));
+        parked
+    }
+
+    /// The current task leaves. Whether the probe waits for the CPU, then.
+    fn leaves(&mut self, runnable: bool) -> bool {
+        if let Some(pid) = self.leaving.filter(|pid| runnable && *pid != 0) {
+            if self.preempted.len() == MOST_PREEMPTED {
+                self.preempted.remove(0);
+            }
+            self.preempted.push(pid);
+        }
+        self.preempted.contains(&self.probe)
+    }
+
+    /// A task comes. Whether it goes on where it was preempted.
+    fn comes(&mut self, pid: i32) -> bool {
+        let known = self.preempted.len();
+        self.preempted.retain(|one| *one != pid);
+        self.preempted.len() < known
+    }
+}
