@@ -85,9 +85,12 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
             let record = one.record;
             attribution.push(attributed(record, tally, traced));
             paths.extend(one.paths.as_ref().and_then(|sums| {
-                sums.told(&record.phase, [record.cpu, record.thread], traced.decoder.labels(), &|pid| {
-                    traced.comms.get(&pid).cloned()
-                })
+                sums.told(
+                    (&record.phase, record.probe),
+                    [record.cpu, record.thread],
+                    traced.decoder.labels(),
+                    &|pid| traced.comms.get(&pid).cloned(),
+                )
             }));
             // What was kept because something was late says nothing of how often things happen.
             if snapshots.is_some() {

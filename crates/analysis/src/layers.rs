@@ -62,7 +62,9 @@ impl Layers {
             let samples = || tally.intervals.samples().filter(whole);
             let thread = MeasuredCpu { cpu: record.cpu, tid: record.tid };
             match record.probe {
-                ProbeKind::Wakeup => paths.add(one, thread, measured.keep, known, samples()),
+                ProbeKind::Wakeup | ProbeKind::Noise => {
+                    paths.add(one, thread, measured.keep, known, samples())
+                }
                 ProbeKind::Graph => {
                     paths.add(one, thread, measured.keep, known, of_releases(samples()).into_iter());
                 }

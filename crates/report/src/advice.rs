@@ -21,6 +21,7 @@ use crate::guarantee::{Guarantee, GuaranteeVerdict};
 use crate::outcome::is_settable;
 
 pub use next::{NextStep, after_measurement, next_step};
+pub(crate) use proposals::apply_command;
 pub use proposals::{Proposal, Seen, proposals};
 pub use remedies::{Against, against};
 
@@ -84,6 +85,24 @@ pub struct Cost {
     pub share_of_all: Option<f64>,
     /// The most frequent of what ran, by time, at most three, `label (count)`.
     pub ran: Vec<String>,
+    /// The phase in which it took most; the list is in the order of this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dearest: Option<Dearest>,
+}
+
+/// The phase in which a class took most time of the measured CPUs. Rates are per CPU and second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Dearest {
+    /// Its name.
+    pub phase: String,
+    /// Whether it is a disturbed one.
+    pub disturbed: bool,
+    /// Events per second.
+    pub per_s: f64,
+    /// ns stolen per second.
+    pub net_ns_per_s: f64,
+    /// Longest, ns.
+    pub max_ns: u64,
 }
 
 /// One thing to do.

@@ -1,6 +1,7 @@
 //! The one object that `--json` prints: `stillcore.assess/1`.
 //!
-//! Keys: `outcome`, `exit`, `run` (what the run says of itself), `machine`, `findings`, and every section of `analysis.json` under
+//! Keys: `outcome`, `exit`, `run` (what the run says of itself), `machine`, `findings`, `verdicts` (the worst wake-up and the longest
+//! gap, what took most of each, and what is against it), and every section of `analysis.json` under
 //! `analysis`, among them `guarantee`, `advice` and `next`; `paths` names the files, with the directory.
 
 use model::run::{Losses, ObserverCost, Phase};
@@ -24,6 +25,7 @@ struct Assess<'a> {
     run: RunSummary<'a>,
     machine: &'a Machine,
     findings: &'a [Finding],
+    verdicts: Vec<crate::Verdict>,
     analysis: Value,
     paths: BTreeMap<&'static str, String>,
 }
@@ -72,6 +74,7 @@ pub fn assess_value(document: &Document) -> Result<Value, Error> {
         },
         machine: &document.machine.machine,
         findings: &document.findings,
+        verdicts: crate::verdicts(document),
         analysis,
         paths: paths(document),
     };

@@ -51,8 +51,9 @@ pub mod responses;
 pub mod svg;
 mod tail;
 mod text;
+mod thieves;
+mod verdict;
 mod words;
-mod worst;
 
 // The fixture is shared with the demo, which sees this crate from outside.
 #[cfg(test)]
@@ -69,6 +70,7 @@ pub use html::{comparison_page, exposure_page, matrix_page, notebook, page, stud
 pub use json::{assess_json, assess_value};
 pub use matrix::{MATRIX_SCHEMA, Matrix, MatrixKernel, matrix_markdown, matrix_text};
 pub use outcome::{Outcome, Status};
-pub use text::{Page, TextOptions, measured, summary};
+pub use text::{Page, TextOptions, measured, summary, verdict_text};
+pub use thieves::{Thieves, thieves};
+pub use verdict::{Known, Verdict, verdicts};
 pub use words::{certainty_title, class_title, thief_title};
-pub use worst::{Cause, Worst, worst};

@@ -34,6 +34,7 @@ pub fn summary(document: &Document, options: TextOptions) -> String {
         return page.finish();
     }
     prose::head(&mut page, document);
+    prose::verdicts(&mut page, document);
     prose::advice(&mut page, document);
     tables::wakeup(&mut page, document);
     tables::noise(&mut page, document);
@@ -53,6 +54,7 @@ pub fn summary(document: &Document, options: TextOptions) -> String {
 /// The order of a measurement: what it was, under which conditions, what came out.
 fn measurement(page: &mut Page, document: &Document) {
     prose::head(page, document);
+    prose::verdicts(page, document);
     prose::conditions(page, document);
     if !document.advice.is_empty() {
         prose::advice(page, document);
@@ -68,6 +70,13 @@ fn measurement(page: &mut Page, document: &Document) {
     prose::observer(page, document);
     prose::files(page, document);
     prose::next(page, document);
+}
+
+/// The worst wake-up and the longest gap of a measurement, as a box each. Empty where neither was measured.
+pub fn verdict_text(document: &Document, options: TextOptions) -> String {
+    let mut page = Page::new(options);
+    prose::verdicts(&mut page, document);
+    page.finish().trim_start().to_owned()
 }
 
 /// What a measurement found, without what stands around it: the answer of its verb. Empty for probes whose verbs have tables of their

@@ -1,6 +1,7 @@
 //! What each event class, and each thief of time, is called in a sentence.
 
 use analysis::noise_causes::{Certainty, Thief};
+use analysis::shape::SourceText;
 use model::EventClass;
 
 /// The class in words a reader of kernel documentation knows.
@@ -24,6 +25,18 @@ pub fn class_title(class: EventClass) -> &'static str {
         EventClass::SelfCaused => "the probe itself",
         EventClass::Unexplained => "unexplained gap",
     }
+}
+
+/// `bash[812] on CPU 0`.
+pub(crate) fn who(source: &SourceText) -> String {
+    let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
+    format!("{}{pid} on CPU {}", source.who, source.cpu)
+}
+
+/// The same with the function of the kernel that asked.
+pub(crate) fn source_words(source: &SourceText) -> String {
+    let site = source.site.as_ref().map(|site| format!(" in {site}")).unwrap_or_default();
+    format!("{}{site}", who(source))
 }
 
 /// Who takes time from a busy loop.

@@ -12,6 +12,7 @@
 
 mod apart;
 mod marks;
+mod queue;
 mod waits;
 
 use super::blocking::{Blocking, Blockings, Stretch};
@@ -24,6 +25,7 @@ use crate::view::{KernelEvent, Level, Task, What};
 use apart::Local;
 use marks::{Mark, Marks};
 use model::EventClass;
+use queue::{Queue, State};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -121,9 +123,9 @@ pub struct PathBuilder {
     prio: Prio,
     /// Who runs on the CPU.
     current: Option<Task>,
-    /// A task under a real-time policy or a deadline would have run on, and something that goes after it came instead: since then no
-    /// such task has run here.
-    passed_over: Option<i32>,
+    queue: Queue,
+    /// When it was out of budget.
+    without_budget: VecDeque<[i64; 2]>,
     /// Samples to come, by release: release and latency.
     coming: VecDeque<(i64, i64)>,
     open: VecDeque<Marks>,
@@ -145,7 +147,8 @@ impl PathBuilder {
             known,
             prio: Prio::UNKNOWN,
             current: None,
-            passed_over: None,
+            queue: Queue::default(),
+            without_budget: VecDeque::new(),
             coming: samples.filter(|(_, value_ns)| *value_ns >= 0).collect(),
             open: VecDeque::new(),
             spans: VecDeque::new(),
@@ -185,7 +188,8 @@ impl PathBuilder {
         self.holes.push(hole);
         if hole.cpu == self.cpu {
             self.blockings.lost();
-            (self.current, self.passed_over) = (None, None);
+            self.current = None;
+            self.queue.lost();
         }
     }
 
@@ -196,17 +200,18 @@ impl PathBuilder {
                 self.last_ipi_ns = ts_ns;
             }
             What::Wake { pid, done, .. } if pid == self.tid => {
-                let passed_over = self.passed_over.is_some();
+                // Whoever asks on another CPU has not put it into the queue yet.
+                if done || cpu == self.cpu {
+                    self.queue.woken(ts_ns);
+                }
                 let task = self.current.filter(|_| cpu == self.cpu);
                 let at = |at_ns, level| Mark { at_ns, cpu, level, task };
                 let Some(marks) = self.in_service(ts_ns) else { return };
                 let this = at(ts_ns, event.level);
-                if done && marks.woken.is_none() {
-                    marks.woken = Some(this);
-                    marks.passed_over |= passed_over;
-                } else if !done && marks.waking.is_none() {
+                if done {
+                    marks.woken.get_or_insert(this);
+                } else if marks.waking.is_none() {
                     marks.waking = Some(this);
-                    marks.passed_over |= passed_over;
                     let expiry = expiry.filter(|one| !event.in_task() && one.at_ns >= marks.release_ns);
                     marks.expiry = expiry.map(|one| (at(one.at_ns, one.level), one.known));
                 }
@@ -214,36 +219,29 @@ impl PathBuilder {
             What::Switch { prev, runnable, next } if cpu == self.cpu => {
                 self.switched(ts_ns, prev, runnable, next);
             }
-            What::Migrate { pid, from, .. } if from == self.cpu && self.passed_over == Some(pid) => {
-                self.passed_over = None;
-            }
+            What::Migrate { pid, from, .. } if from == self.cpu => self.queue.moved(pid),
             _ => {}
         }
     }
 
     fn switched(&mut self, ts_ns: i64, prev: Task, runnable: bool, next: Task) {
-        let first = |task: Task| task.prio.is_known() && !task.prio.is_fair();
-        if first(next) {
-            self.passed_over = None;
-        } else if runnable && first(prev) {
-            self.passed_over = Some(prev.pid);
-        }
         self.current = Some(next);
-        let (own, ipi, tid) = (self.cpu, self.last_ipi_ns, self.tid);
-        if next.pid == tid {
-            self.prio = next.prio;
+        let preempted = matches!(self.queue.state, State::Waits { preempted: true, .. });
+        if let Some(without) = self.queue.switched(ts_ns, self.tid, prev, runnable, next) {
+            self.without_budget.push_back(without);
         }
-        let Some(marks) = self.in_service(ts_ns) else { return };
-        if marks.switch.is_some() {
+        if next.pid != self.tid {
             return;
         }
-        if next.pid == tid {
-            marks.switch = Some(ts_ns);
-            let sent = marks.waking.filter(|waking| waking.cpu != own).map(|waking| waking.at_ns);
-            marks.ipi = sent.filter(|sent| ipi >= *sent).map(|_| ipi);
-        } else if marks.is_queued(own) {
-            marks.picked(next);
-        }
+        self.prio = next.prio;
+        let (own, ipi) = (self.cpu, self.last_ipi_ns);
+        // One that was preempted was not asleep: its switch ends no wake-up.
+        let Some(marks) = self.in_service(ts_ns).filter(|marks| marks.switch.is_none() && !preempted) else {
+            return;
+        };
+        marks.switch = Some(ts_ns);
+        let sent = marks.waking.filter(|waking| waking.cpu != own).map(|waking| waking.at_ns);
+        marks.ipi = sent.filter(|sent| ipi >= *sent).map(|_| ipi);
     }
 
     /// The sample that is being served: the first that has not run yet.
@@ -280,9 +278,13 @@ impl PathBuilder {
         while self.stretches.front().is_some_and(|stretch| stretch.t1_ns <= marks.release_ns) {
             self.stretches.pop_front();
         }
-        let (spans, stretches) = (self.spans.make_contiguous(), self.stretches.make_contiguous());
+        while self.without_budget.front().is_some_and(|stretch| stretch[1] <= marks.release_ns) {
+            self.without_budget.pop_front();
+        }
         let Self { cpu, tid, prio, known, .. } = *self;
-        sink(Local { cpu, tid, prio, known, spans, stretches }.apart(&marks));
+        let (spans, stretches) = (self.spans.make_contiguous(), self.stretches.make_contiguous());
+        let without_budget = self.without_budget.make_contiguous();
+        sink(Local { cpu, tid, prio, known, spans, stretches, without_budget }.apart(&marks));
     }
 }
 

@@ -11,6 +11,7 @@ use crate::shape::{PathBox, PathSection, SamplePath, TaskText};
 use crate::spans::{Known, MeasuredCpu, Span};
 use crate::view::{Context, KernelEvent, Level, Task, What};
 use model::EventClass;
+use model::sample::ProbeKind;
 
 /// The samples that are kept whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +135,7 @@ impl PathSums {
     /// The section of a probe in this phase, on this CPU; `None` where no sample was late enough to have a way.
     pub fn told(
         &self,
-        phase: &str,
+        (phase, probe): (&str, ProbeKind),
         [cpu, thread]: [u32; 2],
         labels: &Labels,
         comm: &dyn Fn(i32) -> Option<String>,
@@ -171,6 +172,7 @@ impl PathSums {
         });
         Some(PathSection {
             phase: phase.to_owned(),
+            probe,
             cpu,
             thread,
             samples: self.samples,

@@ -25,11 +25,15 @@ const STEAL_SPAN_NS: i64 = 1_000_000_000;
 pub(super) struct Ledger<'a> {
     gaps: &'a [Sample],
     given: Vec<Option<(Thief, Certainty)>>,
+    /// The most that interrupts may have taken, ns.
+    interrupts_most_ns: u64,
+    /// The most that the hypervisor may have taken, ns.
+    steal_most_ns: u64,
 }
 
 impl<'a> Ledger<'a> {
     pub(super) fn new(gaps: &'a [Sample]) -> Self {
-        Self { gaps, given: vec![None; gaps.len()] }
+        Self { gaps, given: vec![None; gaps.len()], interrupts_most_ns: 0, steal_most_ns: 0 }
     }
 
     fn length_ns(&self, at: usize) -> u64 {
@@ -220,7 +224,12 @@ impl<'a> Ledger<'a> {
     pub(super) fn hypervisor(&mut self, growths: &[Growth]) {
         let mut looks: Vec<_> = growths.iter().filter(|growth| growth.read_by == ReadBy::Drain).collect();
         looks.sort_by_key(|look| look.t0_ns);
-        let mut from = 0;
+        let grown_ns: u64 = looks.iter().filter_map(|look| look.steal_ns).sum();
+        if grown_ns == 0 {
+            return;
+        }
+        self.steal_most_ns = grown_ns + TICK_NS;
+        let (mut from, mut left_ns) = (0, self.steal_most_ns);
         while let Some(first) = looks.get(from) {
             let until_ns = first.t0_ns.saturating_add(STEAL_SPAN_NS);
             let count = looks[from..].iter().take_while(|look| look.t0_ns < until_ns).count().max(1);
@@ -228,20 +237,23 @@ impl<'a> Ledger<'a> {
             let stolen_ns: u64 = span.iter().filter_map(|look| look.steal_ns).sum();
             let t1_ns = span.last().map_or(first.t1_ns, |last| last.t1_ns);
             if stolen_ns > 0 {
-                self.steal((first.t0_ns, t1_ns), stolen_ns + TICK_NS);
+                left_ns -= self.steal((first.t0_ns, t1_ns), left_ns.min(stolen_ns + TICK_NS));
             }
             from += count;
         }
     }
 
-    fn steal(&mut self, (t0_ns, t1_ns): (i64, i64), mut left_ns: u64) {
+    /// Gives the longest gaps that there is steal time for; how long they are together, ns.
+    fn steal(&mut self, (t0_ns, t1_ns): (i64, i64), most_ns: u64) -> u64 {
+        let mut left_ns = most_ns;
         for at in self.open(t0_ns, t1_ns) {
             let length_ns = self.length_ns(at);
             if (LEAST_AWAY_NS..=left_ns).contains(&length_ns) {
                 left_ns -= length_ns;
-                self.given[at] = Some((Thief::Hypervisor, Certainty::Counted));
+                self.given[at] = Some((Thief::Hypervisor, Certainty::Fits));
             }
         }
+        most_ns - left_ns
     }
 
     /// System management interrupts: as many as counted, which of the gaps is by length.
@@ -260,6 +272,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn interrupts(&mut self, growths: &[Growth]) {
         for look in growths.iter().filter(|growth| growth.read_by == ReadBy::Drain) {
             let count = look.interrupts.unwrap_or(0).saturating_add(look.softirqs.unwrap_or(0));
+            self.interrupts_most_ns += self.longest_ns(look.t0_ns, look.t1_ns, count);
             let open = self.open(look.t0_ns, look.t1_ns);
             // A gap on the edge of two looks is counted where it began.
             let short = open
@@ -269,6 +282,37 @@ impl<'a> Ledger<'a> {
             for at in short.take(usize::try_from(count).unwrap_or(usize::MAX)).collect::<Vec<_>>() {
                 self.given[at] = Some((Thief::Interrupts, Certainty::Fits));
             }
+        }
+    }
+
+    /// So many of the longest gaps that interrupts may have made in an interval, and that no counter gave to somebody else, ns.
+    fn longest_ns(&self, t0_ns: i64, t1_ns: i64, count: u64) -> u64 {
+        let first = self.gaps.partition_point(|gap| gap.t_ns < t0_ns);
+        let inside = (first..self.gaps.len()).take_while(|&at| self.gaps[at].t_ns < t1_ns);
+        let sure = |at: usize| self.given[at].is_some_and(|(_, certainty)| certainty == Certainty::Counted);
+        let mut lengths: Vec<u64> = inside.filter(|&at| !sure(at)).map(|at| self.length_ns(at)).collect();
+        lengths.retain(|ns| *ns <= LONGEST_INTERRUPT_NS);
+        lengths.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
+        lengths.iter().take(usize::try_from(count).unwrap_or(usize::MAX)).sum()
+    }
+
+    /// The range of each cause. What no counter names may have been anybody's for whom there is room.
+    fn ranges(&self, causes: &mut [Cause]) {
+        let open_ns: u64 =
+            causes.iter().filter(|one| one.certainty != Certainty::Counted).map(|one| one.total_ns).sum();
+        let most_ns = |cause: &Cause| match cause.thief {
+            Thief::Hypervisor => self.steal_most_ns.min(open_ns),
+            Thief::Interrupts => self.interrupts_most_ns.max(cause.total_ns),
+            _ => cause.total_ns,
+        };
+        let fitting = causes.iter().filter(|one| one.certainty == Certainty::Fits);
+        let fitting_ns: u64 = fitting.map(most_ns).fold(0, u64::saturating_add);
+        for cause in causes {
+            cause.range_ns = match cause.certainty {
+                Certainty::Counted => [cause.total_ns; 2],
+                Certainty::Fits => [0, most_ns(cause)],
+                Certainty::None => [open_ns.saturating_sub(fitting_ns), open_ns],
+            };
         }
     }
 
@@ -283,13 +327,16 @@ impl<'a> Ledger<'a> {
                 gaps: 0,
                 total_ns: 0,
                 max_ns: 0,
+                range_ns: [0; 2],
             });
             let length_ns = self.length_ns(at);
             cause.gaps += 1;
             cause.total_ns = cause.total_ns.saturating_add(length_ns);
             cause.max_ns = cause.max_ns.max(length_ns);
         }
-        causes.into_values().collect()
+        let mut causes: Vec<Cause> = causes.into_values().collect();
+        self.ranges(&mut causes);
+        causes
     }
 }
 

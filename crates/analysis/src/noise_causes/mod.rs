@@ -8,9 +8,11 @@
 //!   once a period and leaves the CPU idle or to ordinary tasks (Linux `Documentation/scheduler/sched-rt-group.rst`); the fair server of 6.12
 //!   takes up to its runtime once a period, if an ordinary task waits (`kernel/sched/deadline.c`); anybody else preempted.
 //! - *Stopped*: the loop makes no system call, so a voluntary switch is a signal that stopped it, or a fault that waited for input.
-//! - *Hypervisor*: steal time of `/proc/stat`, in steps of the clock tick.
+//! - *Hypervisor*: steal time of `/proc/stat`, in steps of the clock tick: over all gaps no more than it grew and one step.
 //! - *SMI*: the CPU's own count.
 //! - *Interrupts*: as many as `/proc/interrupts` and `/proc/softirqs` count, the shortest gaps first.
+//!
+//! Only waiting, stops and throttling on an idle CPU are counted as such; all else fits a pattern, and has a range.
 
 mod assign;
 mod tests;
@@ -87,6 +89,10 @@ pub struct Cause {
     pub total_ns: u64,
     /// The longest, ns.
     pub max_ns: u64,
+    /// What it took at the least, ns, and at the most: of what is counted the same; else the counters allow more or fewer gaps than the
+    /// pattern fits.
+    #[serde(default)]
+    pub range_ns: [u64; 2],
 }
 
 /// The counters themselves, over all intervals; `None` where nobody read them.

@@ -210,8 +210,11 @@ fn steal_time_takes_the_longest_gaps_it_pays_for() {
     let evidence = Evidence { gaps: &gaps, growths: &growths, ..Evidence::default() };
     assert_eq!(
         told(&evidence),
-        [(Thief::Hypervisor, Certainty::Counted, 2), (Thief::Unknown, Certainty::None, 2)]
+        [(Thief::Hypervisor, Certainty::Fits, 2), (Thief::Unknown, Certainty::None, 2)]
     );
+    let causes = causes(&evidence);
+    assert_eq!(causes[0].range_ns, [0, 20 * MS as u64], "what was counted, and one step");
+    assert_eq!(causes[1].range_ns, [75 * MS as u64 + 15_000, 95 * MS as u64 + 15_000]);
     assert_eq!(totals(&growths).steal_ns, Some(10 * MS as u64));
 }
 
@@ -289,6 +292,7 @@ proptest! {
         prop_assert_eq!(told.iter().map(|cause| cause.total_ns).sum::<u64>(), total as u64);
         prop_assert!(told.iter().all(|cause| (cause.thief == Thief::Unknown) == (cause.certainty == Certainty::None)));
         prop_assert!(told.iter().all(|cause| cause.max_ns <= cause.total_ns));
+        prop_assert!(told.iter().all(|cause| cause.range_ns[0] <= cause.total_ns && cause.total_ns <= cause.range_ns[1]));
     }
 
     /// What is said to be counted was counted: no more waiting, and no more steal time, than the counters have.
@@ -309,7 +313,7 @@ proptest! {
         prop_assert!(sure_ns <= 2 * counted_ns + sure_gaps);
         let looks: Vec<_> = growths.iter().filter(|growth| growth.read_by == ReadBy::Drain).collect();
         let steal_ns: u64 = looks.iter().filter_map(|look| look.steal_ns).sum();
-        prop_assert!(of(Thief::Hypervisor).1 <= steal_ns + looks.len() as u64 * 10_000_000);
+        prop_assert!(of(Thief::Hypervisor).1 <= steal_ns + 10_000_000);
         prop_assert!(of(Thief::Smi).0 <= own().filter_map(|growth| growth.smi).sum());
         prop_assert!(of(Thief::Interrupts).0 <= looks.iter().filter_map(|look| look.interrupts).sum());
     }

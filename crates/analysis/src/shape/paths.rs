@@ -6,13 +6,17 @@ use crate::attribute::blocking::Blocking;
 use crate::attribute::path::Step;
 use crate::prio::Prio;
 use model::EventClass;
+use model::sample::ProbeKind;
 use serde::{Deserialize, Serialize};
 
-/// Where the latencies of one window's wake-ups on one CPU went.
+/// Where the latencies of one window's wake-ups on one CPU went, or the time that gaps took from its busy loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathSection {
     /// Phase of the window.
     pub phase: String,
+    /// Probe of the window: wake-ups, messages of a graph, or the gaps of a busy loop.
+    #[serde(default = "wakeup")]
+    pub probe: ProbeKind,
     /// The CPU.
     pub cpu: u32,
     /// Number of its thread in the window.
@@ -26,6 +30,11 @@ pub struct PathSection {
     pub boxes: Vec<PathBox>,
     /// The largest samples, each taken apart.
     pub worst: Vec<SamplePath>,
+}
+
+/// What runs of the first round were about.
+fn wakeup() -> ProbeKind {
+    ProbeKind::Wakeup
 }
 
 /// A task that ran.

@@ -11,6 +11,7 @@ use crate::spans::{MeasuredCpu, Span, SpanBuilder};
 use ftrace::{Item, TraceFile};
 use model::EventClass;
 use model::events::EventCatalogue;
+use model::sample::ProbeKind;
 
 /// Adds sources and ways to samples. `threads`: timerlat's thread by CPU.
 pub(super) fn take_apart(
@@ -62,7 +63,9 @@ pub(super) fn take_apart(
     let comm = |pid: i32| file.comm(pid).map(str::to_owned);
     found.tell(samples, &decoder, &comm);
     for (cpu, sums) in paths.finish() {
-        let Some(told) = sums.told("", [cpu as u32, 0], decoder.labels(), &comm) else { continue };
+        let Some(told) = sums.told(("", ProbeKind::Wakeup), [cpu as u32, 0], decoder.labels(), &comm) else {
+            continue;
+        };
         for sample in samples.iter_mut().filter(|sample| sample.cpu as usize == cpu) {
             let mine = |path: &&crate::shape::SamplePath| {
                 release(sample, sample.cpu) == Some((path.t_ns, path.value_ns))

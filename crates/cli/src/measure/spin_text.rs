@@ -4,9 +4,9 @@ use super::carry_out::Outcome;
 use super::contexts;
 use super::table::{found, quantile, table, threads, time};
 use analysis::buckets::Buckets;
-use analysis::noise_causes::{NoiseCauses, Totals};
+use analysis::noise_causes::Totals;
 use model::run::{Budget, ProbeRecord};
-use report::format;
+use report::{Thieves, format};
 use std::fmt::Write;
 
 /// The summary. `buckets`: one a thread, where they were asked for.
@@ -62,7 +62,7 @@ fn header(record: &ProbeRecord) -> String {
 /// Who took the time, a row a thief; below it what the counters say over all.
 fn causes(outcome: &Outcome) -> String {
     let all = &outcome.document.analysis.noise_causes;
-    let rows: Vec<_> = all.iter().flat_map(rows).collect();
+    let rows: Vec<_> = report::thieves(&outcome.document).iter().map(row).collect();
     let mut text = String::new();
     if !rows.is_empty() {
         text += "\nwho took the time\n";
@@ -78,17 +78,15 @@ fn causes(outcome: &Outcome) -> String {
     text + "\n"
 }
 
-fn rows(one: &NoiseCauses) -> impl Iterator<Item = Vec<String>> {
-    one.causes.iter().map(|cause| {
-        vec![
-            one.cpu.to_string(),
-            report::thief_title(cause.thief).to_owned(),
-            format::count(cause.gaps),
-            format::ns(cause.total_ns as i64),
-            format::ns(cause.max_ns as i64),
-            report::certainty_title(cause.certainty).to_owned(),
-        ]
-    })
+fn row(one: &Thieves) -> Vec<String> {
+    vec![
+        one.cpu.to_string(),
+        one.cause.clone(),
+        format::count(one.gaps),
+        one.range_words(),
+        format::ns(one.max_ns as i64),
+        one.sure.to_owned(),
+    ]
 }
 
 fn of_thread(totals: &Totals) -> String {

@@ -92,7 +92,12 @@ pub(super) fn ending(outcome: &Outcome) -> String {
 
 /// What a measurement found, by the report's own tables, and the ending.
 pub(crate) fn found(outcome: &Outcome) -> String {
-    report::measured(&outcome.document, report::TextOptions::default()) + &ending(outcome)
+    let options = report::TextOptions::default();
+    let mut boxes = report::verdict_text(&outcome.document, options);
+    if !boxes.is_empty() {
+        boxes = format!("\n{boxes}\n");
+    }
+    boxes + &report::measured(&outcome.document, options) + &ending(outcome)
 }
 
 /// The JSON object that every verb gives.
@@ -103,6 +108,7 @@ pub(super) fn json(outcome: &Outcome, schema: &str) -> Value {
     json!({
         "schema": schema,
         "run": outcome.dir,
+        "verdicts": report::verdicts(&outcome.document),
         "complete": run.complete,
         "incomplete_reason": run.incomplete_reason,
         "interrupted": outcome.interrupted,

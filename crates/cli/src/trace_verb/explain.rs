@@ -10,6 +10,7 @@ use analysis::shape::{
 };
 use analysis::{Analysis, Asked};
 use model::events::EventCatalogue;
+use model::sample::ProbeKind;
 use model::{EventClass, Finding, store};
 use report::advice::{Proposal, proposals};
 use report::format;
@@ -86,7 +87,7 @@ fn text(analysis: &Analysis, proposals: &[Proposal], args: &TraceExplainArgs) ->
         if args.sample.is_none() {
             text.push_str(&boxes(&path));
         }
-        path.worst.iter().for_each(|sample| text.push_str(&story(sample, path.cpu)));
+        path.worst.iter().for_each(|sample| text.push_str(&story(sample, &path)));
     }
     if args.sample.is_none() {
         text.push_str(&proposed(proposals));
@@ -179,12 +180,18 @@ fn coverage(lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
 }
 
 fn boxes(path: &PathSection) -> String {
+    let what = match path.probe {
+        ProbeKind::Noise => format!("where the time of {} went", format::plural(path.samples, "gap")),
+        ProbeKind::Graph => {
+            format!("where the latencies of {} went", format::plural(path.samples, "release"))
+        }
+        _ => format!("where the latencies of {} went", format::plural(path.samples, "wake-up")),
+    };
     let mut text = format!(
-        "CPU {}{}, phase {}: where the latencies of {} wake-ups went ({} in all)\n",
+        "CPU {}{}, phase {}: {what} ({} in all)\n",
         path.cpu,
         thread(path.thread),
         path.phase,
-        path.samples,
         format::ns(path.total_ns as i64)
     );
     for one in path.boxes.iter().take(ROWS).filter(|one| one.ns > 0) {
@@ -192,7 +199,7 @@ fn boxes(path: &PathSection) -> String {
         let _ = writeln!(
             text,
             "  {share:>5.1} %  {:<60} in {:>6}, at most {}",
-            told(one, path.cpu),
+            told(one, path.cpu, path.probe),
             one.count,
             format::ns(one.max_ns as i64)
         );
@@ -232,20 +239,37 @@ fn proposed(proposals: &[Proposal]) -> String {
 }
 
 /// One sample as sentences.
-fn story(sample: &SamplePath, cpu: u32) -> String {
-    let mut text =
-        format!("The wake-up due at {} ns was {} late:\n", sample.t_ns, format::ns(sample.value_ns));
+fn story(sample: &SamplePath, path: &PathSection) -> String {
+    let value = format::ns(sample.value_ns);
+    let mut text = match path.probe {
+        ProbeKind::Noise => format!("The gap that began at {} ns took {value}:\n", sample.t_ns),
+        _ => format!("The wake-up due at {} ns was {value} late:\n", sample.t_ns),
+    };
     for part in &sample.parts {
-        let _ = writeln!(text, "  {:>9}  {}", format::ns(part.ns as i64), told(part, cpu));
+        let _ = writeln!(text, "  {:>9}  {}", format::ns(part.ns as i64), told(part, path.cpu, path.probe));
     }
     text.push('\n');
     text
 }
 
-/// What a box means.
-pub(super) fn told(part: &PathBox, cpu: u32) -> String {
+/// What a box means; the steps of a wake-up are named, a gap has none.
+pub(super) fn told(part: &PathBox, cpu: u32, probe: ProbeKind) -> String {
+    let gap = probe == ProbeKind::Noise;
+    let (Some(taker), Some(ran)) = (taker(part), part.ran()) else {
+        return if gap { "nothing recorded took it".to_owned() } else { step_words(part, cpu) };
+    };
+    let by = part.source.as_ref().map(|source| format!(", by {}", who(source))).unwrap_or_default();
+    let step = if gap { String::new() } else { format!("; {}", step_words(part, cpu)) };
+    format!("{taker} {ran}{by}{step}")
+}
+
+fn taker(part: &PathBox) -> Option<&'static str> {
+    part.class.map(EventClass::name).or(part.blocking.map(Blocking::words))
+}
+
+fn step_words(part: &PathBox, cpu: u32) -> String {
     let place = if part.cpu == cpu { String::new() } else { format!(" on CPU {}", part.cpu) };
-    let step = match part.step {
+    match part.step {
         Step::TimerLate => {
             let elsewhere = part.confidence.filter(|_| part.label.is_none() && part.cpu != cpu);
             let known = elsewhere.map(|known| format!(" ({})", word(known))).unwrap_or_default();
@@ -257,9 +281,5 @@ pub(super) fn told(part: &PathBox, cpu: u32) -> String {
         Step::Switch => "until the scheduler switched to it".to_owned(),
         Step::Return => "until it had read the clock".to_owned(),
         Step::NeverSlept => "late already, did not sleep".to_owned(),
-    };
-    let taker = part.class.map(EventClass::name).or(part.blocking.map(Blocking::words));
-    let (Some(taker), Some(ran)) = (taker, part.ran()) else { return step };
-    let by = part.source.as_ref().map(|source| format!(", by {}", who(source))).unwrap_or_default();
-    format!("{taker} {ran}{by}; {step}")
+    }
 }

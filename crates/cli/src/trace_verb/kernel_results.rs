@@ -6,6 +6,7 @@ use analysis::timerlat::{
     KernelResults, Noise, NoiseKind, OsnoiseCpu, TimerlatCpu, TimerlatSample, Wanted, kernel_results,
 };
 use ftrace::TraceFile;
+use model::sample::ProbeKind;
 use report::format;
 use serde_json::json;
 use std::fmt::Write;
@@ -110,7 +111,7 @@ fn story(sample: &TimerlatSample) -> String {
     if let Some(path) = &sample.path {
         text.push_str("  the way of the thread:\n");
         for part in &path.parts {
-            let _ = writeln!(text, "    {:>9}  {}", ns(part.ns), told(part, sample.cpu));
+            let _ = writeln!(text, "    {:>9}  {}", ns(part.ns), told(part, sample.cpu, ProbeKind::Wakeup));
         }
     }
     if !sample.noise.is_empty() {

@@ -12,7 +12,9 @@ const FAIR_DEFAULT: Budget = Budget { runtime_ns: 50_000_000, period_ns: 1_000_0
 /// Throttling's budget for real-time threads of this CPU, and the fair server's for the others; `None` where they take nothing.
 pub fn budgets(root: &Root, cpu: u32) -> (Option<Budget>, Option<Budget>) {
     let Some(server) = fair_server(root, cpu) else { return (throttling(root), None) };
-    (None, Some(server).filter(|server| server.runtime_ns > 0))
+    // With CONFIG_RT_GROUP_SCHED groups of real-time tasks are throttled as before.
+    let throttling = if has_symbol(root, "sched_group_set_rt_runtime") { throttling(root) } else { None };
+    (throttling, Some(server).filter(|server| server.runtime_ns > 0))
 }
 
 /// `sched_rt_runtime_us` of −1 allows all of it.
@@ -87,5 +89,12 @@ mod tests {
         assert_eq!(read(&[PERIOD, RUNTIME, off, server[1], server[2]]), (None, None));
         let symbols = ("proc/kallsyms", "0000000000000000 T fair_server_init\n");
         assert_eq!(read(&[PERIOD, RUNTIME, symbols]), (None, Some(FAIR_DEFAULT)));
+    }
+
+    #[test]
+    fn groups_of_real_time_tasks_are_throttled_beside_a_fair_server() {
+        let symbols = "0000000000000000 T fair_server_init\n0000000000000000 T sched_group_set_rt_runtime\n";
+        let allowed = Budget { runtime_ns: 950_000_000, period_ns: 1_000_000_000, assumed: false };
+        assert_eq!(read(&[PERIOD, RUNTIME, ("proc/kallsyms", symbols)]), (Some(allowed), Some(FAIR_DEFAULT)));
     }
 }

@@ -5,12 +5,15 @@ use model::sample::ProbeKind;
 use model::{Cpus, EventClass};
 
 use super::remedies::remedies;
-use super::{Advice, AdviceKind, Cost, Facts};
+use super::{Advice, AdviceKind, Cost, Dearest, Facts};
 use crate::format;
 use crate::outcome::class_of;
 use crate::pooled::{Pooled, by_cost, pooled};
 
-/// One piece of advice a class that was seen in the disturbed phase, costliest first.
+/// How much more time an idle phase must show than the disturbed one to be told.
+const TELLING: f64 = 1.1;
+
+/// One piece of advice a class that was seen, costliest first.
 pub(super) fn interference(facts: &Facts) -> Vec<Advice> {
     let classes = EventClass::ALL.iter().copied();
     let seen = classes.filter(|class| !matches!(class, EventClass::SelfCaused | EventClass::Unexplained));
@@ -23,14 +26,40 @@ pub(super) fn interference(facts: &Facts) -> Vec<Advice> {
     all
 }
 
-/// Tier, then time, then how often. A busy loop is stolen from; a sleeping task is not; what came at rest alone is last.
+/// Tier, then time, then how often, in the phase where it was dearest: a core that is not still at rest is not still. A busy loop is
+/// stolen from; a sleeping task is not.
 fn rank(advice: &Advice) -> (u8, f64, f64) {
-    let tier = |cost: &Cost| match (cost.count, cost.probe) {
-        (0, _) => 0,
-        (_, ProbeKind::Noise) => 2,
-        (_, _) => 1,
+    let tier = |cost: &Cost| u8::from(cost.probe == ProbeKind::Noise);
+    let figures = |cost: &Cost| {
+        cost.dearest.as_ref().map_or((cost.net_ns_per_s, cost.per_s), |one| (one.net_ns_per_s, one.per_s))
     };
-    advice.cost.as_ref().map_or((0, 0.0, 0.0), |cost| (tier(cost), cost.net_ns_per_s, cost.per_s))
+    advice.cost.as_ref().map_or((0, 0.0, 0.0), |cost| (tier(cost), figures(cost).0, figures(cost).1))
+}
+
+/// The phase in which it took most; `figures`: of a phase the events and the ns per second, and the longest, ns.
+fn dearest(facts: &Facts, figures: impl Fn(&str) -> (f64, f64, u64)) -> Option<Dearest> {
+    let phases = facts.run.phases.iter().map(|phase| {
+        let (per_s, net_ns_per_s, max_ns) = figures(&phase.name);
+        Dearest { phase: phase.name.clone(), disturbed: phase.disturbed, per_s, net_ns_per_s, max_ns }
+    });
+    let came = phases.filter(|one| one.per_s > 0.0);
+    came.max_by(|a, b| {
+        (a.net_ns_per_s, a.per_s).partial_cmp(&(b.net_ns_per_s, b.per_s)).unwrap_or(std::cmp::Ordering::Equal)
+    })
+}
+
+/// What a reader of the disturbed phase's figures would miss.
+fn elsewhere(cost: &Cost) -> String {
+    let Some(one) =
+        cost.dearest.as_ref().filter(|one| !one.disturbed && one.net_ns_per_s > cost.net_ns_per_s * TELLING)
+    else {
+        return String::new();
+    };
+    let longest = (one.max_ns > 0).then(|| format!("longest {}", format::ns(one.max_ns as i64)));
+    let price = (cost.probe == ProbeKind::Noise)
+        .then(|| format!("{} of every second stolen", format::ns_f(one.net_ns_per_s)));
+    let told: Vec<String> = price.into_iter().chain(longest).collect();
+    format!("; most in phase {}: {}", one.phase, told.join(", "))
 }
 
 fn phases(facts: &Facts, disturbed: bool) -> Vec<String> {
@@ -68,6 +97,10 @@ fn of_class(facts: &Facts, class: EventClass) -> Option<Advice> {
         share_of_largest: overlap.and_then(|overlap| overlap.share_of_largest),
         share_of_all: overlap.map(|overlap| overlap.share),
         ran: any.labels.iter().take(3).map(|l| format!("{} ({})", l.label, format::count(l.count))).collect(),
+        dearest: dearest(facts, |phase| {
+            let pool = pooled(facts.analysis, phase, Some(probe), class);
+            (pool.per_s(), pool.net_ns_per_s(), pool.max_ns)
+        }),
     };
     let (steps, no_step) = remedies(facts, class, &any);
     Some(Advice {
@@ -136,7 +169,7 @@ fn what(facts: &Facts, class: EventClass, cost: &Cost, unseen: [bool; 2]) -> Str
         } else {
             "only in the idle controls"
         };
-        return format!("{name}: {when}, {idle}{}, longest {longest}", each(facts));
+        return format!("{name}: {when}, {idle}{}, longest {longest}{}", each(facts), elsewhere(cost));
     }
     let price = match (cost.probe, cost.net_ns_per_s > 0.0) {
         (_, false) => "length not recorded".to_owned(),
@@ -154,7 +187,12 @@ fn what(facts: &Facts, class: EventClass, cost: &Cost, unseen: [bool; 2]) -> Str
         ),
         _ => String::new(),
     };
-    format!("{name}: {}{} (idle: {idle}{told}), {price}{overlap}", format::rate(cost.per_s), each(facts))
+    format!(
+        "{name}: {}{} (idle: {idle}{told}), {price}{overlap}{}",
+        format::rate(cost.per_s),
+        each(facts),
+        elsewhere(cost)
+    )
 }
 
 /// ` a CPU` where rates are those of several CPUs.
@@ -164,12 +202,11 @@ fn each(facts: &Facts) -> &'static str {
 
 /// Gaps of the busy loop that no recorded event overlaps, as a source of their own.
 fn unexplained(facts: &Facts) -> Option<Advice> {
-    let pool = |disturbed: bool| pool_unexplained(facts, disturbed);
-    let found = pool(true);
-    if found.count == 0 {
+    let pool = |disturbed: bool| pool_unexplained(facts, &phases(facts, disturbed));
+    let (found, idle) = (pool(true), pool(false));
+    if found.count + idle.count == 0 {
         return None;
     }
-    let idle = pool(false);
     let seconds = |pool: &Gaps| (pool.duration_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
     let cost = Cost {
         probe: ProbeKind::Noise,
@@ -182,21 +219,28 @@ fn unexplained(facts: &Facts) -> Option<Advice> {
         share_of_largest: None,
         share_of_all: None,
         ran: Vec::new(),
+        dearest: dearest(facts, |phase| {
+            let gaps = pool_unexplained(facts, &[phase.to_owned()]);
+            (gaps.count as f64 / seconds(&gaps), gaps.ns as f64 / seconds(&gaps), 0)
+        }),
     };
+    let cpus = found.cpus.iter().chain(idle.cpus.iter()).collect();
     let why =
         facts.catalogue.classes.get(&EventClass::Unexplained).and_then(|remedy| remedy.why_none.clone());
     Some(Advice {
         kind: AdviceKind::Interference,
         what: format!(
-            "{} of the busy loop that no recorded event overlaps: {}{}, {} of every second stolen{}",
-            format::plural(found.count, "gap"),
+            "{} of the busy loop that no recorded event overlaps: {}{} (idle: {}), {} of every second stolen{}{}",
+            format::plural(found.count + idle.count, "gap"),
             format::rate(cost.per_s),
             each(facts),
+            format::rate(cost.idle_per_s),
             format::ns_f(cost.net_ns_per_s),
+            elsewhere(&cost),
             stolen_by_host(facts)
         ),
         class: Some(EventClass::Unexplained),
-        cpus: found.cpus,
+        cpus,
         cost: Some(cost),
         steps: Vec::new(),
         no_step: why,
@@ -212,8 +256,7 @@ struct Gaps {
     cpus: Cpus,
 }
 
-fn pool_unexplained(facts: &Facts, disturbed: bool) -> Gaps {
-    let phases = phases(facts, disturbed);
+fn pool_unexplained(facts: &Facts, phases: &[String]) -> Gaps {
     let mut sum = Gaps::default();
     for window in facts.analysis.distributions.iter().filter(|d| phases.contains(&d.phase)) {
         if let Some(Stolen { unexplained: Some(gaps), .. }) = &window.stolen {

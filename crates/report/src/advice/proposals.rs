@@ -10,6 +10,7 @@ use analysis::Analysis;
 use analysis::attribute::path::Step;
 use analysis::shape::{AttributedRow, PathSection};
 use model::events::EventCatalogue;
+use model::sample::ProbeKind;
 use model::{Cpus, EventClass, Finding, FindingState};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -96,20 +97,25 @@ fn is_open(finding: &Finding, foreign: bool) -> bool {
     }
 }
 
+/// The command of ours that sets a mechanism, or that says what the next boot needs for it.
+pub(crate) fn apply_command(finding: &Finding) -> String {
+    if finding.state == FindingState::Boot {
+        return format!("stillcore isolate plan --cpus {}", finding.cpus);
+    }
+    let asked = finding.optional || finding.risky || finding.state == FindingState::Ok;
+    let with = if asked { format!(" --with {}", finding.id) } else { String::new() };
+    format!("stillcore isolate apply --cpus {}{with}", finding.cpus)
+}
+
 fn proposal(finding: &Finding, seen: Seen) -> Proposal {
     let contested = finding.state == FindingState::Ok;
-    let with = if finding.optional || finding.risky || contested {
-        format!(" --with {}", finding.id)
-    } else {
-        String::new()
-    };
     let now = finding.state != FindingState::Boot;
     Proposal {
         mechanism: finding.id.clone(),
         state: finding.state,
         now: finding.effective.clone().or_else(|| finding.have.clone()),
         remedy: if contested { finding.otherwise.clone() } else { finding.remedy.clone() },
-        apply: now.then(|| format!("stillcore isolate apply --cpus {}{with}", finding.cpus)),
+        apply: now.then(|| apply_command(finding)),
         cost: finding.cost.clone(),
         choice: finding.optional || contested,
         risky: finding.risky,
@@ -121,7 +127,8 @@ fn proposal(finding: &Finding, seen: Seen) -> Proposal {
 fn waited(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
     let mut all = Vec::new();
     for cpu in analysis.paths.iter().map(|path| path.cpu).collect::<Cpus>().iter() {
-        let paths: Vec<_> = analysis.paths.iter().filter(|path| path.cpu == cpu).collect();
+        let ours = |path: &&PathSection| path.cpu == cpu && path.probe != ProbeKind::Noise;
+        let paths: Vec<_> = analysis.paths.iter().filter(ours).collect();
         let total_ns: u64 = paths.iter().map(|path| path.total_ns).sum();
         let mut steps = BTreeMap::<Step, (u64, u64, Cpus)>::new();
         for (step, on, count, ns) in paths.iter().flat_map(|path| elsewhere(path)) {
@@ -215,8 +222,16 @@ mod tests {
         analysis.attribution.clear();
         let total_ns = boxes.iter().map(|one| one.ns).sum();
         let phase = "disturbed".to_owned();
-        analysis.paths =
-            vec![PathSection { phase, cpu: 2, thread: 0, samples: 1, total_ns, boxes, worst: Vec::new() }];
+        analysis.paths = vec![PathSection {
+            phase,
+            probe: ProbeKind::Wakeup,
+            cpu: 2,
+            thread: 0,
+            samples: 1,
+            total_ns,
+            boxes,
+            worst: Vec::new(),
+        }];
         analysis
     }
 

@@ -32,9 +32,26 @@ fn what_runs_while_the_task_sleeps_ranks_below_what_steals_from_a_busy_loop() {
     let advice = again(&document).advice;
     let interference: Vec<&Advice> = advice.iter().filter(|a| a.kind == AdviceKind::Interference).collect();
     assert_eq!(interference[0].class, Some(EventClass::TimerTick));
-    let [.., asleep, at_rest] = interference.as_slice() else { panic!("{interference:?}") };
+    let [.., at_rest, asleep] = interference.as_slice() else { panic!("{interference:?}") };
     assert_eq!((asleep.class, at_rest.class), (Some(EventClass::Switch), Some(EventClass::Irq)));
     assert!(asleep.what.contains("only while the task slept"), "{}", asleep.what);
+}
+
+/// A core that lost most of its time at rest has that at the top, with the phase.
+#[test]
+fn all_phases_are_ranked() {
+    let mut document = fixture::document();
+    let last = document.run.phases.last().unwrap().name.clone();
+    let windows = document.analysis.events.iter_mut();
+    for window in windows.filter(|window| window.phase == last && window.probe == ProbeKind::Noise) {
+        for class in window.classes.iter_mut().filter(|row| row.class == EventClass::Switch) {
+            (class.count, class.net_ns, class.max_ns) = (3, window.duration_ns / 2, 705_200_000);
+        }
+    }
+    let first = &again(&document).advice[0];
+    assert_eq!(first.class, Some(EventClass::Switch));
+    let told = format!("; most in phase {last}: 500.0 ms of every second stolen, longest 705.2 ms");
+    assert!(first.what.contains(&told), "{}", first.what);
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn object(document: &Document) -> Value {
         "phases": run.phases,
         "losses": run.losses,
         "outcome": document.outcome,
-        "worst": crate::worst(document),
+        "verdicts": crate::verdicts(document),
         "findings": findings.collect::<BTreeMap<_, _>>(),
         "distributions": all.iter().filter(|one| ours(one.cpu)).map(|one| distribution(one)).collect::<Vec<_>>(),
         "events": events.collect::<Vec<_>>(),

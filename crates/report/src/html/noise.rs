@@ -5,12 +5,11 @@ use minijinja::{Value, context};
 use model::sample::ProbeKind;
 
 use super::windows::{
-    CHARTS, HISTOGRAMS, LISTED, curves, known_quantiles, list, of, rows, shared, worst_cpus,
+    CHARTS, HISTOGRAMS, LISTED, curves, known_quantiles, list, of, rows, shared, style, worst_cpus,
 };
 use super::{chart, value};
 use crate::svg::{Tail, exceedance, histogram};
-use crate::words::{certainty_title, thief_title};
-use crate::{Document, format};
+use crate::{Document, Thieves, format, thieves};
 
 pub(super) fn figures(document: &Document) -> Value {
     let windows = of(document, ProbeKind::Noise);
@@ -39,17 +38,16 @@ pub(super) fn figures(document: &Document) -> Value {
     }
 }
 
-/// Who took the time, where counters were read beside the loop.
+/// Who took the time, by the trace or by counters that were read beside the loop.
 fn causes(document: &Document) -> Vec<Value> {
-    let all = document.analysis.noise_causes.iter();
-    let rows = all.flat_map(|one| one.causes.iter().map(move |cause| (one.cpu, cause)));
-    rows.map(|(cpu, cause)| {
+    let row = |row: Thieves| {
         context! {
-            cpu => cpu, thief => thief_title(cause.thief), sure => certainty_title(cause.certainty),
-            gaps => cause.gaps, total_ns => cause.total_ns, max_ns => cause.max_ns,
+            cpu => row.cpu, phase => row.phase.as_str(), style => style(document, &row.phase),
+            thief => row.cause.as_str(), sure => row.sure, gaps => row.gaps,
+            total => row.range_words(), max_ns => row.max_ns,
         }
-    })
-    .collect()
+    };
+    thieves(document).into_iter().map(row).collect()
 }
 
 fn charts(document: &Document, windows: &[&Distribution], cpu: u32, whole: bool) -> Value {

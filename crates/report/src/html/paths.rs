@@ -4,12 +4,13 @@ use analysis::attribute::blocking::Blocking;
 use analysis::attribute::path::Step;
 use analysis::shape::{PathBox, PathSection, SamplePath};
 use minijinja::{Value, context};
+use model::sample::ProbeKind;
 
 use super::chart;
-use super::sources::who;
 use super::windows::{seconds, style};
 use crate::Document;
 use crate::svg::{Mark, Piece, Segment, StepRow, steps, wake};
+use crate::words::who;
 
 /// Boxes in the table; the rest is counted.
 const ROWS: usize = 30;
@@ -42,7 +43,7 @@ fn place(step: Step) -> usize {
 }
 
 pub(super) fn figures(document: &Document) -> Value {
-    let mut windows: Vec<&PathSection> = document.analysis.paths.iter().collect();
+    let mut windows: Vec<&PathSection> = wakeups(document).collect();
     windows.sort_by_key(|window| std::cmp::Reverse(window.total_ns));
     let undrawn = windows.len().saturating_sub(BARS);
     let mut drawn: Vec<&PathSection> = windows.into_iter().take(BARS).collect();
@@ -60,7 +61,7 @@ pub(super) fn figures(document: &Document) -> Value {
         rows => rows,
         left_out => left_out,
         by_source => by_source(document),
-        samples => document.analysis.paths.iter().map(|window| window.samples).sum::<u64>(),
+        samples => wakeups(document).map(|window| window.samples).sum::<u64>(),
         worst => worst(document),
     }
 }
@@ -82,10 +83,14 @@ fn bar(window: &PathSection) -> StepRow {
     StepRow { label: format!("{}, CPU {}", window.phase, window.cpu), segments }
 }
 
+/// Windows of wake-ups; gaps of a busy loop have no way.
+fn wakeups(document: &Document) -> impl Iterator<Item = &PathSection> {
+    document.analysis.paths.iter().filter(|one| one.probe != ProbeKind::Noise)
+}
+
 fn table(document: &Document) -> (Vec<Value>, usize) {
-    let windows = &document.analysis.paths;
     let mut all: Vec<(&PathSection, &PathBox)> =
-        windows.iter().flat_map(|window| window.boxes.iter().map(move |one| (window, one))).collect();
+        wakeups(document).flat_map(|window| window.boxes.iter().map(move |one| (window, one))).collect();
     all.retain(|(_, one)| one.ns > 0);
     all.sort_by_key(|(_, one)| std::cmp::Reverse(one.ns));
     let left_out = all.len().saturating_sub(ROWS);
@@ -118,12 +123,8 @@ fn told(part: &PathBox, cpu: u32) -> Value {
 
 /// The largest samples, each cut by what took its time: a bar a sample, a hue a source.
 fn by_source(document: &Document) -> Value {
-    let mut all: Vec<(&PathSection, &SamplePath)> = document
-        .analysis
-        .paths
-        .iter()
-        .flat_map(|window| window.worst.iter().map(move |one| (window, one)))
-        .collect();
+    let mut all: Vec<(&PathSection, &SamplePath)> =
+        wakeups(document).flat_map(|window| window.worst.iter().map(move |one| (window, one))).collect();
     all.sort_by_key(|(_, sample)| std::cmp::Reverse(sample.value_ns));
     all.truncate(LATEST);
     // The sources with most time over these samples have a hue; all others share the last.
@@ -178,8 +179,7 @@ fn taker(part: &PathBox) -> String {
 
 /// The latest of all wake-ups that were taken apart.
 fn worst(document: &Document) -> Value {
-    let all =
-        document.analysis.paths.iter().flat_map(|window| window.worst.iter().map(move |one| (window, one)));
+    let all = wakeups(document).flat_map(|window| window.worst.iter().map(move |one| (window, one)));
     let Some((window, sample)) = all.max_by_key(|(_, sample)| sample.value_ns) else {
         return Value::from(());
     };

@@ -39,7 +39,7 @@ pub(super) fn sources(document: &Document) -> bool {
 }
 
 pub(super) fn paths(document: &Document) -> bool {
-    assessment(document) || !document.analysis.paths.is_empty()
+    assessment(document) || document.analysis.paths.iter().any(|one| one.probe != ProbeKind::Noise)
 }
 
 fn has(document: &Document, probe: ProbeKind) -> bool {

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use super::windows::{list, phases, style};
 use crate::Document;
 use crate::advice::against;
+use crate::words::who;
 
 /// Rows shown; the rest is counted.
 const ROWS: usize = 40;
@@ -121,12 +122,6 @@ fn told(document: &Document, catalogue: Option<&EventCatalogue>, key: &Key<'_>, 
         in_place => against.in_place,
         why_none => against.why_none,
     }
-}
-
-/// `bash[812] on CPU 0`.
-pub(super) fn who(source: &SourceText) -> String {
-    let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
-    format!("{}{pid} on CPU {}", source.who, source.cpu)
 }
 
 pub(super) fn known(confidence: Option<Confidence>) -> &'static str {

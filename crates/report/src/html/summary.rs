@@ -4,12 +4,11 @@ use analysis::shape::Distribution;
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 
-use super::sources::{known, who};
+use super::value;
 use super::windows::{of, seconds, style};
-use super::{paths, value};
 use crate::conditions::{Condition, conditions};
 use crate::distribution::{maximum, quantile};
-use crate::{Document, Worst, worst};
+use crate::{Document, Known, Verdict, verdicts};
 
 /// Pieces of advice that stand open; the others are folded.
 const FIRST: usize = 3;
@@ -21,8 +20,7 @@ pub(super) fn figures(document: &Document) -> Value {
         wakeup => worst_by_phase(document, ProbeKind::Wakeup, |d| quantile(d, 0.999).map(|ns| ns as f64)),
         noise => worst_by_phase(document, ProbeKind::Noise, |d| d.stolen.as_ref().map(|stolen| stolen.share)),
         duration_ns => all.iter().map(|d| d.duration_ns).sum::<u64>(),
-        worst => worst(document).map(|one| told(document, &one)),
-        dir => document.dir.as_str(),
+        verdicts => verdicts(document).iter().map(|one| told(document, one)).collect::<Vec<_>>(),
         conditions => value(&brief(document)),
         first => FIRST,
     }
@@ -45,33 +43,21 @@ fn worst_by_phase(
     phases.map(|p| phase(&p.name)).collect()
 }
 
-/// The worst sample, its cause, and what is known against it.
-fn told(document: &Document, one: &Worst) -> Value {
-    let cause = one.cause.as_ref().map(|cause| {
-        let remedies = cause.settable.iter().filter_map(|at| document.findings.get(*at)).take(2);
-        context! {
-            class => cause.class.map(model::EventClass::name),
-            label => cause.label.as_deref(),
-            step => paths::step_name(cause.step),
-            elsewhere => (cause.cpu != one.cpu).then_some(cause.cpu),
-            ns => cause.ns,
-            share => cause.ns as f64 / one.value_ns.max(1) as f64,
-            source => cause.source.as_ref().map(who),
-            site => cause.source.as_ref().and_then(|source| source.site.as_deref()),
-            sure => known(cause.confidence),
-            remedies => remedies.map(value).collect::<Vec<_>>(),
-            in_place => cause.in_place.join(", "),
-        }
-    });
+/// A verdict, and where in the run it was.
+fn told(document: &Document, one: &Verdict) -> Value {
     context! {
-        wakeup => one.probe == ProbeKind::Wakeup,
+        what => one.what,
         value_ns => one.value_ns,
         cpu => one.cpu,
         phase => one.phase.as_str(),
         style => style(document, &one.phase),
         at_s => one.t_ns.and_then(|t_ns| seconds(document, t_ns)),
-        t_ns => one.t_ns,
-        cause => cause,
+        cause => one.cause_words(),
+        sure => one.confidence.words(),
+        shown => one.confidence != Known::Unknown,
+        commands => one.against.clone(),
+        against => one.against_words(),
+        look => one.look.clone(),
     }
 }
 

@@ -173,8 +173,14 @@ fn who_took_the_time_is_told_with_how_sure_that_is() {
     let mut document = fixture::document();
     let plain = page(&document).unwrap();
     assert!(!plain.contains("Who took the time"));
-    let cause =
-        |thief, certainty, gaps| Cause { thief, certainty, gaps, total_ns: 99_000_000, max_ns: 50_000_000 };
+    let cause = |thief, certainty, gaps| Cause {
+        thief,
+        certainty,
+        gaps,
+        total_ns: 99_000_000,
+        max_ns: 50_000_000,
+        range_ns: [0, 99_000_000],
+    };
     document.analysis.noise_causes = vec![NoiseCauses {
         phase: "measured".into(),
         probe: ProbeKind::Noise,

@@ -7,6 +7,7 @@ use super::layout::{Page, Paint};
 use crate::advice::{Advice, AdviceKind};
 use crate::guarantee::GuaranteeVerdict;
 use crate::json::paths;
+use crate::verdict::{self, Known};
 use crate::{Document, Status, conditions, format, heading};
 
 /// Pieces of advice shown before the list is cut.
@@ -42,6 +43,26 @@ pub(super) fn head(page: &mut Page, document: &Document) {
         Status::Pass => page.painted(Paint::Green, "pass: ", &document.outcome.reasons.join("; ")),
         Status::Measured => page.item("measured: ", &document.outcome.reasons.join("; ")),
         Status::Finding => page.painted(Paint::Red, "finding: ", &document.outcome.reasons.join("; ")),
+    }
+}
+
+/// The worst wake-up and the longest gap: what, its cause, what is against it, where to look closer.
+pub(super) fn verdicts(page: &mut Page, document: &Document) {
+    for one in verdict::verdicts(document) {
+        page.heading(&one.what.to_uppercase());
+        page.painted(Paint::Bold, "  ", &one.value_words());
+        let known = if one.confidence == Known::Unknown {
+            String::new()
+        } else {
+            format!(" ({})", one.confidence.words())
+        };
+        page.item("  its cause    ", &format!("{}{known}", one.cause_words()));
+        for (at, line) in one.against_words().iter().enumerate() {
+            page.item(if at == 0 { "  against it   " } else { "               " }, line);
+        }
+        for line in &one.look {
+            page.item("  look closer  ", line);
+        }
     }
 }
 

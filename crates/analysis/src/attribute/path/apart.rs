@@ -14,6 +14,8 @@ use model::EventClass;
 struct Stay {
     t0_ns: i64,
     t1_ns: i64,
+    /// Of those that last at the same time, the one that began last is the innermost; what this holds goes behind all others.
+    around: bool,
     taken: Taken,
 }
 
@@ -25,6 +27,8 @@ pub(super) struct Local<'s> {
     pub(super) known: Known,
     pub(super) spans: &'s [Span],
     pub(super) stretches: &'s [Stretch],
+    /// When the scheduler passed over the task.
+    pub(super) without_budget: &'s [[i64; 2]],
 }
 
 impl Local<'_> {
@@ -36,11 +40,8 @@ impl Local<'_> {
         let thread = Waits::Thread { pid: self.tid, prio: self.prio };
         for stage in marks.stages(self.cpu, thread, self.known.rt) {
             let until_ns = stage.until_ns.clamp(from_ns, marks.ran_ns);
-            let mut stays =
+            let stays =
                 if stage.cpu == self.cpu { self.during(&stage, [from_ns, until_ns]) } else { Vec::new() };
-            if stage.step == Step::Switch && marks.out_of_budget(self.prio) {
-                stays.push(self.passed_over());
-            }
             let mark = marks.expiry.filter(|_| stage.step == Step::TimerLate).map(|(_, known)| known);
             fill(&mut path, (stage.step, stage.cpu, mark), [from_ns, until_ns], &stays);
             from_ns = until_ns;
@@ -54,6 +55,7 @@ impl Local<'_> {
         let spans = self.spans.iter().filter(may).map(|span| Stay {
             t0_ns: span.t0_ns,
             t1_ns: span.t1_ns,
+            around: false,
             taken: Taken {
                 taker: Taker::Event(span.class),
                 label: span.label,
@@ -68,6 +70,7 @@ impl Local<'_> {
         let stretches = explaining.map(|one| Stay {
             t0_ns: one.t0_ns,
             t1_ns: one.t1_ns,
+            around: false,
             taken: Taken {
                 taker: Taker::Blocking(one.blocking),
                 label: one.label,
@@ -75,14 +78,20 @@ impl Local<'_> {
                 causes: one.causes,
             },
         });
-        spans.chain(stretches).filter(|stay| stay.t0_ns < until_ns && stay.t1_ns > from_ns).collect()
+        let without = self.without_budget.iter().map(|stretch| self.passed_over(*stretch));
+        let without = without.filter(|_| stage.waits.is_thread(self.tid));
+        spans
+            .chain(stretches)
+            .chain(without)
+            .filter(|stay| stay.t0_ns < until_ns && stay.t1_ns > from_ns)
+            .collect()
     }
 
-    /// The scheduler would not take the task: of the step what nothing else took, so it lies around all that did.
-    fn passed_over(&self) -> Stay {
+    /// The scheduler would not take the task: what nothing else took of that time.
+    fn passed_over(&self, [t0_ns, t1_ns]: [i64; 2]) -> Stay {
         let (taker, label) = (Taker::Event(EventClass::Throttle), self.known.out_of_budget);
         let taken = Taken { taker, label, task: None, causes: Causes::default() };
-        Stay { t0_ns: i64::MIN, t1_ns: i64::MAX, taken }
+        Stay { t0_ns, t1_ns, around: true, taken }
     }
 }
 
@@ -101,7 +110,7 @@ fn fill(
     for pair in cuts.windows(2) {
         let (t0_ns, t1_ns) = (pair[0], pair[1]);
         let inside = stays.iter().filter(|stay| stay.t0_ns <= t0_ns && stay.t1_ns >= t1_ns);
-        let innermost = inside.max_by_key(|stay| (stay.t0_ns, std::cmp::Reverse(stay.t1_ns)));
+        let innermost = inside.max_by_key(|stay| (!stay.around, stay.t0_ns, std::cmp::Reverse(stay.t1_ns)));
         let taken = innermost.map(|stay| stay.taken);
         let ns = t1_ns.abs_diff(t0_ns);
         let known = path.parts.iter().position(|part| part.step == step && part.taken == taken);

@@ -3,7 +3,6 @@
 use super::Step;
 use super::waits::Waits;
 use crate::attribute::cause::Confidence;
-use crate::prio::Prio;
 use crate::view::{Level, Task};
 
 /// A moment on the way.
@@ -40,10 +39,6 @@ pub(super) struct Marks {
     pub(super) woken: Option<Mark>,
     pub(super) ipi: Option<i64>,
     pub(super) switch: Option<i64>,
-    /// Whether a task that goes first was passed over on the CPU before this one was woken, and none has run since.
-    pub(super) passed_over: bool,
-    /// Of the tasks that the scheduler took while this one was waiting, the one that goes last; idle goes behind all.
-    last_taken: Option<(bool, Prio)>,
 }
 
 /// A stretch of the way.
@@ -58,41 +53,13 @@ pub(super) struct Stage {
 
 impl Marks {
     pub(super) fn new(release_ns: i64, ran_ns: i64) -> Self {
-        Self {
-            release_ns,
-            ran_ns,
-            expiry: None,
-            waking: None,
-            woken: None,
-            ipi: None,
-            switch: None,
-            passed_over: false,
-            last_taken: None,
-        }
-    }
-
-    /// Whether the task is in the queue of its own CPU.
-    pub(super) fn is_queued(&self, own: u32) -> bool {
-        self.woken.is_some() || self.waking.is_some_and(|waking| waking.cpu == own)
-    }
-
-    /// The scheduler takes another task while this one is in the queue.
-    pub(super) fn picked(&mut self, next: Task) {
-        let last = (next.pid == 0, next.prio);
-        self.last_taken = Some(self.last_taken.map_or(last, |known| known.max(last)));
-    }
-
-    /// Whether the scheduler passed over the task, which waited with this priority: it took one that goes after it, or would not even
-    /// look at such tasks. Only a budget that is used up explains that: real-time throttling, a server, a deadline's runtime, `cpu.max`.
-    pub(super) fn out_of_budget(&self, prio: Prio) -> bool {
-        let behind = |(idle, taken): (bool, Prio)| idle || (taken.is_known() && !taken.may_delay(prio));
-        prio.is_known() && (self.last_taken.is_some_and(behind) || (self.passed_over && !prio.is_fair()))
+        Self { release_ns, ran_ns, expiry: None, waking: None, woken: None, ipi: None, switch: None }
     }
 
     /// The steps, in order of time. `own`: the CPU of the task; `thread`: the task, as it waits for the CPU.
     pub(super) fn stages(&self, own: u32, thread: Waits, rt: bool) -> Vec<Stage> {
         let last = |step| Stage { until_ns: self.ran_ns, step, cpu: own, waits: thread };
-        if self.switch.is_none() && self.waking.is_none() {
+        if self.waking.is_none() && self.switch.is_none() {
             return vec![last(Step::NeverSlept)];
         }
         let at =

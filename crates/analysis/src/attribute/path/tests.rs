@@ -307,6 +307,28 @@ fn a_timer_that_a_thread_serves_waits_for_what_goes_before_the_thread() {
     assert_eq!(boxes(&told[0]), expected);
 }
 
+/// The time of a busy loop: it never sleeps, and was preempted by a hog, throttled, and late by what no event tells.
+#[test]
+fn a_gap_of_a_loop_that_did_not_sleep_is_taken_apart_too() {
+    let (hog, low) = (task(5, fifo(60)), task(6, fair()));
+    let events = [
+        between(0, idle(), true, victim()),
+        between(200, victim(), true, hog),
+        between(300, hog, false, victim()),
+        between(500, victim(), true, low),
+        between(800, low, true, victim()),
+    ];
+    let spans = [ran(hog, 200, 300), span(EventClass::Irq, 310, 320), ran(low, 500, 800)];
+    let told = paths(&[(190, 130), (490, 320), (900, 50)], &events, &spans);
+    let never = |class, ns| (Step::NeverSlept, 2, class, ns);
+    assert_eq!(
+        boxes(&told[0]),
+        [never(None, 20), never(Some(EventClass::Switch), 100), never(Some(EventClass::Irq), 10),]
+    );
+    assert_eq!(boxes(&told[1]), [never(None, 20), never(Some(EventClass::Throttle), 300)]);
+    assert_eq!(boxes(&told[2]), [never(None, 50)]);
+}
+
 #[test]
 fn whom_the_scheduler_passes_over_is_out_of_budget() {
     let (hog, low) = (task(5, fifo(60)), task(6, fair()));
@@ -341,6 +363,11 @@ fn whom_the_scheduler_passes_over_is_out_of_budget() {
         boxes(&told[0])[2..4],
         [(Step::Switch, 2, Some(EventClass::Throttle), 440), (Step::Switch, 2, Some(EventClass::Switch), 50),]
     );
+    // Nothing but this task itself ends it.
+    let events =
+        [between(50, hog, true, low), expiry(200, 2), wake(210, 2, false), between(700, low, true, victim())];
+    let told = paths(&[(100, 700)], &events, &[ran(low, 50, 700)]);
+    assert_eq!(boxes(&told[0])[2], (Step::Switch, 2, Some(EventClass::Throttle), 490));
     // A fair task waits for other fair ones by rights, and for idle only without budget.
     let own = task(TID, fair());
     for (taken, box_of) in [(idle(), EventClass::Throttle), (low, EventClass::Switch)] {

@@ -41,6 +41,11 @@ impl Waits {
         }
     }
 
+    /// Whether it is this thread.
+    pub(super) fn is_thread(self, tid: i32) -> bool {
+        matches!(self, Self::Thread { pid, .. } if pid == tid)
+    }
+
     /// Whether it is a thread: with preemption off it waits, an interrupt does not.
     pub(super) fn is_interrupt(self) -> bool {
         matches!(self, Self::Interrupt)

@@ -1,0 +1,105 @@
+//! How the scheduler treats the task: when it runs, sleeps, or waits for the CPU, and whether it is passed over while it waits.
+//!
+//! A scheduler that takes a task although one that goes before it waits, or idles then, does so for one reason: the one that waits has no
+//! budget left. That is real-time throttling (also of a group of tasks), a server for fair tasks, the runtime of a deadline, or `cpu.max`
+//! (Linux kernel/sched/core.c, `pick_next_task`).
+
+use crate::prio::Prio;
+use crate::view::Task;
+
+/// What the task does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum State {
+    /// Not known.
+    #[default]
+    Unknown,
+    Runs,
+    Sleeps,
+    /// It is in the queue of its CPU since then, ns; after it was preempted, or woken.
+    Waits {
+        since_ns: i64,
+        preempted: bool,
+    },
+}
+
+/// The queue of one CPU as far as it concerns one task.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pub(super) state: State,
+    /// Of the tasks that were taken while this one waited, the one that goes last; idle goes behind all.
+    last_taken: Option<(bool, Prio)>,
+    /// A task under a real-time policy or a deadline that would have run on, and was followed by one that goes after it: since then no
+    /// such task has run here.
+    passed_over: Option<i32>,
+    /// When that ended while the task waited.
+    taken_again_ns: Option<i64>,
+}
+
+impl Queue {
+    /// The task is put into the queue.
+    pub(super) fn woken(&mut self, at_ns: i64) {
+        if !matches!(self.state, State::Waits { .. } | State::Runs) {
+            self.waits(at_ns, false);
+        }
+    }
+
+    /// The CPU goes from one task to another; `tid` is the task. Gives the stretch of time, up to now, in which it was out of budget.
+    pub(super) fn switched(
+        &mut self,
+        at_ns: i64,
+        tid: i32,
+        prev: Task,
+        runnable: bool,
+        next: Task,
+    ) -> Option<[i64; 2]> {
+        let first = |task: Task| task.prio.is_known() && !task.prio.is_fair();
+        if prev.pid == tid && runnable {
+            self.waits(at_ns, true);
+        } else if prev.pid == tid {
+            self.state = State::Sleeps;
+        }
+        let mut without = None;
+        if next.pid == tid {
+            if let State::Waits { since_ns, .. } = self.state {
+                without = self.passed_over_until(at_ns, next.prio).map(|until_ns| [since_ns, until_ns]);
+            }
+            self.state = State::Runs;
+        } else if let State::Waits { .. } = self.state {
+            let last = (next.pid == 0, next.prio);
+            self.last_taken = Some(self.last_taken.map_or(last, |known| known.max(last)));
+        }
+        if first(next) {
+            self.taken_again_ns = self.taken_again_ns.or(self.passed_over.take().map(|_| at_ns));
+        } else if runnable && first(prev) {
+            self.passed_over = Some(prev.pid);
+        }
+        without
+    }
+
+    fn waits(&mut self, since_ns: i64, preempted: bool) {
+        self.state = State::Waits { since_ns, preempted };
+        (self.last_taken, self.taken_again_ns) = (None, None);
+    }
+
+    /// Until when a task of this priority, which waited until now, was passed over.
+    fn passed_over_until(&self, now_ns: i64, prio: Prio) -> Option<i64> {
+        let behind = |(idle, taken): (bool, Prio)| idle || (taken.is_known() && !taken.may_delay(prio));
+        if prio.is_known() && self.last_taken.is_some_and(behind) {
+            return Some(now_ns);
+        }
+        let ended_ns = if self.passed_over.is_some() { Some(now_ns) } else { self.taken_again_ns };
+        ended_ns.filter(|_| prio.is_known() && !prio.is_fair())
+    }
+
+    /// A task leaves the CPU for another one.
+    pub(super) fn moved(&mut self, pid: i32) {
+        if self.passed_over == Some(pid) {
+            self.passed_over = None;
+        }
+    }
+
+    /// Events are missing.
+    pub(super) fn lost(&mut self) {
+        *self = Self::default();
+    }
+}

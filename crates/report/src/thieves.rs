@@ -1,0 +1,148 @@
+//! Who took the time of busy loops: by the trace where there is one, else by counters, each cause with its range.
+
+use analysis::attribute::blocking::Blocking;
+use analysis::noise_causes::NoiseCauses;
+use analysis::shape::{PathBox, PathSection};
+use model::sample::ProbeKind;
+
+use crate::words::{certainty_title, class_title, thief_title};
+use crate::{Document, format};
+
+/// What one cause took from one loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thieves {
+    /// Phase of its window.
+    pub phase: String,
+    /// The CPU.
+    pub cpu: u32,
+    /// The cause.
+    pub cause: String,
+    /// Gaps in which it took time.
+    pub gaps: u64,
+    /// At least and at most, all of it together, ns.
+    pub range_ns: [u64; 2],
+    /// The most in one gap, ns.
+    pub max_ns: u64,
+    /// How that is known.
+    pub sure: &'static str,
+}
+
+impl Thieves {
+    /// The range in words; one figure where both ends are the same.
+    pub fn range_words(&self) -> String {
+        let [least, most] = self.range_ns.map(|ns| format::ns(ns as i64));
+        if least == most { least } else { format!("{least} to {most}") }
+    }
+}
+
+/// A row a cause, in the order of the windows; of each the largest first.
+pub fn thieves(document: &Document) -> Vec<Thieves> {
+    let analysis = &document.analysis;
+    let gaps = |one: &&PathSection| one.probe == ProbeKind::Noise;
+    let traced: Vec<&PathSection> = analysis.paths.iter().filter(gaps).collect();
+    let seen = |one: &NoiseCauses| traced.iter().any(|path| (&path.phase, path.cpu) == (&one.phase, one.cpu));
+    let counted = analysis.noise_causes.iter().filter(|one| !seen(one)).flat_map(by_counters);
+    traced.iter().flat_map(|path| by_trace(path)).chain(counted).collect()
+}
+
+/// Boxes of the same class are one cause.
+fn by_trace(path: &PathSection) -> Vec<Thieves> {
+    let mut rows: Vec<Thieves> = Vec::new();
+    for part in path.boxes.iter().filter(|part| part.ns > 0) {
+        let cause = name(part);
+        if let Some(row) = rows.iter_mut().find(|row| row.cause == cause) {
+            row.gaps += part.count;
+            row.range_ns = row.range_ns.map(|ns| ns + part.ns);
+            row.max_ns = row.max_ns.max(part.max_ns);
+            continue;
+        }
+        let sure = if part.is_step() { "no event was recorded" } else { "by the trace" };
+        let (phase, cpu) = (path.phase.clone(), path.cpu);
+        rows.push(Thieves {
+            phase,
+            cpu,
+            cause,
+            gaps: part.count,
+            range_ns: [part.ns; 2],
+            max_ns: part.max_ns,
+            sure,
+        });
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.range_ns));
+    rows
+}
+
+fn name(part: &PathBox) -> String {
+    match (part.class, part.blocking) {
+        (Some(class), _) => class_title(class).to_owned(),
+        (None, Some(blocking)) => Blocking::words(blocking).to_owned(),
+        (None, None) => "nothing recorded".to_owned(),
+    }
+}
+
+fn by_counters(one: &NoiseCauses) -> impl Iterator<Item = Thieves> {
+    one.causes.iter().map(|cause| Thieves {
+        phase: one.phase.clone(),
+        cpu: one.cpu,
+        cause: thief_title(cause.thief).to_owned(),
+        gaps: cause.gaps,
+        range_ns: cause.range_ns,
+        max_ns: cause.max_ns,
+        sure: certainty_title(cause.certainty),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use analysis::attribute::path::Step;
+    use analysis::noise_causes::{Cause, Certainty, Thief, Totals};
+    use model::EventClass;
+
+    fn causes() -> NoiseCauses {
+        let cause = Cause {
+            thief: Thief::Interrupts,
+            certainty: Certainty::Fits,
+            gaps: 1_183,
+            total_ns: 8_430_000,
+            max_ns: 91_000,
+            range_ns: [0, 50_300_000],
+        };
+        let (phase, probe) = ("measured".to_owned(), ProbeKind::Noise);
+        NoiseCauses { phase, probe, cpu: 1, causes: vec![cause], counted: Totals::default() }
+    }
+
+    #[test]
+    fn the_trace_goes_before_a_pattern_that_fits() {
+        let mut document = fixture::document();
+        document.analysis.noise_causes = vec![causes()];
+        document.analysis.paths.clear();
+        let told = thieves(&document);
+        assert_eq!((told[0].range_words().as_str(), told[0].sure), ("0 ns to 50.30 ms", "fits the pattern"));
+        let part =
+            |class, ns, count| PathBox { class, count, ..fixture::part(Step::NeverSlept, 1, ns, false) };
+        let tick = Some(EventClass::TimerTick);
+        document.analysis.paths = vec![PathSection {
+            phase: "measured".to_owned(),
+            probe: ProbeKind::Noise,
+            cpu: 1,
+            thread: 0,
+            samples: 3,
+            total_ns: 60,
+            boxes: vec![part(None, 10, 3), part(tick, 30, 2), part(tick, 20, 1)],
+            worst: Vec::new(),
+        }];
+        let told: Vec<_> = thieves(&document)
+            .into_iter()
+            .map(|row| (row.cause, row.gaps, row.range_ns[1], row.sure))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("scheduler tick".to_owned(), 3, 50, "by the trace"),
+                ("nothing recorded".to_owned(), 3, 10, "no event was recorded"),
+            ]
+        );
+    }
+}

@@ -1,0 +1,223 @@
+//! The box at the top: the worst wake-up and the longest gap of a run, what took most of each, how sure that is, what is against it, and
+//! where to look closer. Made once, here; terminal, page and JSON show the same.
+//!
+//! The cause is the largest part of that one sample, as [`analysis::shape::SamplePath`] cuts it; other late samples may have others, and
+//! the advice ranks what costs most over all. Nothing is proposed against a cause that no event shows.
+
+mod unexplained;
+
+use analysis::attribute::Confidence;
+use analysis::attribute::blocking::Blocking;
+use analysis::attribute::path::Step;
+use analysis::shape::{Distribution, PathBox, SamplePath};
+use model::Finding;
+use model::events::EventCatalogue;
+use model::sample::ProbeKind;
+use serde::Serialize;
+
+use crate::advice::{against, apply_command};
+use crate::distribution::maximum;
+use crate::words::source_words;
+use crate::{Document, format};
+
+/// How a cause is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Known {
+    /// Events show it, and both ends of a request name the same object.
+    Exact,
+    /// Events show it; who asked is known by order in time.
+    ByOrder,
+    /// No event shows it; everything else that the events could show is ruled out.
+    Inferred,
+    /// Not recorded.
+    Unknown,
+}
+
+impl Known {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::ByOrder => "by order in time",
+            Self::Inferred => "inferred",
+            Self::Unknown => "not known",
+        }
+    }
+}
+
+/// The largest sample of a kind, and what is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// `worst wake-up`, `longest gap`.
+    pub what: &'static str,
+    /// The probe.
+    pub probe: ProbeKind,
+    /// Phase of its window.
+    pub phase: String,
+    /// The CPU.
+    pub cpu: u32,
+    /// Observed maximum, missed releases charged, ns.
+    pub value_ns: i64,
+    /// When it was due, or the gap began, CLOCK_MONOTONIC ns.
+    pub t_ns: Option<i64>,
+    /// What took most of it, or why that is not known; a sentence without its end.
+    pub cause: String,
+    /// How the cause is known.
+    pub confidence: Known,
+    /// The part of the value that it took, 0 to 1; `None` where the sample was not taken apart.
+    pub share: Option<f64>,
+    /// Commands against it, best first; none against what is not shown.
+    pub against: Vec<String>,
+    /// Mechanisms against it that are in place already.
+    pub in_place: Vec<String>,
+    /// Commands that show more.
+    pub look: Vec<String>,
+}
+
+/// Of each kind that was measured the largest sample: wake-ups first.
+pub fn verdicts(document: &Document) -> Vec<Verdict> {
+    let kinds = [(ProbeKind::Wakeup, "worst wake-up"), (ProbeKind::Noise, "longest gap")];
+    kinds.into_iter().filter_map(|(probe, what)| verdict(document, probe, what)).collect()
+}
+
+fn verdict(document: &Document, probe: ProbeKind, what: &'static str) -> Option<Verdict> {
+    let ours = document.analysis.distributions.iter().filter(|one| one.probe == probe);
+    let (window, value_ns) =
+        ours.filter_map(|one| Some((one, maximum(one)?))).max_by_key(|(_, max_ns)| *max_ns)?;
+    let empty = Verdict {
+        what,
+        probe,
+        phase: window.phase.clone(),
+        cpu: window.cpu,
+        value_ns,
+        t_ns: window.observed_max_at_ns,
+        cause: unexplained::not_recorded(document, window),
+        confidence: Known::Unknown,
+        share: None,
+        against: Vec::new(),
+        in_place: Vec::new(),
+        look: vec![unexplained::record(document, window)],
+    };
+    let Some(sample) = taken_apart(document, window) else { return Some(empty) };
+    let look = format!("stillcore trace explain {} --sample {}", document.dir, sample.t_ns);
+    Some(Verdict { look: vec![look], ..caused(document, window, sample, empty) })
+}
+
+fn taken_apart<'a>(document: &'a Document, window: &Distribution) -> Option<&'a SamplePath> {
+    let ours = document.analysis.paths.iter().find(|one| {
+        (one.probe, &one.phase, one.cpu, one.thread)
+            == (window.probe, &window.phase, window.cpu, window.thread)
+    })?;
+    ours.worst.iter().find(|one| Some(one.t_ns) == window.observed_max_at_ns)
+}
+
+/// The part with the most time, those of the same kind together.
+fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty: Verdict) -> Verdict {
+    let mut parts: Vec<(&PathBox, u64)> = Vec::new();
+    for part in &sample.parts {
+        match parts.iter_mut().find(|(known, _)| same(known, part)) {
+            Some((_, ns)) => *ns += part.ns,
+            None => parts.push((part, part.ns)),
+        }
+    }
+    let Some((part, ns)) = parts.into_iter().max_by_key(|(_, ns)| *ns).filter(|(_, ns)| *ns > 0) else {
+        return empty;
+    };
+    let share = Some(ns as f64 / empty.value_ns.max(1) as f64);
+    if part.is_step() {
+        let (cause, confidence) = unexplained::of_step(document, window, part, ns);
+        let ids = if part.cpu == window.cpu { Vec::new() } else { of_step_elsewhere(part.step) };
+        let (against, in_place) = commands(document, &ids);
+        return Verdict { cause, confidence, share, against, in_place, ..empty };
+    }
+    // The embedded catalogue is checked by tests; without it there would be no remedies to name.
+    let known = part.class.zip(EventCatalogue::embedded().ok());
+    let against = known.map(|(class, catalogue)| {
+        against(&catalogue, &document.findings, class, part.label.as_deref().unwrap_or_default())
+    });
+    let against = against.unwrap_or_default();
+    let find = |(id, _): &(String, _)| document.findings.iter().find(|finding| finding.id == *id);
+    let confidence = match part.source.as_ref().and(part.confidence) {
+        Some(Confidence::Order) => Known::ByOrder,
+        _ => Known::Exact,
+    };
+    Verdict {
+        cause: ran(part, window.cpu),
+        confidence,
+        share,
+        against: against.settable.iter().filter_map(find).map(apply_command).collect(),
+        in_place: against.in_place,
+        ..empty
+    }
+}
+
+/// What ran, in which task, and who asked for it.
+fn ran(part: &PathBox, own: u32) -> String {
+    let place = if part.cpu == own { String::new() } else { format!(" on CPU {}", part.cpu) };
+    let what = match (part.class, part.blocking) {
+        (Some(class), _) => format!("{} {}", class.name(), part.ran().unwrap_or_default()),
+        (None, blocking) => {
+            let words = blocking.map_or("", Blocking::words);
+            format!("{words} {}", part.label.as_deref().unwrap_or_default())
+        }
+    };
+    let by = part.source.as_ref().map(|source| format!(", asked for by {}", source_words(source)));
+    format!("{}{place}{}", what.trim_end(), by.unwrap_or_default())
+}
+
+/// Mechanisms that bring a step back to the task's own CPU.
+fn of_step_elsewhere(step: Step) -> Vec<String> {
+    let name = serde_json::to_value(step).ok().and_then(|name| Some(name.as_str()?.to_owned()));
+    let catalogue = EventCatalogue::embedded().ok();
+    catalogue.zip(name).and_then(|(catalogue, name)| catalogue.steps.get(&name).cloned()).unwrap_or_default()
+}
+
+/// Commands for the mechanisms that are not set, and the names of those that are.
+fn commands(document: &Document, ids: &[String]) -> (Vec<String>, Vec<String>) {
+    let found: Vec<&Finding> =
+        ids.iter().filter_map(|id| document.findings.iter().find(|finding| finding.id == *id)).collect();
+    let open = |finding: &&&Finding| crate::outcome::is_settable(finding) || finding.otherwise.is_some();
+    let set = found.iter().filter(|one| !open(one) && one.state == model::FindingState::Ok);
+    let set = set.map(|finding| finding.id.clone()).collect();
+    (found.iter().filter(open).map(|finding| apply_command(finding)).collect(), set)
+}
+
+/// Whether two parts are of one thing: that it ran in two steps does not make it two causes.
+fn same(a: &PathBox, b: &PathBox) -> bool {
+    let step = |part: &PathBox| part.is_step().then_some(part.step);
+    (a.class, a.blocking, &a.label, &a.task, &a.source, a.cpu, step(a))
+        == (b.class, b.blocking, &b.label, &b.task, &b.source, b.cpu, step(b))
+}
+
+impl Verdict {
+    /// The value with its place: `12.77 ms on CPU 1, phase idle-before`.
+    pub fn value_words(&self) -> String {
+        format!("{} on CPU {}, phase {}", format::ns(self.value_ns), self.cpu, self.phase)
+    }
+
+    /// The cause with its share: `12.7 ms (99.0 %): …`.
+    pub fn cause_words(&self) -> String {
+        let part = self.share.map(|share| {
+            format!("{} ({}): ", format::ns((share * self.value_ns as f64) as i64), format::share(share))
+        });
+        format!("{}{}", part.unwrap_or_default(), self.cause)
+    }
+
+    /// What is against it: commands, what is in place already, or that there is nothing to propose.
+    pub fn against_words(&self) -> Vec<String> {
+        if !self.against.is_empty() {
+            return self.against.clone();
+        }
+        if !self.in_place.is_empty() {
+            return vec![format!("in place already: {}", self.in_place.join(", "))];
+        }
+        vec![match self.confidence {
+            Known::Unknown => "nothing is proposed against a cause that is not shown".to_owned(),
+            _ => "nothing in the catalogue removes it".to_owned(),
+        }]
+    }
+}
+
+#[cfg(test)]
+mod tests;
