@@ -63,7 +63,7 @@ impl Layers {
             let thread = MeasuredCpu { cpu: record.cpu, tid: record.tid };
             match record.probe {
                 ProbeKind::Wakeup | ProbeKind::Noise => {
-                    paths.add(one, thread, measured.keep, known, samples())
+                    paths.add(one, thread, measured.keep, known, samples());
                 }
                 ProbeKind::Graph => {
                     paths.add(one, thread, measured.keep, known, of_releases(samples()).into_iter());

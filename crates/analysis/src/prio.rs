@@ -46,6 +46,11 @@ impl Prio {
         self.is_known() && other.is_known() && (self <= other || (self.is_fair() && other.is_fair()))
     }
 
+    /// The real-time priority, 1 to 99; `None` for other classes.
+    pub fn realtime(self) -> Option<i16> {
+        (0..FAIR - 1).contains(&self.0).then_some(FAIR - 1 - self.0)
+    }
+
     /// In words: `priority 50`, `nice 0`, `deadline`. Whether a real-time task is under FIFO or RR is not told.
     pub fn words(self) -> Option<String> {
         let number = self.number()?;

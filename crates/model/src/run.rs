@@ -87,7 +87,8 @@ pub struct Window {
     pub interrupts: BTreeMap<String, BTreeMap<u32, u64>>,
     /// Growth of `/proc/softirqs` over the window, row → CPU → count, measured CPUs only, rows that grew.
     pub softirqs: BTreeMap<String, BTreeMap<u32, u64>>,
-    /// Growth of steal time in `/proc/stat` over the window, ns per CPU.
+    /// Growth of steal time in `/proc/stat` over the window, ns per CPU; a CPU is absent where it could not be read, and in runs of the
+    /// first round where it was none.
     pub steal_ns: BTreeMap<u32, u64>,
     /// What the scheduler wrote to the kernel's log over the window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

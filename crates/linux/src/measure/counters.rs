@@ -48,8 +48,9 @@ impl Counters {
 
 /// Times that grew. Idle time may go back by a tick (proc(5)).
 fn times_growth(earlier: &BTreeMap<u32, u64>, later: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
-    let grown = |(cpu, ns): (&u32, &u64)| (*cpu, ns.saturating_sub(*earlier.get(cpu).unwrap_or(ns)));
-    later.iter().map(grown).filter(|(_, ns)| *ns > 0).collect()
+    // One that went back says nothing.
+    let grown = |(cpu, ns): (&u32, &u64)| Some((*cpu, ns.checked_sub(*earlier.get(cpu)?)?));
+    later.iter().filter_map(grown).collect()
 }
 
 fn rows_growth(earlier: &Rows, later: &Rows) -> Rows {

@@ -3,6 +3,7 @@
 use super::event::{Leaves, WatchEvent, What};
 use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
+use crate::prio::Prio;
 use ftrace::{Event, EventFormat, Field, Formats, Symbols};
 
 /// Bits of `common_flags` that tell of an interrupt: hard, soft, NMI (include/linux/trace_events.h).
@@ -18,9 +19,20 @@ const SOFTIRQS: [&str; 10] =
 /// The tick's own timer, which was renamed in 6.8 and in 6.9: what it wakes has no release of its own in it.
 const TICKS: [&str; 3] = ["tick_sched_timer", "tick_nohz_highres_handler", "tick_nohz_handler"];
 
+/// Where the parts of a switch stand in its record.
+struct Switched {
+    prev: Field,
+    prev_comm: Field,
+    state: Field,
+    next: Field,
+    next_comm: Field,
+    /// Of both; older traces may lack them.
+    prios: [Option<Field>; 2],
+}
+
 /// Which fields of one event tell what it says.
 enum Pick {
-    Switch { prev: Field, prev_comm: Field, state: Field, next: Field, next_comm: Field },
+    Switch(Box<Switched>),
     Waking { pid: Field, comm: Field },
     Woken { pid: Field, new: bool },
     Migrate { pid: Field, to: Field },
@@ -80,7 +92,10 @@ impl Decoder {
             labels.id_of_bytes(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
         };
         Some(match picks.get(&i32::from(id))? {
-            Pick::Switch { prev, prev_comm, state, next, next_comm } => {
+            Pick::Switch(fields) => {
+                let Switched { prev, prev_comm, state, next, next_comm, prios } = &**fields;
+                let prio =
+                    |field: &Option<Field>| field.as_ref().and_then(int).map_or(Prio::UNKNOWN, Prio::new);
                 let bits = state.uint(data, endian)? & STATES;
                 let leaves = match bits {
                     0 => Leaves::Runnable,
@@ -91,6 +106,7 @@ impl Decoder {
                     prev: (pid(prev)?, text(labels, prev_comm)),
                     leaves,
                     next: (pid(next)?, text(labels, next_comm)),
+                    prios: [prio(&prios[0]), prio(&prios[1])],
                 }
             }
             Pick::Waking { pid: task, comm } => What::Waking { task: (pid(task)?, text(labels, comm)) },
@@ -147,13 +163,14 @@ fn name(
 fn pick(format: &EventFormat) -> Option<Pick> {
     let field = |name: &str| format.field(name).cloned();
     Some(match format.full_name().as_str() {
-        "sched:sched_switch" => Pick::Switch {
+        "sched:sched_switch" => Pick::Switch(Box::new(Switched {
             prev: field("prev_pid")?,
             prev_comm: field("prev_comm")?,
             state: field("prev_state")?,
             next: field("next_pid")?,
             next_comm: field("next_comm")?,
-        },
+            prios: [field("prev_prio"), field("next_prio")],
+        })),
         "sched:sched_waking" => Pick::Waking { pid: field("pid")?, comm: field("comm")? },
         "sched:sched_wakeup" => Pick::Woken { pid: field("pid")?, new: false },
         "sched:sched_wakeup_new" => Pick::Woken { pid: field("pid")?, new: true },

@@ -1,6 +1,7 @@
 //! The events that a program is followed by, without bytes and formats; tests make them by hand.
 
 use crate::labels::LabelId;
+use crate::prio::Prio;
 
 /// One event on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub enum What {
         leaves: Leaves,
         /// Who runs from here on, and its name.
         next: (i32, LabelId),
+        /// How both compete for the CPU at that moment.
+        prios: [Prio; 2],
     },
     /// Somebody wakes a task: on the CPU and in the context of who does so.
     Waking {

@@ -2,7 +2,7 @@
 //! threads.
 
 use super::chain::Chains;
-use super::event::{WatchEvent, What};
+use super::event::{Leaves, WatchEvent, What};
 use super::thread::{PreemptKey, State, Thread, Wake, Waker};
 use super::waker::{By, Wakers};
 use crate::hash::FastMap;
@@ -95,7 +95,7 @@ impl Watch {
             self.seen(event);
         }
         match event.what {
-            What::Switch { prev, leaves, next } => {
+            What::Switch { prev, leaves, next, prios } => {
                 self.handed_over(event, prev.0, next.0);
                 self.name(prev);
                 self.name(next);
@@ -104,6 +104,7 @@ impl Watch {
                 let by = (next.0, PreemptKey { by: next.1, woken });
                 if let Some(thread) = self.thread(prev.0) {
                     thread.comm = Some(prev.1);
+                    thread.has_prio(prios[0], leaves == Leaves::Sleeps);
                     thread.switch_out(event.ts_ns, leaves, by);
                 }
                 self.switch_in(event, next);

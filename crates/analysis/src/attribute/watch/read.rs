@@ -7,6 +7,7 @@ use super::shape::{Chain, Preemption, Release, ReleaseKind, ThreadSection, Watch
 use super::thread::{ReleaseKey, ReleaseSums, State, Thread, Waker};
 use super::waker::By;
 use crate::Error;
+use crate::prio::Prio;
 use ftrace::{Item, TraceFile};
 use model::run::{Run, SenderRecord};
 use model::syscalls::{SYSCALLS, Wait};
@@ -104,6 +105,23 @@ struct Teller<'a> {
     record: &'a WatchRecord,
 }
 
+/// Policy and priority in the manner of `SCHED_FIFO 60`. The scheduler's events tell the priority; which policy it is under was looked up
+/// now and then (`polled`), so it is told where both agree.
+fn policy(polled: Option<&str>, prio: Prio) -> Option<String> {
+    let Some(priority) = prio.realtime() else {
+        return match polled {
+            Some(text) if prio.is_fair() && text.contains(char::is_whitespace) => {
+                Some("SCHED_OTHER".to_owned())
+            }
+            None if prio.is_fair() => Some("SCHED_OTHER".to_owned()),
+            _ if prio == Prio::DEADLINE => Some("SCHED_DEADLINE".to_owned()),
+            text => text.map(str::to_owned),
+        };
+    };
+    let agrees = |text: &&str| text.split_whitespace().last() == Some(priority.to_string().as_str());
+    Some(polled.filter(agrees).map_or_else(|| format!("FIFO or RR {priority}"), str::to_owned))
+}
+
 impl Teller<'_> {
     fn section(&self, t0_ns: i64, t1_ns: i64) -> WatchSection {
         let mut threads: Vec<_> = self.watch.threads.iter().map(|thread| self.thread(thread)).collect();
@@ -168,7 +186,7 @@ impl Teller<'_> {
             tid: thread.tid,
             tgid: task.map(|task| task.tgid),
             comm,
-            policy: task.map(|task| task.policy.clone()),
+            policy: policy(task.map(|task| task.policy.as_str()), thread.prio),
             times: thread.times,
             cpus: thread.ran_on(),
             activations: thread.activations,
@@ -268,5 +286,22 @@ impl Teller<'_> {
 impl ReleaseKey {
     fn by_interrupt(&self) -> bool {
         matches!(self.by, By::Interrupt(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheduler_s_events_decide_over_what_was_looked_up() {
+        let of = |polled, number| policy(polled, Prio::new(number)).unwrap();
+        assert_eq!(of(Some("SCHED_FIFO 60"), 39), "SCHED_FIFO 60");
+        assert_eq!(of(Some("SCHED_OTHER"), 69), "FIFO or RR 30");
+        assert_eq!(of(None, 79), "FIFO or RR 20");
+        assert_eq!(of(Some("SCHED_FIFO 60"), 120), "SCHED_OTHER");
+        assert_eq!(of(Some("SCHED_BATCH"), 120), "SCHED_BATCH");
+        assert_eq!(of(Some("SCHED_OTHER"), -1), "SCHED_DEADLINE");
+        assert_eq!(policy(None, Prio::UNKNOWN), None);
     }
 }

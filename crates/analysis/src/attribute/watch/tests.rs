@@ -4,6 +4,7 @@ use super::event::{Leaves, WatchEvent, What};
 use super::program::Watch;
 use super::thread::{State, Thread};
 use super::waker::By;
+use crate::prio::Prio;
 use proptest::prelude::*;
 
 const A: i32 = 10;
@@ -19,7 +20,12 @@ fn event(ts_ns: i64, cpu: u32, pid: i32, what: What) -> WatchEvent {
 
 fn switch(ts_ns: i64, cpu: u32, prev: i32, leaves: Leaves, next: i32) -> WatchEvent {
     let named = |pid: i32| (pid, pid.cast_unsigned());
-    event(ts_ns, cpu, prev, What::Switch { prev: named(prev), leaves, next: named(next) })
+    event(
+        ts_ns,
+        cpu,
+        prev,
+        What::Switch { prev: named(prev), leaves, next: named(next), prios: [Prio::UNKNOWN; 2] },
+    )
 }
 
 fn waking(ts_ns: i64, cpu: u32, by: i32, task: i32) -> WatchEvent {
@@ -291,7 +297,7 @@ fn any_event() -> impl Strategy<Value = (i64, WatchEvent)> {
     let parts = (0i64..500, 0u32..3, pid.clone(), any::<bool>(), 0u8..11, pid, leaves);
     parts.prop_map(|(step, cpu, pid, in_task, kind, other, leaves)| {
         let what = match kind {
-            0..=2 => What::Switch { prev: (pid, 1), leaves, next: (other, 2) },
+            0..=2 => What::Switch { prev: (pid, 1), leaves, next: (other, 2), prios: [Prio::UNKNOWN; 2] },
             3 | 4 => What::Waking { task: (other, 2) },
             5 => What::Woken { pid: other, new: step % 7 == 0 },
             6 => What::Migrate { pid: other, to: cpu },

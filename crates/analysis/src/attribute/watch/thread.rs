@@ -8,6 +8,7 @@ use super::shape::Times;
 use super::waker::By;
 use crate::hash::FastMap;
 use crate::labels::LabelId;
+use crate::prio::Prio;
 use model::Cpus;
 use model::syscalls::Syscall;
 
@@ -95,6 +96,8 @@ pub(crate) struct PreemptSums {
 pub(crate) struct Thread {
     pub(crate) tid: i32,
     pub(crate) comm: Option<LabelId>,
+    /// How it competes for the CPU, as it was when it last went to sleep: nobody lends it a priority then.
+    pub(crate) prio: Prio,
     pub(crate) state: State,
     first_ns: i64,
     since_ns: i64,
@@ -130,6 +133,7 @@ impl Thread {
         Self {
             tid,
             comm: None,
+            prio: Prio::UNKNOWN,
             state,
             first_ns: ts_ns,
             since_ns: ts_ns,
@@ -262,6 +266,13 @@ impl Thread {
     }
 
     /// It loses the CPU.
+    /// A switch from it told its priority; `sleeps`: it goes to sleep.
+    pub(crate) fn has_prio(&mut self, prio: Prio, sleeps: bool) {
+        if prio.is_known() && (sleeps || !self.prio.is_known()) {
+            self.prio = prio;
+        }
+    }
+
     pub(crate) fn switch_out(&mut self, ts_ns: i64, leaves: Leaves, next: (i32, PreemptKey)) {
         let was = self.was(State::Running);
         let pending = self.pending.take();
