@@ -27,7 +27,7 @@ pub(crate) struct Traced {
     pub(crate) decoder: Decoder,
     pub(crate) recorded: Vec<String>,
     pub(crate) observable: BTreeSet<EventClass>,
-    /// Names of tasks when the trace was saved.
+    /// Names of tasks.
     pub(crate) comms: FastMap<i32, String>,
     /// The terms of the phase that was measured for its trace, and its CPU.
     pub(crate) lengths: Option<(u32, Vec<TracedTerm>)>,
@@ -105,7 +105,9 @@ fn stream_trace<'r>(
     let lengths = windows.finish();
     reading.remarks = remarks(&decoder, &stream, unknown);
     let observable = decoder.observable(catalogue, &trace.events);
-    let comms = file.comms().map(|(pid, comm)| (pid, comm.to_owned())).collect();
+    // What events say goes before what was stored at the end.
+    let named = file.comms().chain(decoder.comms());
+    let comms = named.map(|(pid, comm)| (pid, comm.to_owned())).collect();
     Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, comms, lengths, around })
 }
 

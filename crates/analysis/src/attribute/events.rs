@@ -32,7 +32,7 @@ pub struct Attributed {
 
 /// A span with everything in words.
 pub(super) fn told(file: &TraceFile, decoder: &Decoder, span: &Span) -> Attributed {
-    let comm = |pid: i32| file.comm(pid).map(str::to_owned);
+    let comm = |pid: i32| decoder.comm(pid).or_else(|| file.comm(pid)).map(str::to_owned);
     let text = |cause: super::Cause| (source_text(&cause.source, decoder.labels(), &comm), cause.confidence);
     Attributed {
         cpu: span.cpu,

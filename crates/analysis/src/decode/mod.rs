@@ -53,6 +53,7 @@ pub struct Decoder {
     /// Functions already named, and constant texts.
     functions: FastMap<u64, LabelId>,
     running: FastMap<u32, LabelId>,
+    comms: FastMap<i32, LabelId>,
     has_constants: bool,
     labels: Labels,
     sets: CpuSets,
@@ -89,6 +90,7 @@ impl Decoder {
             symbols,
             functions,
             running: FastMap::default(),
+            comms: FastMap::default(),
             has_constants,
             labels,
             sets,
@@ -104,12 +106,13 @@ impl Decoder {
     /// What an event says. `None` for a number that no format of the trace has.
     #[inline]
     pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
-        let Self { plans, symbols, functions, running, labels, sets, endian, .. } = self;
+        let Self { plans, symbols, functions, running, comms, labels, sets, endian, .. } = self;
         let plan = plans.get(usize::from(event.id))?.as_ref()?;
         let mut namer = Namer {
             symbols,
             functions,
             running,
+            comms,
             labels,
             sets,
             endian: *endian,
@@ -131,6 +134,17 @@ impl Decoder {
     /// Names of the events by [`KernelEvent::event`].
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// The name of a task, as the last event so far that named it did: the names that a trace has stored beside are those of its end, of
+    /// few tasks.
+    pub fn comm(&self, pid: i32) -> Option<&str> {
+        self.comms.get(&pid).map(|name| self.labels.text(*name))
+    }
+
+    /// The names of all tasks that events have named.
+    pub fn comms(&self) -> impl Iterator<Item = (i32, &str)> {
+        self.comms.iter().map(|(pid, name)| (*pid, self.labels.text(*name)))
     }
 
     /// The texts of the labels.
@@ -257,6 +271,46 @@ mod tests {
             decoder("sched:sched_switch", "\tfield:pid_t prev_pid;\toffset:8;\tsize:4;\tsigned:1;\n");
         assert_eq!(decoder.unreadable(), ["sched:sched_switch has no field prev_comm"]);
         assert!(decoder.observable(&catalogue, &["sched:sched_switch".to_owned()]).is_empty());
+    }
+
+    /// As 6.1 writes it.
+    const SWITCH: &str = "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+                          \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+                          \tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+                          \tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\
+                          \tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n\
+                          \tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n\
+                          \tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n";
+
+    fn switched(prev: (&str, i32, i32), state: u64, next: (&str, i32, i32)) -> Vec<u8> {
+        let name = |comm: &str| {
+            let mut name = [0u8; 16];
+            name[..comm.len()].copy_from_slice(comm.as_bytes());
+            name
+        };
+        let mut data = vec![7, 0, 0, 0, 9, 0, 0, 0];
+        for ((comm, pid, prio), state) in [(prev, Some(state)), (next, None)] {
+            data.extend(name(comm));
+            data.extend(pid.to_le_bytes());
+            data.extend(prio.to_le_bytes());
+            data.extend(state.into_iter().flat_map(u64::to_le_bytes));
+        }
+        data
+    }
+
+    #[test]
+    fn a_switch_names_both_tasks_with_their_priorities_and_names_stay_known() {
+        let (mut decoder, _) = decoder("sched:sched_switch", SWITCH);
+        let (asleep, preempted) = (1, 0x100);
+        let record = switched(("hackbench", 15_575, 120), preempted, ("ktimers/2", 30, 98));
+        let What::Switch { prev, runnable, next } = decode(&mut decoder, 0, &record).what else { panic!() };
+        assert_eq!((prev.pid, prev.prio, runnable), (15_575, crate::prio::Prio::new(120), true));
+        assert!(next.softirqd && !prev.softirqd);
+        assert_eq!(decoder.comm(15_575), Some("hackbench"));
+        let record = switched(("make", 15_575, 120), asleep, ("migration/2", 21, 0));
+        let What::Switch { runnable, next, .. } = decode(&mut decoder, 0, &record).what else { panic!() };
+        assert_eq!((runnable, next.prio), (false, crate::prio::Prio::STOPPER));
+        assert_eq!((decoder.comm(15_575), decoder.comm(4)), (Some("make"), None));
     }
 
     fn blocking(name: &str, fields: &str, data: &[u8]) -> (What, Decoder) {

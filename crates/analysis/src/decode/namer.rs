@@ -58,6 +58,8 @@ pub(super) struct Namer<'a> {
     pub(super) data: &'a [u8],
     /// Where it was recorded.
     pub(super) cpu: u32,
+    /// The names of tasks, as the last event that named them did.
+    pub(super) comms: &'a mut FastMap<i32, LabelId>,
     /// The name of the task that each CPU was last handed to: it is nearly always the one that leaves next.
     pub(super) running: &'a mut FastMap<u32, LabelId>,
 }
@@ -102,7 +104,11 @@ impl<'d> Namer<'d> {
                 softirqd: SOFTIRQ_THREADS.iter().any(|start| names[at].starts_with(start)),
             }
         };
-        [task(0, left), task(1, comes)]
+        let tasks = [task(0, left), task(1, comes)];
+        for task in tasks {
+            self.comms.insert(task.pid, task.comm);
+        }
+        tasks
     }
 
     fn function(&mut self, field: &Field) -> LabelId {
@@ -228,8 +234,13 @@ impl<'d> Namer<'d> {
                     fields.state.as_ref().is_some_and(|state| self.number(state) & TASK_STATES == 0);
                 What::Switch { prev, runnable, next }
             }
-            Pick::Wake { pid, target, done } => {
-                What::Wake { pid: self.pid(pid), target: self.number(target) as u32, done: *done }
+            Pick::Wake { pid, comm, target, done } => {
+                let pid = self.pid(pid);
+                if let Some(comm) = comm {
+                    let name = self.text(comm);
+                    self.comms.insert(pid, name);
+                }
+                What::Wake { pid, target: self.number(target) as u32, done: *done }
             }
             Pick::Armed { timer } => What::Armed { timer: self.number(timer) },
             Pick::Raised { vector } => What::Raised { vector: self.number(vector) },

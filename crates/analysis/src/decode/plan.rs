@@ -40,6 +40,7 @@ pub(super) enum Pick {
     Switch(Box<Switched>),
     Wake {
         pid: Field,
+        comm: Option<Field>,
         target: Field,
         done: bool,
     },
@@ -220,6 +221,7 @@ impl Decoder {
             // A new task is woken by who made it, and nobody has asked for that before.
             name @ ("sched:sched_waking" | "sched:sched_wakeup" | "sched:sched_wakeup_new") => Pick::Wake {
                 pid: field("pid")?,
+                comm: format.field("comm").cloned(),
                 target: field("target_cpu")?,
                 done: name == "sched:sched_wakeup",
             },

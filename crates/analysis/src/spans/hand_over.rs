@@ -99,7 +99,8 @@ impl Cpu {
             });
         }
         if next.pid != 0 && next.pid != self.probe {
-            let harmless = goes_on && !next.prio.may_delay(self.probe_prio);
+            let known = next.prio.is_known() && self.probe_prio.is_known();
+            let harmless = goes_on && known && !next.prio.may_delay(self.probe_prio);
             let class = if harmless { EventClass::SelfCaused } else { EventClass::Switch };
             self.push_run(came_ns, next, Run { named, counts: !goes_on, class }, causes);
         }

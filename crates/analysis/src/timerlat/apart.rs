@@ -60,7 +60,7 @@ pub(super) fn take_apart(
         paths.span(&span);
         found.span(&span, &decoder);
     });
-    let comm = |pid: i32| file.comm(pid).map(str::to_owned);
+    let comm = |pid: i32| decoder.comm(pid).or_else(|| file.comm(pid)).map(str::to_owned);
     found.tell(samples, &decoder, &comm);
     for (cpu, sums) in paths.finish() {
         let Some(told) = sums.told(("", ProbeKind::Wakeup), [cpu as u32, 0], decoder.labels(), &comm) else {

@@ -317,6 +317,7 @@ fn a_gap_of_a_loop_that_did_not_sleep_is_taken_apart_too() {
         between(300, hog, false, victim()),
         between(500, victim(), true, low),
         between(800, low, true, victim()),
+        expiry(2_000, 0),
     ];
     let spans = [ran(hog, 200, 300), span(EventClass::Irq, 310, 320), ran(low, 500, 800)];
     let told = paths(&[(190, 130), (490, 320), (900, 50)], &events, &spans);
