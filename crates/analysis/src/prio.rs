@@ -1,9 +1,11 @@
 //! Who goes before whom on a CPU, by the number that the scheduler's events give.
 
-/// A task's effective priority as `sched_switch` gives it (`task_struct.prio`, priority inheritance included): the smaller goes first.
+/// A task's effective priority as `sched_switch` gives it (`task_struct.prio`, priority inheritance
+/// included): the smaller goes first.
 ///
-/// −1 is `SCHED_DEADLINE`, 0 to 98 real-time priorities 99 to 1, 100 to 139 the fair classes (include/linux/sched/prio.h). The kernel's
-/// stopper threads show the number of priority 99 and go before everything.
+/// −1 is `SCHED_DEADLINE`, 0 to 98 real-time priorities 99 to 1, 100 to 139 the fair classes
+/// (include/linux/sched/prio.h). The kernel's stopper threads show the number of priority 99 and go
+/// before everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prio(i16);
 
@@ -15,7 +17,8 @@ const NICE_0: i16 = 120;
 impl Prio {
     /// A stopper thread's.
     pub const STOPPER: Self = Self(-2);
-    /// Of every task under `SCHED_DEADLINE`: among each other their deadlines decide, which no event tells.
+    /// Of every task under `SCHED_DEADLINE`: among each other their deadlines decide, which no
+    /// event tells.
     pub const DEADLINE: Self = Self(-1);
     /// No event has told it.
     pub const UNKNOWN: Self = Self(i16::MAX);
@@ -40,8 +43,9 @@ impl Prio {
         self.is_known() && self.0 >= FAIR
     }
 
-    /// Whether a task of this priority may run while one of `other` waits for the CPU. Fair tasks share it whatever their weights, and
-    /// so do those with deadlines. Where one of the two is not known, nothing is said against anybody.
+    /// Whether a task of this priority may run while one of `other` waits for the CPU. Fair tasks
+    /// share it whatever their weights, and so do those with deadlines. Where one of the two is not
+    /// known, nothing is said against anybody.
     pub fn may_delay(self, other: Self) -> bool {
         self.is_known() && other.is_known() && (self <= other || (self.is_fair() && other.is_fair()))
     }
@@ -51,7 +55,8 @@ impl Prio {
         (0..FAIR - 1).contains(&self.0).then_some(FAIR - 1 - self.0)
     }
 
-    /// In words: `priority 50`, `nice 0`, `deadline`. Whether a real-time task is under FIFO or RR is not told.
+    /// In words: `priority 50`, `nice 0`, `deadline`. Whether a real-time task is under FIFO or RR
+    /// is not told.
     pub fn words(self) -> Option<String> {
         let number = self.number()?;
         Some(match number {

@@ -210,7 +210,11 @@ impl<'a, 'r> Windows<'a, 'r> {
         if let Some(layers) = &mut self.open {
             layers.lost(hole, &mut self.sums);
         }
-        self.holes.push(hole);
+        // One that ends before the next stretch begins matters to nobody, and there may be very many.
+        let next = self.order.get(self.at + usize::from(self.open.is_some()));
+        if next.is_some_and(|stretch| hole.t1_ns >= stretch.span[0]) {
+            self.holes.push(hole);
+        }
     }
 
     fn finish(mut self) -> Option<(u32, Vec<TracedTerm>)> {

@@ -1,4 +1,5 @@
-//! A kernel event as the analysis sees it: no bytes, no formats, no names that differ between kernels.
+//! A kernel event as the analysis sees it: no bytes, no formats, no names that differ between
+//! kernels.
 //!
 //! [`crate::decode`] makes these from a trace; tests make them by hand.
 
@@ -53,7 +54,8 @@ pub struct Task {
     pub prio: Prio,
     /// Its name at that moment.
     pub comm: LabelId,
-    /// Whether it is the thread that serves this CPU's softirqs (`ksoftirqd`; on PREEMPT_RT also `ktimers`).
+    /// Whether it is the thread that serves this CPU's softirqs (`ksoftirqd`; on PREEMPT_RT also
+    /// `ktimers`).
     pub softirqd: bool,
 }
 
@@ -69,7 +71,8 @@ impl Task {
 pub enum Context {
     /// Hard interrupt: no switch can come between its ends.
     Hard,
-    /// Task, or softirq of a kernel that runs those in tasks: a switch may take it off the CPU for a while.
+    /// Task, or softirq of a kernel that runs those in tasks: a switch may take it off the CPU for
+    /// a while.
     Preemptible,
 }
 

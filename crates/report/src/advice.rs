@@ -21,8 +21,9 @@ use crate::guarantee::{Guarantee, GuaranteeVerdict};
 use crate::outcome::is_settable;
 
 pub use next::{NextStep, after_measurement, next_step};
-pub(crate) use proposals::apply_command;
 pub use proposals::{Proposal, Seen, proposals};
+pub(crate) use proposals::{apply_command, step_name};
+pub(crate) use remedies::label_of;
 pub use remedies::{Against, against};
 
 /// What advice is drawn from.

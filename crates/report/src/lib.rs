@@ -73,4 +73,4 @@ pub use outcome::{Outcome, Status};
 pub use text::{Page, TextOptions, measured, summary, verdict_text};
 pub use thieves::{Thieves, thieves};
 pub use verdict::{Known, Verdict, verdicts};
-pub use words::{certainty_title, class_title, thief_title};
+pub use words::class_title;

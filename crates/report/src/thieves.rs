@@ -1,4 +1,5 @@
-//! Who took the time of busy loops: by the trace where there is one, else by counters, each cause with its range.
+//! Who took the time of busy loops: by the trace where there is one, else by counters, each cause
+//! with its range.
 
 use analysis::attribute::blocking::Blocking;
 use analysis::noise_causes::NoiseCauses;
@@ -17,8 +18,9 @@ pub struct Thieves {
     pub cpu: u32,
     /// The cause.
     pub cause: String,
-    /// Gaps in which it took time.
-    pub gaps: u64,
+    /// How often it took time: by counters in so many gaps; by the trace also more than once in
+    /// one.
+    pub times: u64,
     /// At least and at most, all of it together, ns.
     pub range_ns: [u64; 2],
     /// The most in one gap, ns.
@@ -51,7 +53,7 @@ fn by_trace(path: &PathSection) -> Vec<Thieves> {
     for part in path.boxes.iter().filter(|part| part.ns > 0) {
         let cause = name(part);
         if let Some(row) = rows.iter_mut().find(|row| row.cause == cause) {
-            row.gaps += part.count;
+            row.times += part.count;
             row.range_ns = row.range_ns.map(|ns| ns + part.ns);
             row.max_ns = row.max_ns.max(part.max_ns);
             continue;
@@ -62,7 +64,7 @@ fn by_trace(path: &PathSection) -> Vec<Thieves> {
             phase,
             cpu,
             cause,
-            gaps: part.count,
+            times: part.count,
             range_ns: [part.ns; 2],
             max_ns: part.max_ns,
             sure,
@@ -85,7 +87,7 @@ fn by_counters(one: &NoiseCauses) -> impl Iterator<Item = Thieves> {
         phase: one.phase.clone(),
         cpu: one.cpu,
         cause: thief_title(cause.thief).to_owned(),
-        gaps: cause.gaps,
+        times: cause.gaps,
         range_ns: cause.range_ns,
         max_ns: cause.max_ns,
         sure: certainty_title(cause.certainty),
@@ -135,7 +137,7 @@ mod tests {
         }];
         let told: Vec<_> = thieves(&document)
             .into_iter()
-            .map(|row| (row.cause, row.gaps, row.range_ns[1], row.sure))
+            .map(|row| (row.cause, row.times, row.range_ns[1], row.sure))
             .collect();
         assert_eq!(
             told,

@@ -1,22 +1,24 @@
-//! The box at the top: the worst wake-up and the longest gap of a run, what took most of each, how sure that is, what is against it, and
-//! where to look closer. Made once, here; terminal, page and JSON show the same.
+//! The box at the top: the worst wake-up and the longest gap of a run, what took most of each, how
+//! sure that is, what is against it, and where to look closer. Made once, here; terminal, page and
+//! JSON show the same.
 //!
-//! The cause is the largest part of that one sample, as [`analysis::shape::SamplePath`] cuts it; other late samples may have others, and
-//! the advice ranks what costs most over all. Nothing is proposed against a cause that no event shows.
+//! The cause is the largest part of that one sample, as [`analysis::shape::SamplePath`] cuts it;
+//! other late samples may have others, and the advice ranks what costs most over all. Nothing is
+//! proposed against a cause that no event shows.
 
 mod unexplained;
 
 use analysis::attribute::Confidence;
 use analysis::attribute::blocking::Blocking;
-use analysis::attribute::path::Step;
 use analysis::shape::{Distribution, PathBox, SamplePath};
-use model::Finding;
 use model::events::EventCatalogue;
 use model::sample::ProbeKind;
+use model::{EventClass, Finding, FindingState};
 use serde::Serialize;
 
-use crate::advice::{against, apply_command};
+use crate::advice::{apply_command, label_of, step_name};
 use crate::distribution::maximum;
+use crate::outcome::is_settable;
 use crate::words::source_words;
 use crate::{Document, format};
 
@@ -125,31 +127,33 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
         return empty;
     };
     let share = Some(ns as f64 / empty.value_ns.max(1) as f64);
+    let here = part.cpu == window.cpu;
+    // The embedded catalogue is checked by tests; without it there would be no remedies to name.
+    let catalogue = EventCatalogue::embedded().ok();
+    let against = |ids: &[String]| commands(&document.findings, ids);
+    if part.is_step() && here {
+        let cause = unexplained::of_step(document, window, part.step, ns);
+        return Verdict { cause, share, ..empty };
+    }
     if part.is_step() {
-        let (cause, confidence) = unexplained::of_step(document, window, part, ns);
-        let ids = if part.cpu == window.cpu { Vec::new() } else { of_step_elsewhere(part.step) };
-        let (against, in_place) = commands(document, &ids);
+        let (cause, confidence) = unexplained::of_step_elsewhere(part);
+        let steps = catalogue.as_ref().and_then(|catalogue| catalogue.steps.get(&step_name(part.step)));
+        let (against, in_place) = steps.map_or_else(Default::default, |ids| against(ids));
         return Verdict { cause, confidence, share, against, in_place, ..empty };
     }
-    // The embedded catalogue is checked by tests; without it there would be no remedies to name.
-    let known = part.class.zip(EventCatalogue::embedded().ok());
-    let against = known.map(|(class, catalogue)| {
-        against(&catalogue, &document.findings, class, part.label.as_deref().unwrap_or_default())
-    });
-    let against = against.unwrap_or_default();
-    let find = |(id, _): &(String, _)| document.findings.iter().find(|finding| finding.id == *id);
-    let confidence = match part.source.as_ref().and(part.confidence) {
-        Some(Confidence::Order) => Known::ByOrder,
+    let entry =
+        catalogue.as_ref().zip(part.class).and_then(|(catalogue, class)| catalogue.classes.get(&class));
+    let site = part.source.as_ref().and_then(|source| source.site.as_deref());
+    let label = part.label.as_deref().unwrap_or("");
+    let (against, in_place) =
+        entry.map_or_else(Default::default, |entry| against(label_of(entry, label, site)));
+    let confidence = match (part.class, part.source.as_ref().and(part.confidence)) {
+        // The events show that the scheduler passed over the task; a budget is the reason left.
+        (Some(EventClass::Throttle), _) => Known::Inferred,
+        (_, Some(Confidence::Order)) => Known::ByOrder,
         _ => Known::Exact,
     };
-    Verdict {
-        cause: ran(part, window.cpu),
-        confidence,
-        share,
-        against: against.settable.iter().filter_map(find).map(apply_command).collect(),
-        in_place: against.in_place,
-        ..empty
-    }
+    Verdict { cause: ran(part, window.cpu), confidence, share, against, in_place, ..empty }
 }
 
 /// What ran, in which task, and who asked for it.
@@ -159,28 +163,32 @@ fn ran(part: &PathBox, own: u32) -> String {
         (Some(class), _) => format!("{} {}", class.name(), part.ran().unwrap_or_default()),
         (None, blocking) => {
             let words = blocking.map_or("", Blocking::words);
-            format!("{words} {}", part.label.as_deref().unwrap_or_default())
+            format!("{words} {}", part.label.as_deref().unwrap_or(""))
         }
     };
     let by = part.source.as_ref().map(|source| format!(", asked for by {}", source_words(source)));
     format!("{}{place}{}", what.trim_end(), by.unwrap_or_default())
 }
 
-/// Mechanisms that bring a step back to the task's own CPU.
-fn of_step_elsewhere(step: Step) -> Vec<String> {
-    let name = serde_json::to_value(step).ok().and_then(|name| Some(name.as_str()?.to_owned()));
-    let catalogue = EventCatalogue::embedded().ok();
-    catalogue.zip(name).and_then(|(catalogue, name)| catalogue.steps.get(&name).cloned()).unwrap_or_default()
-}
-
-/// Commands for the mechanisms that are not set, and the names of those that are.
-fn commands(document: &Document, ids: &[String]) -> (Vec<String>, Vec<String>) {
-    let found: Vec<&Finding> =
-        ids.iter().filter_map(|id| document.findings.iter().find(|finding| finding.id == *id)).collect();
-    let open = |finding: &&&Finding| crate::outcome::is_settable(finding) || finding.otherwise.is_some();
-    let set = found.iter().filter(|one| !open(one) && one.state == model::FindingState::Ok);
-    let set = set.map(|finding| finding.id.clone()).collect();
-    (found.iter().filter(open).map(|finding| apply_command(finding)).collect(), set)
+/// One command for the mechanisms that it sets, named behind it, and the names of those in place.
+fn commands(findings: &[Finding], ids: &[String]) -> (Vec<String>, Vec<String>) {
+    let found = ids.iter().filter_map(|id| findings.iter().find(|finding| finding.id == *id));
+    let (mut commands, mut in_place) = (Vec::<(String, Vec<&str>)>::new(), Vec::new());
+    for finding in found {
+        if finding.state == FindingState::Ok {
+            in_place.push(finding.id.clone());
+        }
+        if !is_settable(finding) {
+            continue;
+        }
+        let command = apply_command(finding);
+        match commands.iter_mut().find(|(known, _)| *known == command) {
+            Some((_, sets)) => sets.push(&finding.id),
+            None => commands.push((command, vec![&finding.id])),
+        }
+    }
+    let named = |(command, sets): (String, Vec<&str>)| format!("{command}  # {}", sets.join(", "));
+    (commands.into_iter().map(named).collect(), in_place)
 }
 
 /// Whether two parts are of one thing: that it ran in two steps does not make it two causes.

@@ -40,7 +40,7 @@ pub(crate) fn source_words(source: &SourceText) -> String {
 }
 
 /// Who takes time from a busy loop.
-pub fn thief_title(thief: Thief) -> &'static str {
+pub(crate) fn thief_title(thief: Thief) -> &'static str {
     match thief {
         Thief::Throttling => "RT throttling",
         Thief::FairServer => "fair server",
@@ -55,7 +55,7 @@ pub fn thief_title(thief: Thief) -> &'static str {
 }
 
 /// How sure a cause is.
-pub fn certainty_title(certainty: Certainty) -> &'static str {
+pub(crate) fn certainty_title(certainty: Certainty) -> &'static str {
     match certainty {
         Certainty::Counted => "a counter says so",
         Certainty::Fits => "fits the pattern",

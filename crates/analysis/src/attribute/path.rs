@@ -185,6 +185,8 @@ impl PathBuilder {
 
     /// Events of a CPU are missing from here on: a wake-up on whose way some may be is not taken apart.
     pub fn lost(&mut self, hole: Hole) {
+        let next = self.open.front().map(|marks| marks.release_ns).or(self.coming.front().map(|next| next.0));
+        self.holes.retain(|one| next.is_some_and(|release_ns| one.t1_ns >= release_ns));
         self.holes.push(hole);
         if hole.cpu == self.cpu {
             self.blockings.lost();
@@ -199,9 +201,9 @@ impl PathBuilder {
             What::Enter { class: EventClass::IpiCall | EventClass::IpiResched, .. } if cpu == self.cpu => {
                 self.last_ipi_ns = ts_ns;
             }
-            What::Wake { pid, done, .. } if pid == self.tid => {
+            What::Wake { pid, target, done } if pid == self.tid => {
                 // Whoever asks on another CPU has not put it into the queue yet.
-                if done || cpu == self.cpu {
+                if target == self.cpu && (done || cpu == self.cpu) {
                     self.queue.woken(ts_ns);
                 }
                 let task = self.current.filter(|_| cpu == self.cpu);

@@ -150,7 +150,11 @@ pub fn spans_in<E: From<Error>>(
                     passed.holes += 1;
                     open.builder.lost(hole, &mut |span| out.give(&span, &decoder));
                 }
-                holes.push(hole);
+                // Others matter to no window that is still to come, and there may be very many.
+                let last_ns = open.as_ref().map_or(i64::MAX, |open| open.window.t1_ns);
+                if hole.t1_ns > last_ns {
+                    holes.push(hole);
+                }
             }
         }
         if out.result.is_err() {

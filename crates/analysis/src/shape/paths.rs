@@ -9,7 +9,8 @@ use model::EventClass;
 use model::sample::ProbeKind;
 use serde::{Deserialize, Serialize};
 
-/// Where the latencies of one window's wake-ups on one CPU went, or the time that gaps took from its busy loop.
+/// Where the latencies of one window's wake-ups on one CPU went, or the time that gaps took from
+/// its busy loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathSection {
     /// Phase of the window.
@@ -67,7 +68,8 @@ pub struct PathBox {
     pub task: Option<TaskText>,
     /// Who caused that.
     pub source: Option<SourceText>,
-    /// How the source is known; of the step `timer-late` itself, how it is known that the timer was the task's.
+    /// How the source is known; of the step `timer-late` itself, how it is known that the timer was
+    /// the task's.
     pub confidence: Option<Confidence>,
     /// Samples with this box.
     pub count: u64,
@@ -111,8 +113,8 @@ pub struct SamplePath {
     pub value_ns: i64,
     /// In order of time.
     pub parts: Vec<PathBox>,
-    /// The same time as it passed: `[start, length, part]`, ns after the release and place in `parts`. Without holes, unless there are
-    /// more than 400: then the longest, in order of time.
+    /// The same time as it passed: `[start, length, part]`, ns after the release and place in
+    /// `parts`. Without holes, unless there are more than 400: then the longest, in order of time.
     #[serde(default)]
     pub pieces: Vec<[u64; 3]>,
 }

@@ -54,7 +54,8 @@ impl Cpu {
         self.current = self.current.map(|known| if known.prio.is_known() { known } else { who });
     }
 
-    /// The scheduler hands over to `next`. Returns the frames of the task that left, to go on when it comes back.
+    /// The scheduler hands over to `next`. Returns the frames of the task that left, to go on when
+    /// it comes back.
     pub(super) fn switch(
         &mut self,
         HandOver { left_ns, came_ns, runnable, next, named }: HandOver,

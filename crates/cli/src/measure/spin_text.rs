@@ -66,7 +66,7 @@ fn causes(outcome: &Outcome) -> String {
     let mut text = String::new();
     if !rows.is_empty() {
         text += "\nwho took the time\n";
-        text += &table(&["CPU", "cause", "gaps", "together", "longest", "how sure"], rows);
+        text += &table(&["CPU", "cause", "times", "together", "longest", "how sure"], rows);
     }
     for (one, record) in
         all.iter().zip(outcome.document.run.probes.iter().filter(|record| record.noise.is_some()))
@@ -82,7 +82,7 @@ fn row(one: &Thieves) -> Vec<String> {
     vec![
         one.cpu.to_string(),
         one.cause.clone(),
-        format::count(one.gaps),
+        format::count(one.times),
         one.range_words(),
         format::ns(one.max_ns as i64),
         one.sure.to_owned(),

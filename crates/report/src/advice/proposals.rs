@@ -153,7 +153,7 @@ fn elsewhere(path: &PathSection) -> impl Iterator<Item = (Step, u32, u64, u64)> 
 }
 
 /// The name of a step in files, by which the catalogue knows it.
-fn step_name(step: Step) -> String {
+pub(crate) fn step_name(step: Step) -> String {
     serde_json::to_value(step).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
 }
 

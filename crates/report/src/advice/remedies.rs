@@ -76,7 +76,7 @@ pub fn against(catalogue: &EventCatalogue, findings: &[Finding], class: EventCla
 }
 
 /// Mechanism ids against one thing that ran: by its label, else by the function that asked for it, else by its class.
-pub(super) fn label_of<'a>(entry: &'a Remedy, label: &str, site: Option<&str>) -> &'a [String] {
+pub(crate) fn label_of<'a>(entry: &'a Remedy, label: &str, site: Option<&str>) -> &'a [String] {
     let by_site = || site.and_then(|site| entry.for_label(site));
     entry.for_label(label).or_else(by_site).unwrap_or(&entry.remedies)
 }

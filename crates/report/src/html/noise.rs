@@ -43,7 +43,7 @@ fn causes(document: &Document) -> Vec<Value> {
     let row = |row: Thieves| {
         context! {
             cpu => row.cpu, phase => row.phase.as_str(), style => style(document, &row.phase),
-            thief => row.cause.as_str(), sure => row.sure, gaps => row.gaps,
+            thief => row.cause.as_str(), sure => row.sure, gaps => row.times,
             total => row.range_words(), max_ns => row.max_ns,
         }
     };

@@ -2,20 +2,21 @@
 
 use super::*;
 use crate::fixture;
+use analysis::attribute::path::Step;
 use analysis::shape::TaskText;
 use model::EventClass;
 
 /// The fixture's document, in which the worst wake-up spent its time so.
 fn with(parts: Vec<PathBox>) -> Document {
     let mut document = fixture::document();
-    let told = verdict(&document, ProbeKind::Wakeup, "").unwrap();
+    let found = verdict(&document, ProbeKind::Wakeup, "").unwrap();
     let analysis = &mut document.analysis;
-    let ours = |phase: &str, cpu: u32| (phase, cpu) == (&told.phase, told.cpu);
+    let ours = |phase: &str, cpu: u32| (phase, cpu) == (&found.phase, found.cpu);
     let window =
-        analysis.distributions.iter().find(|one| one.probe == told.probe && ours(&one.phase, one.cpu));
+        analysis.distributions.iter().find(|one| one.probe == found.probe && ours(&one.phase, one.cpu));
     let t_ns = window.unwrap().observed_max_at_ns.unwrap();
     let path = analysis.paths.iter_mut().find(|one| ours(&one.phase, one.cpu)).unwrap();
-    path.worst = vec![SamplePath { t_ns, value_ns: told.value_ns, parts, pieces: Vec::new() }];
+    path.worst = vec![SamplePath { t_ns, value_ns: found.value_ns, parts, pieces: Vec::new() }];
     document
 }
 
@@ -30,12 +31,12 @@ fn cpu() -> u32 {
 #[test]
 fn it_is_the_largest_of_all_wake_ups_and_its_cause_the_largest_part() {
     let ran = PathBox { label: Some("do_sync_core".into()), ..fixture::part(Step::Switch, cpu(), 90, true) };
-    let told = of(&with(vec![fixture::part(Step::TimerLate, cpu(), 10, false), ran]));
+    let found = of(&with(vec![fixture::part(Step::TimerLate, cpu(), 10, false), ran]));
     let document = fixture::document();
     let largest = document.analysis.distributions.iter().filter(|one| one.probe == ProbeKind::Wakeup);
-    assert_eq!(told.value_ns, largest.filter_map(maximum).max().unwrap());
-    assert!(told.cause.starts_with("ipi.call do_sync_core, asked for by "), "{}", told.cause);
-    assert_eq!(told.confidence, Known::Exact);
+    assert_eq!(found.value_ns, largest.filter_map(maximum).max().unwrap());
+    assert!(found.cause.starts_with("ipi.call do_sync_core, asked for by "), "{}", found.cause);
+    assert_eq!(found.confidence, Known::Exact);
 }
 
 /// The first line of a report must not name who was merely there.
@@ -43,39 +44,81 @@ fn it_is_the_largest_of_all_wake_ups_and_its_cause_the_largest_part() {
 fn time_of_a_step_is_not_known_and_nothing_is_proposed_against_it() {
     let mut document = with(vec![fixture::part(Step::TimerLate, cpu(), 12_000_000, false)]);
     document.machine.machine.hypervisor = Some("kvm".into());
-    let told = of(&document);
-    assert_eq!(told.confidence, Known::Unknown);
-    assert!(
-        told.cause.contains("interrupts off, firmware or the hypervisor; not recorded which"),
-        "{}",
-        told.cause
-    );
-    assert_eq!((told.against.len(), told.in_place.len()), (0, 0));
-    assert_eq!(told.against_words(), ["nothing is proposed against a cause that is not shown"]);
+    let found = of(&document);
+    assert_eq!(found.confidence, Known::Unknown);
+    let guest = "interrupts off, an exit from idle, firmware, the hypervisor or something without an event";
+    assert!(found.cause.contains(guest), "{}", found.cause);
+    assert_eq!((found.against.len(), found.in_place.len()), (0, 0));
+    assert_eq!(found.against_words(), ["nothing is proposed against a cause that is not shown"]);
     document.machine.machine.hypervisor = None;
-    assert!(of(&document).cause.contains("interrupts off or firmware; not recorded which"));
+    let metal =
+        "interrupts off, an exit from idle, firmware or something without an event; not recorded which";
+    assert!(of(&document).cause.ends_with(metal));
 }
 
 #[test]
-fn steal_of_the_window_bounds_what_the_hypervisor_took() {
+fn steal_is_bounded_by_its_counter_and_a_counter_that_stands_still_bounds_nothing() {
     let mut document = with(vec![fixture::part(Step::TimerLate, cpu(), 12_690_000, false)]);
     document.machine.machine.hypervisor = Some("kvm".into());
     let phase = of(&document).phase;
-    let counted = |document: &mut Document, ns: u64| {
+    let cause = |document: &mut Document, ns: u64| {
         for window in document.run.windows.iter_mut().filter(|one| one.phase == phase) {
             window.steal_ns.insert(cpu(), ns);
         }
         of(document).cause
     };
-    let cause = counted(&mut document, 50_000_000);
-    assert!(cause.ends_with("counted 50.00 ms of steal time there in this window: at most 12.69 ms of this is the hypervisor's"), "{cause}");
-    let cause = counted(&mut document, 0);
+    let text = cause(&mut document, 50_000_000);
     assert!(
-        cause.ends_with(
-            "counted 0 ns of steal time there in this window: at most 10.00 ms of this is the hypervisor's"
+        text.ends_with(
+            "counted 50.00 ms of steal time there in this window: at most 12.69 ms of this is steal time"
         ),
-        "{cause}"
+        "{text}"
     );
+    let text = cause(&mut document, 0);
+    assert!(text.ends_with("(not every hypervisor reports it)") && !text.contains("at most"), "{text}");
+}
+
+#[test]
+fn a_step_that_waited_for_another_cpu_is_shown_and_has_its_commands() {
+    let elsewhere = cpu() + 1;
+    let timer = PathBox {
+        confidence: Some(Confidence::Exact),
+        ..fixture::part(Step::TimerLate, elsewhere, 90, false)
+    };
+    let verdict = of(&with(vec![timer]));
+    assert_eq!(verdict.confidence, Known::Exact);
+    assert!(
+        verdict.cause.starts_with(&format!("the timer expired late on CPU {elsewhere}")),
+        "{}",
+        verdict.cause
+    );
+}
+
+/// Several mechanisms that one command sets are one line.
+#[test]
+fn a_command_stands_once_with_what_it_sets() {
+    let finding = fixture::document().findings.into_iter().find(is_settable).unwrap();
+    let named = |id: &str| Finding { id: id.to_owned(), ..finding.clone() };
+    let findings = [named("one"), named("two")];
+    let ids = ["two".to_owned(), "absent".to_owned(), "one".to_owned()];
+    let (against, in_place) = commands(&findings, &ids);
+    assert_eq!((against.len(), in_place.len()), (1, 0));
+    assert!(
+        against[0].starts_with("stillcore isolate ") && against[0].ends_with("  # two, one"),
+        "{against:?}"
+    );
+}
+
+#[test]
+fn a_budget_is_inferred() {
+    let class = Some(EventClass::Throttle);
+    let part = PathBox {
+        class,
+        label: Some("out of budget".into()),
+        ..fixture::part(Step::Switch, cpu(), 90, false)
+    };
+    let verdict = of(&with(vec![part]));
+    assert_eq!((verdict.cause.as_str(), verdict.confidence), ("throttle out of budget", Known::Inferred));
 }
 
 #[test]
@@ -102,8 +145,8 @@ fn parts_of_one_thing_are_added_and_own_time_of_two_steps_is_not() {
         part(Step::Return, None, 40),
         part(Step::Switch, ran, 30),
     ]);
-    let told = of(&document);
-    assert_eq!((told.cause.as_str(), told.share), ("softirq", Some(60.0 / told.value_ns as f64)));
+    let found = of(&document);
+    assert_eq!((found.cause.as_str(), found.share), ("softirq", Some(60.0 / found.value_ns as f64)));
 }
 
 #[test]
@@ -118,7 +161,7 @@ fn without_a_trace_it_says_how_to_get_one() {
     let mut document = fixture::document();
     document.run.trace = None;
     document.analysis.paths.clear();
-    let told = of(&document);
-    assert!(told.cause.starts_with("not known: no trace was recorded"), "{}", told.cause);
-    assert_eq!(told.look, [format!("stillcore measure wakeup --cpus {} --trace", told.cpu)]);
+    let found = of(&document);
+    assert!(found.cause.starts_with("not known: no trace was recorded"), "{}", found.cause);
+    assert_eq!(found.look, [format!("stillcore measure wakeup --cpus {} --trace", found.cpu)]);
 }

@@ -1,7 +1,8 @@
-//! What is said of time that no recorded event took: what the step waited for, what could have held it up unseen, and what the
-//! machine's counters say of that. Never who happened to be current.
+//! The sentence for time that no recorded event took: what the step waited for, what could have held
+//! it up unseen, and what the machine's counters show. Never the task that happened to be current.
 
 use super::Known;
+use analysis::attribute::Confidence;
 use analysis::attribute::blocking::Blocking;
 use analysis::attribute::path::Step;
 use analysis::shape::{Distribution, PathBox};
@@ -9,7 +10,7 @@ use model::sample::ProbeKind;
 
 use crate::{Document, format};
 
-/// Steal time is counted in steps of the clock tick of `/proc/stat`, ns.
+/// Unit of steal time in `/proc/stat`, ns: the counter may have grown by one more than it shows.
 const STEAL_STEP_NS: u64 = 10_000_000;
 
 /// Why a sample has no cause: it was not taken apart.
@@ -21,7 +22,7 @@ pub(super) fn not_recorded(document: &Document, window: &Distribution) -> String
     "not known: the trace does not hold its way".to_owned()
 }
 
-/// How to see more of a sample without a way.
+/// The command that shows more of a sample that was not taken apart.
 pub(super) fn record(document: &Document, window: &Distribution) -> String {
     let verb = if window.probe == ProbeKind::Noise { "spin" } else { "wakeup" };
     if document.run.trace.is_none() {
@@ -31,90 +32,85 @@ pub(super) fn record(document: &Document, window: &Distribution) -> String {
     }
 }
 
-/// What is known of time that stayed with its step.
-pub(super) fn of_step(
-    document: &Document,
-    window: &Distribution,
-    part: &PathBox,
-    ns: u64,
-) -> (String, Known) {
-    let place = if part.cpu == window.cpu { String::new() } else { format!(" on CPU {}", part.cpu) };
-    if !place.is_empty() {
-        let what = match part.step {
-            Step::TimerLate => "the timer expired late",
-            Step::TimerHandler => "the timer's handler asked late for the wake-up",
-            _ => "the wake-up was on its way",
-        };
-        return (format!("{what}{place}, where no event is recorded of what ran"), Known::Unknown);
-    }
-    let steal = steal(document, window, Some(ns));
-    let unseen = unseen(document, part.step);
-    let text = match part.step {
-        Step::TimerLate => {
-            format!("the timer's interrupt came late, and nothing recorded held it up: {unseen}{steal}")
-        }
-        Step::IpiInFlight => format!("the IPI came late, and nothing recorded held it up: {unseen}{steal}"),
-        Step::TimerHandler | Step::WakeUp => {
-            format!(
-                "inside the interrupt that woke the task, and nothing recorded interrupted it: its own code, firmware or a hypervisor; not recorded which{steal}"
-            )
-        }
-        Step::Switch => {
-            format!("the scheduler switched late, and nothing recorded held it up: {unseen}{steal}")
-        }
-        Step::Return => format!(
-            "the task had the CPU and came late to its clock: its own code, firmware or a hypervisor; not recorded which{steal}"
-        ),
-        Step::NeverSlept if window.probe == ProbeKind::Noise => {
-            format!("the loop had the CPU, and nothing recorded took it: {unseen}{steal}")
-        }
-        Step::NeverSlept => {
-            format!("the task was late already and did not sleep; nothing recorded took the CPU{steal}")
-        }
+/// A step that waited for another CPU: that is shown, by the marks at its ends; its reason there is
+/// not.
+pub(super) fn of_step_elsewhere(part: &PathBox) -> (String, Known) {
+    let step = match part.step {
+        Step::TimerLate => "the timer expired late",
+        Step::TimerHandler => "the timer's handler asked late for the wake-up",
+        _ => "the wake-up was on its way",
     };
-    (text, Known::Unknown)
+    let confidence = match part.confidence {
+        Some(Confidence::Order) => Known::ByOrder,
+        _ => Known::Exact,
+    };
+    let text = format!("{step} on CPU {}; the trace does not show what ran there", part.cpu);
+    (text, confidence)
 }
 
-/// What may have held a step up without an event.
-fn unseen(document: &Document, step: Step) -> String {
+/// `ns` that stayed with a step of the measured CPU.
+pub(super) fn of_step(document: &Document, window: &Distribution, step: Step, ns: u64) -> String {
+    let waited = match step {
+        Step::TimerLate => "the timer expired late",
+        Step::IpiInFlight => "the IPI came late",
+        Step::TimerHandler | Step::WakeUp => "the interrupt that woke the task took long",
+        Step::Switch => "the scheduler switched late",
+        Step::Return => "the task had the CPU and read its clock late",
+        Step::NeverSlept if window.probe == ProbeKind::Noise => "the loop had the CPU",
+        Step::NeverSlept => "the task was late already and did not sleep",
+    };
+    let steal = steal(document, window, Some(ns));
+    let suspects = suspects(document, step);
+    format!("{waited}, and no recorded event held it up: {suspects}; not recorded which{steal}")
+}
+
+/// What may have held a step up without an event. The list never ends with a suspect: it may have
+/// been something else that this kernel does not record.
+fn suspects(document: &Document, step: Step) -> String {
     let seen = |blocking| document.analysis.blocking.iter().any(|one| one.blocking == blocking && one.seen);
     let mut all = Vec::new();
-    if matches!(step, Step::TimerLate | Step::IpiInFlight) && !seen(Blocking::InterruptsOff) {
-        all.push("interrupts off");
-    }
-    if step == Step::Switch && !seen(Blocking::PreemptionOff) {
-        all.push("kernel code that could not be preempted");
+    match step {
+        Step::TimerLate | Step::IpiInFlight => {
+            if !seen(Blocking::InterruptsOff) {
+                all.push("interrupts off");
+            }
+            all.push("an exit from idle");
+        }
+        Step::Switch if !seen(Blocking::PreemptionOff) => {
+            all.push("kernel code that could not be preempted");
+        }
+        Step::TimerHandler | Step::WakeUp | Step::Return => all.push("its own code"),
+        _ => {}
     }
     all.push("firmware");
     if document.machine.machine.hypervisor.is_some() {
         all.push("the hypervisor");
     }
-    let [rest @ .., last] = all.as_slice() else { return String::new() };
-    if rest.is_empty() {
-        (*last).to_owned()
-    } else {
-        format!("{} or {last}; not recorded which", rest.join(", "))
-    }
+    format!("{} or something without an event", all.join(", "))
 }
 
-/// What the kernel's count of steal time over the window says of `ns` of it.
+/// The steal time of the window, and how much of `ns` it can be at most. It counts the time in which
+/// the hypervisor ran somebody else; what it does for the guest itself is in no counter.
 fn steal(document: &Document, window: &Distribution, ns: Option<u64>) -> String {
-    let mut ours =
-        document.run.windows.iter().filter(|one| (&one.phase, one.probe) == (&window.phase, window.probe));
-    let Some(Some(stolen_ns)) = ours.next().map(|one| one.steal_ns.get(&window.cpu).copied()) else {
-        return String::new();
-    };
     if document.machine.machine.hypervisor.is_none() {
         return String::new();
     }
-    let counted =
-        format!("the kernel counted {} of steal time there in this window", format::ns(stolen_ns as i64));
-    match ns {
-        // A counter of 10 ms steps may have grown by one more than it shows.
-        Some(ns) => {
-            let most = ns.min(stolen_ns + STEAL_STEP_NS);
-            format!("; {counted}: at most {} of this is the hypervisor's", format::ns(most as i64))
+    let mut windows = document.run.windows.iter();
+    let ours = windows.find(|one| (&one.phase, one.probe) == (&window.phase, window.probe));
+    match ours.and_then(|one| one.steal_ns.get(&window.cpu)) {
+        None => String::new(),
+        // A counter that stands still may be one that the hypervisor does not fill.
+        Some(0) => {
+            "; no steal time was counted there in this window (not every hypervisor reports it)".to_owned()
         }
-        None => format!("; {counted}"),
+        Some(counted_ns) => {
+            let counted = format::ns(*counted_ns as i64);
+            let bound = ns.map(|ns| {
+                let most_ns = ns.min(counted_ns + STEAL_STEP_NS);
+                format!(": at most {} of this is steal time", format::ns(most_ns as i64))
+            });
+            let bound = bound.unwrap_or_default();
+            format!("; the kernel counted {counted} of steal time there in this window{bound}")
+        }
     }
 }

@@ -14,7 +14,8 @@ use model::EventClass;
 struct Stay {
     t0_ns: i64,
     t1_ns: i64,
-    /// Of those that last at the same time, the one that began last is the innermost; what this holds goes behind all others.
+    /// Of those that last at the same time, the one that began last is the innermost; what this
+    /// holds goes behind all others.
     around: bool,
     taken: Taken,
 }
@@ -95,7 +96,8 @@ impl Local<'_> {
     }
 }
 
-/// Puts the time of a step into boxes: each moment belongs to the innermost stay, that which began last.
+/// Puts the time of a step into boxes: each moment belongs to the innermost stay, that which began
+/// last.
 fn fill(
     path: &mut Path,
     (step, cpu, mark): (Step, u32, Option<Confidence>),

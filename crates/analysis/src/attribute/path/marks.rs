@@ -56,7 +56,8 @@ impl Marks {
         Self { release_ns, ran_ns, expiry: None, waking: None, woken: None, ipi: None, switch: None }
     }
 
-    /// The steps, in order of time. `own`: the CPU of the task; `thread`: the task, as it waits for the CPU.
+    /// The steps, in order of time. `own`: the CPU of the task; `thread`: the task, as it waits for
+    /// the CPU.
     pub(super) fn stages(&self, own: u32, thread: Waits, rt: bool) -> Vec<Stage> {
         let last = |step| Stage { until_ns: self.ran_ns, step, cpu: own, waits: thread };
         if self.waking.is_none() && self.switch.is_none() {

@@ -1,8 +1,10 @@
-//! How the scheduler treats the task: when it runs, sleeps, or waits for the CPU, and whether it is passed over while it waits.
+//! How the scheduler treats the task: when it runs, sleeps, or waits for the CPU, and whether it is
+//! passed over while it waits.
 //!
-//! A scheduler that takes a task although one that goes before it waits, or idles then, does so for one reason: the one that waits has no
-//! budget left. That is real-time throttling (also of a group of tasks), a server for fair tasks, the runtime of a deadline, or `cpu.max`
-//! (Linux kernel/sched/core.c, `pick_next_task`).
+//! A scheduler that takes a task although one that goes before it waits, or idles then, does so for
+//! one reason: the one that waits has no budget left. That is real-time throttling (also of a group
+//! of tasks), a server for fair tasks, the runtime of a deadline, or `cpu.max` (Linux
+//! kernel/sched/core.c, `pick_next_task`).
 
 use crate::prio::Prio;
 use crate::view::Task;
@@ -26,10 +28,11 @@ pub(super) enum State {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) state: State,
-    /// Of the tasks that were taken while this one waited, the one that goes last; idle goes behind all.
+    /// Of the tasks that were taken while this one waited, the one that goes last; idle goes behind
+    /// all.
     last_taken: Option<(bool, Prio)>,
-    /// A task under a real-time policy or a deadline that would have run on, and was followed by one that goes after it: since then no
-    /// such task has run here.
+    /// A task under a real-time policy or a deadline that would have run on, and was followed by
+    /// one that goes after it: since then no such task has run here.
     passed_over: Option<i32>,
     /// When that ended while the task waited.
     taken_again_ns: Option<i64>,
@@ -43,7 +46,8 @@ impl Queue {
         }
     }
 
-    /// The CPU goes from one task to another; `tid` is the task. Gives the stretch of time, up to now, in which it was out of budget.
+    /// The CPU goes from one task to another; `tid` is the task. Gives the stretch of time, up to
+    /// now, in which it was out of budget.
     pub(super) fn switched(
         &mut self,
         at_ns: i64,

@@ -1,4 +1,5 @@
-//! What may hold up a step: decided by what the step waits for, never by who happened to be current.
+//! What may hold up a step: decided by what the step waits for, never by who happened to be
+//! current.
 //!
 //! - An interrupt is held up by other interrupts, NMIs, and stretches with interrupts off. A task cannot hold it up by running, nor can a
 //!   softirq: both run with interrupts on.
@@ -6,7 +7,8 @@
 //! - A thread waits for interrupts, for tasks that go before it, and for softirqs: where those are served in threads (PREEMPT_RT), only
 //!   if the thread goes before it.
 //!
-//! Linux kernel/softirq.c, kernel/sched/core.c (`__schedule`), Documentation/locking/locktypes.rst (PREEMPT_RT).
+//! Linux kernel/softirq.c, kernel/sched/core.c (`__schedule`), Documentation/locking/locktypes.rst
+//! (PREEMPT_RT).
 
 use super::Step;
 use crate::prio::Prio;
@@ -25,9 +27,11 @@ pub(super) enum Waits {
 }
 
 impl Waits {
-    /// Whether a span may take time from a step that begins at `from_ns`. `rt`: the kernel serves softirqs in threads.
+    /// Whether a span may take time from a step that begins at `from_ns`. `rt`: the kernel serves
+    /// softirqs in threads.
     pub(super) fn held_up_by(self, span: &Span, step: Step, from_ns: i64, rt: bool) -> bool {
-        // What these steps wait for has begun: they are inside it, and only what interrupts it holds it up.
+        // What these steps wait for has begun: they are inside it, and only what interrupts it
+        // holds it up.
         if matches!(step, Step::TimerHandler | Step::WakeUp) && span.t0_ns < from_ns {
             return false;
         }

@@ -105,21 +105,22 @@ struct Teller<'a> {
     record: &'a WatchRecord,
 }
 
-/// Policy and priority in the manner of `SCHED_FIFO 60`. The scheduler's events tell the priority; which policy it is under was looked up
-/// now and then (`polled`), so it is told where both agree.
+/// Policy and priority, such as `SCHED_FIFO 60`. The scheduler's events show the class and the
+/// priority; the policy was read now and then (`polled`) and counts where it agrees with them.
 fn policy(polled: Option<&str>, prio: Prio) -> Option<String> {
-    let Some(priority) = prio.realtime() else {
-        return match polled {
-            Some(text) if prio.is_fair() && text.contains(char::is_whitespace) => {
-                Some("SCHED_OTHER".to_owned())
-            }
-            None if prio.is_fair() => Some("SCHED_OTHER".to_owned()),
-            _ if prio == Prio::DEADLINE => Some("SCHED_DEADLINE".to_owned()),
-            text => text.map(str::to_owned),
-        };
-    };
-    let agrees = |text: &&str| text.split_whitespace().last() == Some(priority.to_string().as_str());
-    Some(polled.filter(agrees).map_or_else(|| format!("FIFO or RR {priority}"), str::to_owned))
+    let first =
+        |text: &&str| ["SCHED_FIFO", "SCHED_RR", "SCHED_DEADLINE"].iter().any(|one| text.starts_with(one));
+    if let Some(priority) = prio.realtime() {
+        let agrees = |text: &&str| first(text) && text.ends_with(&format!(" {priority}"));
+        return Some(polled.filter(agrees).map_or_else(|| format!("FIFO or RR {priority}"), str::to_owned));
+    }
+    if prio == Prio::DEADLINE {
+        return Some("SCHED_DEADLINE".to_owned());
+    }
+    if prio.is_fair() {
+        return Some(polled.filter(|text| !first(text)).unwrap_or("fair").to_owned());
+    }
+    polled.map(str::to_owned)
 }
 
 impl Teller<'_> {
@@ -299,7 +300,9 @@ mod tests {
         assert_eq!(of(Some("SCHED_FIFO 60"), 39), "SCHED_FIFO 60");
         assert_eq!(of(Some("SCHED_OTHER"), 69), "FIFO or RR 30");
         assert_eq!(of(None, 79), "FIFO or RR 20");
-        assert_eq!(of(Some("SCHED_FIFO 60"), 120), "SCHED_OTHER");
+        assert_eq!(of(Some("SCHED_FIFO 60"), 120), "fair");
+        assert_eq!(of(None, 120), "fair");
+        assert_eq!(of(Some("policy 7"), 120), "policy 7");
         assert_eq!(of(Some("SCHED_BATCH"), 120), "SCHED_BATCH");
         assert_eq!(of(Some("SCHED_OTHER"), -1), "SCHED_DEADLINE");
         assert_eq!(policy(None, Prio::UNKNOWN), None);
