@@ -33,7 +33,7 @@ const MOST_PIECES: usize = 400;
 /// The most boxes given for a window.
 const MOST_TOLD: usize = 60;
 
-/// Boxes of a window that are told apart by the task that ran; further ones by its name only.
+/// Boxes of a window that are kept by task; further ones by its name only.
 const MOST_BY_TASK: usize = 1024;
 
 /// What a box is told apart by.
