@@ -2,8 +2,6 @@
 //! the program that x86-64 guests run are one build: static, for the musl target of this machine,
 //! with the profile `ci`. Beside it there are only the program for arm64 guests, and the wheel,
 //! which is another kind of library.
-//!
-//! Builds that run beside other steps use one CPU (`--jobs 1`).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,9 +16,6 @@ use crate::repo::{self, Repo};
 
 /// What every command of the one build is given, so that it hits the same build.
 const COMMON: [&str; 3] = ["--locked", "--profile", "ci"];
-
-/// Of a build that runs beside other steps.
-pub(super) const BESIDE: [&str; 2] = ["--jobs", "1"];
 
 /// The package without tests of its own: they are in Python, and run on the wheel.
 const WHEEL: &str = "stillcore-py";
@@ -46,9 +41,15 @@ pub(crate) struct Program {
     pub folder: PathBuf,
 }
 
-/// Libraries whose own tests are quick without optimisation. A test build compiles the library
-/// again, and takes three times as long with optimisation.
-const UNOPTIMISED: [&str; 2] = ["stillcore-linux", "stillcore-sched"];
+/// How far libraries are optimised for their own tests, where less than for the command is enough.
+/// A test build compiles the library again: it takes three times as long with optimisation.
+const FOR_THEIR_TESTS: [(&str, u8); 4] =
+    [("stillcore-analysis", 1), ("stillcore-linux", 0), ("stillcore-model", 0), ("stillcore-sched", 0)];
+
+/// The same for the arm64 guest of the fast tier: recording takes little of its time, scheduling
+/// tests none.
+const FOR_ARM64: [(&str, u8); 3] =
+    [("stillcore-analysis", 1), ("stillcore-linux", 0), ("stillcore-sched", 0)];
 
 /// Everything that the tests need, and the list of test programs. Three calls of cargo share what
 /// they build: dependencies have the same features where all packages but the wheel's are named
@@ -59,11 +60,11 @@ pub(crate) fn tests(root: &Path, output: &mut Output) -> Result<Vec<Program>> {
     what.extend(TEST_PROGRAMS.iter().flat_map(|name| ["--test", name]));
     let mut programs = test_programs(root, &what, output)?;
     let mut what = [&all[..], &["--lib"]].concat();
-    what.extend(UNOPTIMISED.iter().flat_map(|package| ["--exclude", package]));
+    what.extend(FOR_THEIR_TESTS.iter().flat_map(|(package, _)| ["--exclude", package]));
     programs.extend(test_programs(root, &what, output)?);
-    let settings = UNOPTIMISED.map(|package| format!("profile.ci.package.{package}.opt-level=0"));
+    let settings = FOR_THEIR_TESTS.map(|(package, level)| optimised(package, level));
     let mut what = vec!["--package", "stillcore", "--package", "xtask", "--lib"];
-    what.extend(UNOPTIMISED.iter().flat_map(|package| ["--package", package]));
+    what.extend(FOR_THEIR_TESTS.iter().flat_map(|(package, _)| ["--package", package]));
     what.extend(settings.iter().flat_map(|setting| ["--config", setting]));
     programs.extend(test_programs(root, &what, output)?);
     programs.sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));
@@ -108,14 +109,27 @@ fn is_static(path: &Path, output: &mut Output) -> Result<()> {
     output.line(&format!("the command is static, {} KiB with symbols", bytes.len() / 1024))
 }
 
-/// The program of arm64 guests. Without optimisation the build is shorter, but the guest takes
-/// longer by as much.
-pub(crate) fn arm64(root: &Path, jobs: &[&str], output: &mut Output) -> Result<()> {
-    let mut args = vec!["build", "--package", "stillcore", "--bin", "stillcore"];
-    args.extend(["--target", "aarch64-unknown-linux-musl"]);
-    args.extend(COMMON);
-    args.extend(jobs);
+/// The program of arm64 guests.
+pub(crate) fn arm64(root: &Path, output: &mut Output) -> Result<()> {
+    let args = ["build", "--package", "stillcore", "--bin", "stillcore"];
+    let args = [&args[..], &["--target", "aarch64-unknown-linux-musl"], &COMMON].concat();
     output.run(root, "cargo", &args)
+}
+
+/// The same for the guest of the fast tier, beside other steps. Without any optimisation the build
+/// is shorter still, but the guest takes longer by as much.
+pub(crate) fn arm64_quickly(root: &Path, output: &mut Output) -> Result<()> {
+    let settings = FOR_ARM64.map(|(package, level)| optimised(package, level));
+    let mut args = vec!["build", "--package", "stillcore", "--bin", "stillcore"];
+    args.extend(["--target", "aarch64-unknown-linux-musl", "--jobs", "1"]);
+    args.extend(COMMON);
+    args.extend(settings.iter().flat_map(|setting| ["--config", setting]));
+    output.run(root, "cargo", &args)
+}
+
+/// The setting of one package of ours.
+fn optimised(package: &str, level: u8) -> String {
+    format!("profile.ci.package.{package}.opt-level={level}")
 }
 
 /// Lints, which need no code: nothing here is compiled to run. `chrt --idle` keeps them off CPUs

@@ -110,7 +110,7 @@ fn phases<'a>(
         // measure on this machine come after them.
         vec![
             Step::new("guest of 6.1 on arm64, its command", move |output, counts| {
-                build::arm64(root, &build::BESIDE, output)?;
+                build::arm64_quickly(root, output)?;
                 let program = find(&programs()?, "stillcore", "guests")?;
                 guests::run(&program, one("fast-arm64::"), strict, output, counts)
             }),

@@ -57,21 +57,17 @@ pub(crate) fn machines() -> Vec<Machine> {
 
 fn fast() -> Vec<Machine> {
     vec![
-        Machine {
-            more: vec!["--packages", "rt-tests"],
-            ..machine(
-                "fast::6.1",
-                "6.1",
-                vec![
-                    assessed("2s"),
-                    isolated_briefly(),
-                    traces(),
-                    provoked(true),
-                    Case::new("exposure", "exposure.sh", exposure::is_exact_once).with(&["once"]),
-                    tutorial::after(),
-                ],
-            )
-        },
+        machine(
+            "fast::6.1",
+            "6.1",
+            vec![
+                assessed("2s"),
+                isolated_briefly(),
+                provoked(true),
+                Case::new("exposure", "exposure.sh", exposure::is_exact_once).with(&["once"]),
+                tutorial::after(),
+            ],
+        ),
         machine(
             "fast::6.12-rt",
             "6.12-rt",
