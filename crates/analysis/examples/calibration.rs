@@ -230,6 +230,7 @@ fn run(seed: u64, at: usize, base: f64) -> MeasuredRun {
         kernel: None,
         started_at: None,
         cpu_model: None,
+        idle_states: None,
         windows: vec![window],
     }
 }

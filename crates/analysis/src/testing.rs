@@ -44,6 +44,7 @@ pub(crate) fn run() -> Run {
         machine_after: None,
         measured_cpus: Cpus::one(1),
         housekeeping_cpus: Cpus::one(0),
+        dma_latency_us: None,
         plan: Vec::new(),
         phases: Vec::new(),
         windows: Vec::new(),

@@ -127,6 +127,9 @@ pub(crate) struct AssessArgs {
     /// SCHED_FIFO priority of the probes; 0 measures under SCHED_OTHER.
     #[arg(long, default_value_t = 80, value_name = "0-98", value_parser = clap::value_parser!(u32).range(0..=98))]
     pub(crate) priority: u32,
+    /// Leave idle states to the machine. Else /dev/cpu_dma_latency is held at 0 us meanwhile, as cyclictest does.
+    #[arg(long)]
+    pub(crate) no_dma_latency: bool,
     /// Stressors for the disturbed phase [default: those of the suite `ordinary`].
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub(crate) stressors: Vec<String>,

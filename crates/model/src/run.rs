@@ -37,6 +37,10 @@ pub struct Run {
     pub measured_cpus: Cpus,
     /// The CPUs that were disturbed, and on which everything else ran.
     pub housekeeping_cpus: Cpus,
+    /// The limit on wake-up latency that was held on `/dev/cpu_dma_latency` while it measured, us: with 0 no CPU enters an idle state
+    /// that takes time to leave. None: idle states were the machine's, as in runs from before this was recorded.
+    #[serde(default)]
+    pub dma_latency_us: Option<i32>,
     /// Changes made to the machine for the run (a plan's step ids), none for `assess`.
     pub plan: Vec<String>,
     /// The phases in order.

@@ -2,7 +2,7 @@
 //! anything without them.
 
 use crate::{Document, format, guarantee, heading};
-use model::run::{ProbeRecord, TRACED};
+use model::run::{ProbeRecord, Run, TRACED};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -30,6 +30,7 @@ pub fn conditions(document: &Document) -> Vec<Condition> {
     all.extend(samples(document).into_iter().map(|text| strong("samples", text)));
     all.extend(policies(&run.probes));
     all.extend(clocks(&run.probes).into_iter().map(|text| strong("clock", text)));
+    all.push(strong("idle states", idle_states(run)));
     let host =
         machine.hypervisor.as_ref().map_or_else(String::new, |name| format!("; virtual machine ({name})"));
     let preempt =
@@ -111,6 +112,14 @@ fn policies(probes: &[ProbeRecord]) -> Vec<Condition> {
         }
     }
     told
+}
+
+fn idle_states(run: &Run) -> String {
+    match run.dma_latency_us {
+        Some(0) => "none that takes time to leave: /dev/cpu_dma_latency was held at 0 us".to_owned(),
+        Some(us) => format!("none that takes more than {us} us to leave (/dev/cpu_dma_latency was held)"),
+        None => "the machine's: the time to leave them is in the figures".to_owned(),
+    }
 }
 
 fn clocks(probes: &[ProbeRecord]) -> BTreeSet<String> {

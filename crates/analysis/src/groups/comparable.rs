@@ -99,6 +99,14 @@ pub fn check(groups: &[&[MeasuredRun]], matched: &[Matched<'_>]) -> Found {
             "{one} and {other}: their loops differ, and so would their figures on one and the same machine"
         ));
     });
+    // A loop that is never idle leaves no idle state.
+    if matched.iter().any(|one| one.probe != ProbeKind::Noise) {
+        differ(&names, runs.iter().map(|run| run.idle_states.clone().unwrap_or_default()), |a, b| {
+            found
+                .refused
+                .push(format!("{a}, {b}: only one has the time to leave idle states in its figures"));
+        });
+    }
     for one in matched {
         let windows: Vec<&MeasuredWindow> = one.groups.iter().flatten().copied().collect();
         let what = one.probe.name();

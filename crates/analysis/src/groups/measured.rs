@@ -66,6 +66,8 @@ pub struct MeasuredRun {
     pub started_at: Option<String>,
     /// The processor's name, where known.
     pub cpu_model: Option<String>,
+    /// Whether CPUs were kept out of idle states that take time to leave, in words, where known.
+    pub idle_states: Option<String>,
     /// One entry a probe and phase.
     pub windows: Vec<MeasuredWindow>,
 }
@@ -225,6 +227,10 @@ pub fn read(dir: &Path, name: String) -> Result<MeasuredRun, Error> {
         tool: Tool::Stillcore,
         kernel: before.as_ref().map(|snapshot| snapshot.machine.kernel.release.clone()),
         cpu_model: before.and_then(|snapshot| snapshot.machine.cpu_model),
+        idle_states: Some(match run.dma_latency_us {
+            Some(us) => format!("/dev/cpu_dma_latency held at {us} us"),
+            None => "idle states left to the machine".to_owned(),
+        }),
         started_at: Some(run.started_at),
         windows,
     })

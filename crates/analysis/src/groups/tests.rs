@@ -66,6 +66,7 @@ fn of_samples(samples: Vec<(i64, i64)>) -> MeasuredRun {
         kernel: None,
         started_at: None,
         cpu_model: None,
+        idle_states: None,
         windows: vec![window],
     }
 }

@@ -122,7 +122,15 @@ fn single(
         samples: Samples::Binned(bins),
     };
     let windows = vec![window];
-    Ok(MeasuredRun { name, tool, kernel: facts.kernel, started_at: None, cpu_model: None, windows })
+    Ok(MeasuredRun {
+        name,
+        tool,
+        kernel: facts.kernel,
+        started_at: None,
+        cpu_model: None,
+        idle_states: None,
+        windows,
+    })
 }
 
 /// Whether the bins of a thread lie between the least and the largest value that are told of it.

@@ -1,6 +1,6 @@
 //! The probes beside rt-tests' tools: same CPU, policy, priority, period and length, run in turns.
 //! `cargo bench -p stillcore --bench measure [-- SECTION… --cpu N --repetitions N --seconds N --long N]`; needs root and the package
-//! rt-tests. Sections: wakeup, load, noise, hog; all without one.
+//! rt-tests. Sections: typed, wakeup, load, noise, hog; all without one.
 //!
 //! Times of a crowded machine mean nothing; ratios of runs made in turns do, with an interval over the pairs of runs (`analysis::runs`).
 //! Budgets are those of section 7 of the design.
@@ -10,6 +10,7 @@ mod common;
 mod hog;
 mod load;
 mod noise;
+mod typed;
 mod wakeup;
 
 use common::{Failed, option, run};
@@ -43,7 +44,8 @@ fn main() {
 
 fn sections(plan: &Plan, rows: &mut Sink) -> Result<(), Failed> {
     type Section = fn(&Plan, &mut Sink) -> Result<(), Failed>;
-    let all: [(&str, Section); 4] = [
+    let all: [(&str, Section); 5] = [
+        ("typed", typed::section),
         ("wakeup", wakeup::section),
         ("hog", hog::section),
         ("noise", noise::section),

@@ -38,6 +38,7 @@ pub(crate) fn execute(
         Teller::say(&format!("not restored: {what}"));
         output.run.limits.push(format!("not restored: {what}"));
     }
+    output.release_latency();
     if result.is_ok() || result.as_ref().is_err_and(anyhow::Error::is::<Interrupted>) {
         write_snapshot(&plan.place, &output.dir, store::MACHINE_AFTER)?;
         output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
@@ -60,6 +61,7 @@ fn measure(
     ));
     write_snapshot(&plan.place, &output.dir, store::MACHINE_BEFORE)?;
     write_findings(&plan.place, &output.dir)?;
+    output.hold_latency(plan.dma_latency);
     output.run.observer = own_cost();
     let groups = Groups::make(&plan.orders(), &plan.place.measured, session, &mut output.run.limits)?;
     let mut recorder = recorder(plan, output, session)?;

@@ -34,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) priority: u32,
     /// The stressors.
     pub(crate) stressors: Vec<&'static str>,
+    /// What to hold on `/dev/cpu_dma_latency` while it measures, us.
+    pub(crate) dma_latency: Option<i32>,
     /// Whether to trace.
     pub(crate) trace: TraceMode,
     /// Whether the kernel may be probed for senders.
@@ -61,6 +63,7 @@ impl Plan {
             threshold: args.threshold,
             priority: args.priority,
             stressors: stressors(&args.stressors)?,
+            dma_latency: (!args.no_dma_latency).then_some(0),
             trace: args.trace,
             kprobes: args.kprobes,
             events: EventCatalogue::embedded()?,

@@ -266,6 +266,7 @@ fn measure(
 ) -> anyhow::Result<(Measured, Option<&'static str>)> {
     write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
     write_findings(place, &output.dir)?;
+    output.hold_latency(args.common.dma_latency());
     output.run.observer = own_cost();
     let files = job_files(place, plan)?;
     let mut recorder = args.tracing.prepare(place, snapshots, output, session)?;
@@ -303,6 +304,7 @@ fn measure(
     output.run.limits.extend(measured.limits.iter().cloned());
     let phase = Phase { name: PHASE.to_owned(), t0_ns, t1_ns, disturbed };
     output.run.phases.push(phase);
+    output.release_latency();
     write_snapshot(place, &output.dir, store::MACHINE_AFTER)?;
     output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
     output.run.observer.drain_rss_kib = Some(clock::peak_rss_kib());

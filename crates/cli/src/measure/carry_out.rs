@@ -195,6 +195,7 @@ fn measure(
 ) -> anyhow::Result<Ended> {
     write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
     write_findings(place, &output.dir)?;
+    output.hold_latency(common.dma_latency());
     output.run.observer = own_cost();
     let Course { probes, align, keep, tracing, watch: told, after, .. } = course;
     let mut recorder = tracing.prepare(place, before.snapshots, output, session)?;
@@ -229,6 +230,7 @@ fn measure(
     if signal.get().is_none() {
         signal.set(after(output, session)?);
     }
+    output.release_latency();
     write_snapshot(place, &output.dir, store::MACHINE_AFTER)?;
     output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
     output.run.observer.drain_rss_kib = Some(clock::peak_rss_kib());

@@ -92,6 +92,7 @@ fn measure(
 ) -> anyhow::Result<Option<&'static str>> {
     write_snapshot(place, &output.dir, store::MACHINE_BEFORE)?;
     write_findings(place, &output.dir)?;
+    output.hold_latency(args.common.dma_latency());
     output.run.observer = own_cost();
     // CPUs are compared that it may use: it is pinned to one of them only while it reads.
     let allowed = sched::affinity()?;
@@ -111,6 +112,7 @@ fn measure(
     let record = record(args, cpu, &reading, [t0_ns, t1_ns], &output.dir)?;
     output.run.probes.push(record);
     output.run.phases.push(Phase { name: PHASE.to_owned(), t0_ns, t1_ns, disturbed: false });
+    output.release_latency();
     write_snapshot(place, &output.dir, store::MACHINE_AFTER)?;
     output.run.machine_after = Some(store::MACHINE_AFTER.to_owned());
     Ok(signal)

@@ -58,9 +58,22 @@ pub(crate) struct Common {
     /// Directory for the journal [default: /var/lib/stillcore; without root .local/state/stillcore in the home directory].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    /// Leave idle states to the machine. Else /dev/cpu_dma_latency is held at 0 us meanwhile, as cyclictest does.
+    #[arg(long)]
+    pub(crate) no_dma_latency: bool,
+    /// The limit where it is held, us.
+    #[arg(skip)]
+    pub(crate) dma_latency_us: i32,
     /// What disturbs meanwhile.
     #[command(flatten)]
     pub(crate) disturbing: disturbing::Disturbing,
+}
+
+impl Common {
+    /// What is to be held on `/dev/cpu_dma_latency` while it measures, us.
+    pub(crate) fn dma_latency(&self) -> Option<i32> {
+        (!self.no_dma_latency).then_some(self.dma_latency_us)
+    }
 }
 
 impl MeasureVerb {

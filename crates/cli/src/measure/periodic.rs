@@ -105,6 +105,8 @@ fn common(args: &PeriodicArgs, files: Files) -> Common {
         json: common.json,
         quiet: common.quiet,
         state: common.state.clone(),
+        no_dma_latency: common.no_dma_latency,
+        dma_latency_us: common.dma_latency_us,
         disturbing: common.disturbing.clone(),
     }
 }

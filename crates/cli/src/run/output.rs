@@ -3,6 +3,7 @@
 
 use super::place::Place;
 use anyhow::Context;
+use linux::measure::latency_limit::LatencyLimit;
 use model::run::{Losses, ObserverCost, Run, SCHEMA, TraceCpu};
 use model::{Error, store};
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ pub(crate) struct RunOutput {
     pub(crate) dir: PathBuf,
     /// What `run.json` will say.
     pub(crate) run: Run,
+    /// Held while it is here.
+    limit: Option<LatencyLimit>,
 }
 
 impl RunOutput {
@@ -23,7 +26,7 @@ impl RunOutput {
     pub(crate) fn create(dir: &Path, place: &Place) -> anyhow::Result<Self> {
         let made = make_directory(dir)?;
         claim(dir, made)?;
-        let output = Self { dir: dir.to_owned(), run: first_record(place) };
+        let output = Self { dir: dir.to_owned(), run: first_record(place), limit: None };
         if let Err(error) = output.begin() {
             remove_beginnings(&output.dir, made);
             return Err(error)
@@ -41,6 +44,23 @@ impl RunOutput {
     /// Writes `run.json` as it stands.
     pub(crate) fn save(&self) -> Result<(), Error> {
         store::write_json(&self.dir.join(store::RUN), &self.run)
+    }
+
+    /// Keeps CPUs out of idle states that take longer than this to leave; nothing for none. Where that is refused the run says so. To
+    /// be called when the machine was read, which is to be described as it is without us.
+    pub(crate) fn hold_latency(&mut self, us: Option<i32>) {
+        let Some(us) = us else { return };
+        match LatencyLimit::hold(us) {
+            Ok(limit) => (self.limit, self.run.dma_latency_us) = (Some(limit), Some(us)),
+            Err(error) => self.run.limits.push(format!(
+                "{error}: the time to leave idle states is in the figures (see --no-dma-latency)"
+            )),
+        }
+    }
+
+    /// Leaves idle states to the machine again.
+    pub(crate) fn release_latency(&mut self) {
+        self.limit = None;
     }
 
     /// Ends the writing of facts. Without a reason the run is complete, but its mark stays until the report is written.
@@ -126,6 +146,7 @@ fn first_record(place: &Place) -> Run {
         machine_after: None,
         measured_cpus: place.measured.clone(),
         housekeeping_cpus: place.housekeeping.clone(),
+        dma_latency_us: None,
         plan: Vec::new(),
         phases: Vec::new(),
         windows: Vec::new(),

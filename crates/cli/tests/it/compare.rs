@@ -64,6 +64,7 @@ fn write_run(dir: &Path, base_ns: i64, period_ns: u64, seed: u64) {
         machine_after: None,
         measured_cpus: Cpus::one(2),
         housekeeping_cpus: Cpus::one(0),
+        dma_latency_us: None,
         plan: Vec::new(),
         phases: Vec::new(),
         windows: Vec::new(),
@@ -102,6 +103,26 @@ fn text(path: &Path) -> &str {
 fn verdict<'a>(answer: &'a Value, figure: &str) -> &'a Value {
     let figures = answer["windows"][0]["figures"].as_array().unwrap();
     &figures.iter().find(|one| one["figure"] == figure).unwrap()["verdict"]
+}
+
+#[test]
+fn wake_ups_out_of_idle_states_are_not_compared_with_those_without() {
+    let place = Place::new();
+    let [a, b] = ["a", "b"].map(|name| place.path(name));
+    write_run(&a, 20_000, PERIOD_NS, 1);
+    write_run(&b, 20_000, PERIOD_NS, 2);
+    let path = b.join(store::RUN);
+    let mut run: Run = store::read_json(&path).unwrap();
+    run.dma_latency_us = Some(0);
+    store::write_json(&path, &run).unwrap();
+    let refused = compare(&[text(&a), text(&b)]);
+    assert_refused(&refused, &["idle states left to the machine in"]);
+    let told = json(&[text(&a), text(&b), "--anyway"]);
+    assert!(
+        told["warnings"].to_string().contains("/dev/cpu_dma_latency held at 0 us"),
+        "{}",
+        told["warnings"]
+    );
 }
 
 #[test]

@@ -51,6 +51,25 @@ fn threads_of_their_own_periods_share_cpus_and_every_release_is_accounted_for() 
     assert_eq!(place.leftovers(), Vec::<String>::new());
 }
 
+/// Whether the wake-ups of a run count as taken out of idle states, told where it was asked for, in its files and in its conditions; the
+/// machine is described as it was without us.
+#[test]
+fn idle_states_are_forbidden_unless_they_are_to_be_measured() {
+    let device = std::fs::OpenOptions::new().write(true).open("/dev/cpu_dma_latency").is_ok();
+    for (more, held) in [(&[][..], device), (&["--no-dma-latency"], false)] {
+        let place = Place::alone();
+        let answer = answer(measure(&place, "wakeup", &["--duration", "100ms"]).args(more), 0);
+        let read = |name: &str| std::fs::read_to_string(place.path("run").join(name)).unwrap();
+        let run: Value = serde_json::from_str(&read("run.json")).unwrap();
+        assert_eq!(run["dma_latency_us"].as_i64(), held.then_some(0), "{more:?}");
+        let refused = answer["limits"].to_string().contains("the time to leave idle states");
+        assert_eq!(refused, more.is_empty() && !held, "{}", answer["limits"]);
+        let findings: Value = serde_json::from_str(&read("findings.json")).unwrap();
+        let ours = findings.as_array().unwrap().iter().find(|one| one["id"] == "cpu_dma_latency");
+        assert!(ours.is_none_or(|one| one["state"] != "ok"), "{ours:?}");
+    }
+}
+
 #[test]
 fn releases_on_other_clocks_lie_on_the_monotonic_clock() {
     let place = Place::alone();

@@ -1,7 +1,8 @@
 //! A limit on how long CPUs may take to leave an idle state, held for the length of a measurement.
 //!
 //! The kernel keeps the limit as long as `/dev/cpu_dma_latency` is open and forgets it with the process, however that ends: nothing is
-//! left to undo (Documentation/power/pm_qos_interface.rst). It changes what is measured, so no probe holds one unless asked.
+//! left to undo (Documentation/power/pm_qos_interface.rst). cyclictest holds one of 0 us, and so do our measurements unless told otherwise:
+//! without, leaving an idle state is most of what a wake-up on a quiet machine takes.
 
 use crate::error::Error;
 use std::fs::{File, OpenOptions};

@@ -67,6 +67,8 @@ pub(crate) fn run(words: &[OsString], common: &Common, signals: &EndSignals) -> 
         json: common.json,
         quiet: true,
         state: options.state.clone().or_else(|| common.state.clone()),
+        no_dma_latency: !is_held(&options),
+        dma_latency_us: limit(&options),
         disturbing: common.disturbing.clone(),
     };
     let mut place = place(&common, true)?;
@@ -89,17 +91,11 @@ fn rules(options: &Options) -> Rules {
     Rules { unit_ns, loops: options.loops, limit: i64::from(options.breaktrace) }
 }
 
-fn measure(call: &Call<'_>, mut place: Place, common: &Common, signals: &EndSignals) -> anyhow::Result<()> {
+fn measure(call: &Call<'_>, place: Place, common: &Common, signals: &EndSignals) -> anyhow::Result<()> {
     let Call { options, plan, rules } = call;
     let started = jiff::Timestamp::now();
-    // Held until the end of this function.
-    let limit = hold(options);
-    if limit.is_some() {
-        let told = format!("/dev/cpu_dma_latency was held at {} us, as cyclictest does", options.latency);
-        place.limits.push(told);
-    }
     if !common.json {
-        said(put(&opening(call, &place, limit.is_some())))?;
+        said(put(&opening(call, &place, !common.no_dma_latency)))?;
     }
     let shown = !common.json && !options.quiet && !options.verbose;
     let mut screen = Screen::new(plan, rules.unit_ns, options.refresh_on_max);
@@ -191,13 +187,16 @@ fn closing(call: &Call<'_>, all: &[Figures], lines: &[Line]) -> String {
     text
 }
 
-/// cyclictest keeps CPUs out of deep idle states unless told not to; where it cannot, it says so and goes on.
-fn hold(options: &Options) -> Option<LatencyLimit> {
-    if options.laptop || options.default_system {
-        return None;
-    }
-    let us = i32::try_from(options.latency).unwrap_or(i32::MAX);
-    LatencyLimit::hold(us).map_err(|error| eprintln!("WARN: {error}")).ok()
+/// cyclictest keeps CPUs out of deep idle states unless told not to; where it cannot, it says so and goes on. Tried here, for what it
+/// prints first; held when the machine was read.
+fn is_held(options: &Options) -> bool {
+    let asked = !options.laptop && !options.default_system;
+    asked && LatencyLimit::hold(limit(options)).map_err(|error| eprintln!("WARN: {error}")).is_ok()
+}
+
+/// us.
+fn limit(options: &Options) -> i32 {
+    i32::try_from(options.latency).unwrap_or(i32::MAX)
 }
 
 /// Whether a sample is above the limit, or all threads have their samples, or one had them at the look before: the others go on for a
