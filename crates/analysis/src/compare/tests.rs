@@ -39,6 +39,7 @@ fn run() -> Run {
         trace: None,
         losses: Losses::default(),
         observer: ObserverCost::default(),
+        dma_latency_us: None,
         seeds: std::collections::BTreeMap::from([("analysis".to_owned(), 1)]),
         limits: Vec::new(),
     }

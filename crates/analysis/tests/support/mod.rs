@@ -314,6 +314,7 @@ pub(crate) fn run(length_ns: i64, trace: Option<u64>) -> Run {
         }),
         losses: Losses::default(),
         observer: ObserverCost::default(),
+        dma_latency_us: None,
         seeds: BTreeMap::from([("analysis".to_owned(), 1)]),
         limits: Vec::new(),
     }
