@@ -155,7 +155,9 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         attribution,
         paths,
         coverage: covered,
-        blocking: traced.as_ref().map_or_else(Vec::new, |traced| blocking_coverage(&traced.recorded)),
+        blocking: traced.as_ref().map_or_else(Vec::new, |traced| {
+            blocking_coverage(&traced.recorded, traced.decoder.has_symbols())
+        }),
         snapshots: kept,
         ipi: sections.ipi,
         periodic: sections.periodic,

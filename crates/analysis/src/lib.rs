@@ -54,6 +54,7 @@ pub mod shape;
 pub mod slots;
 pub mod snapshots;
 pub mod spans;
+mod stacks;
 pub mod stretches;
 pub mod summary;
 pub mod tail;

@@ -66,6 +66,15 @@ impl Task {
     }
 }
 
+/// Kernel code that a task runs ([`crate::stacks`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KernelCode {
+    /// `system call write`; `None` for a system call whose name is not on the stack any more.
+    pub what: Option<LabelId>,
+    /// Its functions, innermost first.
+    pub site: Option<LabelId>,
+}
+
 /// Where in the kernel a span runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
@@ -209,6 +218,14 @@ pub enum What {
         blocking: Blocking,
         /// As in [`What::Blocked`].
         lock: u64,
+    },
+    /// What the task that was current did in the kernel, by its stack: recorded right after an
+    /// event of the same CPU.
+    Stack {
+        /// Whether it was giving the CPU away; else an interrupt found it, or it woke another task.
+        at_switch: bool,
+        /// The kernel code that it was in, and that could not be preempted there.
+        code: Option<KernelCode>,
     },
     /// Nothing that spans are made of.
     Other,

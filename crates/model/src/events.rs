@@ -84,6 +84,9 @@ pub struct EventSpec {
     pub kprobe: Option<String>,
     /// The event that makes the probe needless.
     pub unless: Option<String>,
+    /// Of the record of a stack: after which events it is recorded, and on which condition on the fields of each.
+    #[serde(default)]
+    pub after: BTreeMap<String, String>,
     /// Only on this architecture.
     pub arch: Option<String>,
     /// Whether a context switch may come between enter and exit.
@@ -204,6 +207,12 @@ impl EventCatalogue {
             }
             if event.kprobe.is_some() != event.unless.is_some() {
                 return bad("kprobe without unless, or the other way round".into(), "both or none");
+            }
+            let beside = |first: &str| {
+                self.get(first).is_some_and(|first| event.on.iter().all(|side| first.on.contains(side)))
+            };
+            if let Some(first) = event.after.keys().find(|first| !beside(first)) {
+                return bad(format!("after {first:?}"), "names of events that are recorded on the same CPUs");
             }
             if event.on.is_empty() {
                 return bad("on no CPUs".into(), "victim, sender, watched, given");

@@ -9,7 +9,6 @@
 mod unexplained;
 
 use analysis::attribute::Confidence;
-use analysis::attribute::blocking::Blocking;
 use analysis::shape::{Distribution, PathBox, SamplePath};
 use model::events::EventCatalogue;
 use model::sample::ProbeKind;
@@ -159,15 +158,11 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
 /// What ran, in which task, and who asked for it.
 fn ran(part: &PathBox, own: u32) -> String {
     let place = if part.cpu == own { String::new() } else { format!(" on CPU {}", part.cpu) };
-    let what = match (part.class, part.blocking) {
-        (Some(class), _) => format!("{} {}", class.name(), part.ran().unwrap_or_default()),
-        (None, blocking) => {
-            let words = blocking.map_or("", Blocking::words);
-            format!("{words} {}", part.label.as_deref().unwrap_or(""))
-        }
-    };
-    let by = part.source.as_ref().map(|source| format!(", asked for by {}", source_words(source)));
-    format!("{}{place}{}", what.trim_end(), by.unwrap_or_default())
+    let what = part.what().unwrap_or_default();
+    // Who keeps a CPU from being preempted does so itself.
+    let by = if part.blocking.is_some() { "by" } else { "asked for by" };
+    let by = part.source.as_ref().map(|source| format!(", {by} {}", source_words(source)));
+    format!("{what}{place}{}", by.unwrap_or_default())
 }
 
 /// One command for the mechanisms that it sets, named behind it, and the names of those in place.

@@ -6,6 +6,8 @@
 //! whatever the step, but an interrupt waits for it only if it has interrupts off; waiting for a sleeping one delays only the task that
 //! waits.
 //!
+//! Kernel code that is not preempted is told by the stack at the switch ([`super::path`]).
+//!
 //! Events: `preemptirq:*` (kernels built with the latency tracers; include/trace/events/preemptirq.h) and `lock:contention_*` (since
 //! 5.19; include/trace/events/lock.h). They are two of the four parts of scheduling latency in the OSPERT 2013 paper (§1).
 
@@ -28,11 +30,13 @@ pub enum Blocking {
     PreemptionOff,
     /// A lock was taken.
     Lock,
+    /// A task that goes behind was in kernel code, on a kernel that does not preempt that.
+    KernelCode,
 }
 
 impl Blocking {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::InterruptsOff, Self::PreemptionOff, Self::Lock];
+    pub const ALL: [Self; 4] = [Self::InterruptsOff, Self::PreemptionOff, Self::Lock, Self::KernelCode];
 
     /// In words.
     pub fn words(self) -> &'static str {
@@ -40,6 +44,7 @@ impl Blocking {
             Self::InterruptsOff => "interrupts off",
             Self::PreemptionOff => "preemption off",
             Self::Lock => "lock contention",
+            Self::KernelCode => "non-preemptible kernel code",
         }
     }
 }
@@ -67,7 +72,9 @@ impl Stretch {
             (Blocking::InterruptsOff, _) => {
                 matches!(step, Step::TimerLate | Step::IpiInFlight) && self.t1_ns <= mark_ns
             }
-            (Blocking::PreemptionOff, _) => step == Step::Switch && self.t1_ns <= mark_ns,
+            (Blocking::PreemptionOff | Blocking::KernelCode, _) => {
+                step == Step::Switch && self.t1_ns <= mark_ns
+            }
             (Blocking::Lock, None) => self.shut || !interrupt,
             (Blocking::Lock, Some(sleeper)) => step == Step::Return && sleeper == tid,
         }

@@ -32,6 +32,9 @@ const fn way(
 
 use Confidence::{Exact, Order};
 
+/// The record of the kernel's stack.
+pub(crate) const KERNEL_STACK: &str = "ftrace:kernel_stack";
+
 /// Best first.
 const WAYS: &[Way] = &[
     way(
@@ -104,23 +107,28 @@ const WAYS: &[Way] = &[
     way(EventClass::Exception, &["exceptions:page_fault_user"], &[], Exact, "the task's own"),
 ];
 
-/// One line for each thing that may keep a wake-up waiting while nothing else runs. `victim`: the events recorded on measured CPUs.
-pub fn blocking_coverage(victim: &[String]) -> Vec<BlockingCoverage> {
+/// One line for each thing that may keep a wake-up waiting while nothing else runs. `victim`: the events recorded on measured CPUs;
+/// `symbols`: whether functions can be named, without which a stack tells nothing.
+pub fn blocking_coverage(victim: &[String], symbols: bool) -> Vec<BlockingCoverage> {
     let told = |blocking: Blocking| {
-        let (events, how) = match blocking {
+        let (events, how): (&[&str], _) = match blocking {
             Blocking::InterruptsOff => {
-                (["preemptirq:irq_disable", "preemptirq:irq_enable"], "by the function that turned them off")
+                (&["preemptirq:irq_disable", "preemptirq:irq_enable"], "by the function that turned them off")
             }
             Blocking::PreemptionOff => (
-                ["preemptirq:preempt_disable", "preemptirq:preempt_enable"],
+                &["preemptirq:preempt_disable", "preemptirq:preempt_enable"],
                 "by the function that turned it off",
             ),
             Blocking::Lock => (
-                ["lock:contention_begin", "lock:contention_end"],
+                &["lock:contention_begin", "lock:contention_end"],
                 "which lock, where it has a name; who holds it has no event",
             ),
+            Blocking::KernelCode => {
+                (&[KERNEL_STACK], "by the stack of the task that gave the CPU to a real-time task")
+            }
         };
-        let seen = events.iter().all(|event| victim.iter().any(|one| one == event));
+        let recorded = events.iter().all(|event| victim.iter().any(|one| one == event));
+        let seen = recorded && (symbols || blocking != Blocking::KernelCode);
         let how = if seen { how } else { "its time stays in the step of the wake-up" };
         BlockingCoverage { blocking, seen, how: how.to_owned() }
     };
@@ -183,12 +191,14 @@ mod tests {
     #[test]
     fn stretches_without_their_events_are_said_to_stay_in_the_step() {
         let all = names(Side::Victim, &[]);
-        let seen =
-            |victim: &[String]| blocking_coverage(victim).iter().map(|one| one.seen).collect::<Vec<_>>();
-        assert_eq!(seen(&all), [false, false, true]);
+        let seen = |victim: &[String]| {
+            blocking_coverage(victim, true).iter().map(|one| one.seen).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(&all), [false, false, true, true]);
         let given: Vec<_> = all.iter().cloned().chain(names(Side::Given, &[])).collect();
-        assert_eq!(seen(&given), [true; 3]);
-        assert_eq!(seen(&names(Side::Victim, &["lock:contention_end"])), [false; 3]);
+        assert_eq!(seen(&given), [true; 4]);
+        assert_eq!(seen(&names(Side::Victim, &["lock:contention_end", KERNEL_STACK])), [false; 4]);
+        assert!(!blocking_coverage(&given, false)[3].seen, "addresses without names");
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! or preemption off, and for locks, has boxes where the trace tells of it ([`super::blocking`]), and stays in the step elsewhere.
 
 mod apart;
+mod kernel;
 mod marks;
 mod queue;
 mod waits;
@@ -23,6 +24,7 @@ use crate::prio::Prio;
 use crate::spans::{Known, Span};
 use crate::view::{KernelEvent, Level, Task, What};
 use apart::Local;
+use kernel::Kernel;
 use marks::{Mark, Marks};
 use model::EventClass;
 use queue::{Queue, State};
@@ -124,6 +126,7 @@ pub struct PathBuilder {
     /// Who runs on the CPU.
     current: Option<Task>,
     queue: Queue,
+    kernel: Kernel,
     /// When it was out of budget.
     without_budget: VecDeque<[i64; 2]>,
     /// Samples to come, by release: release and latency.
@@ -148,6 +151,7 @@ impl PathBuilder {
             prio: Prio::UNKNOWN,
             current: None,
             queue: Queue::default(),
+            kernel: Kernel::default(),
             without_budget: VecDeque::new(),
             coming: samples.filter(|(_, value_ns)| *value_ns >= 0).collect(),
             open: VecDeque::new(),
@@ -192,6 +196,7 @@ impl PathBuilder {
             self.blockings.lost();
             self.current = None;
             self.queue.lost();
+            self.kernel.lost();
         }
     }
 
@@ -222,6 +227,14 @@ impl PathBuilder {
                 self.switched(ts_ns, prev, runnable, next);
             }
             What::Migrate { pid, from, .. } if from == self.cpu => self.queue.moved(pid),
+            What::Stack { at_switch, code } if cpu == self.cpu => {
+                if at_switch {
+                    let stretch = self.kernel.leaves(cpu, event.pid, code, self.known.system_call);
+                    self.stretches.extend(stretch);
+                } else if matches!(self.queue.state, State::Waits { .. }) {
+                    self.kernel.found(code);
+                }
+            }
             _ => {}
         }
     }
@@ -229,6 +242,13 @@ impl PathBuilder {
     fn switched(&mut self, ts_ns: i64, prev: Task, runnable: bool, next: Task) {
         self.current = Some(next);
         let preempted = matches!(self.queue.state, State::Waits { preempted: true, .. });
+        // One that goes before takes the CPU by that, wherever it is.
+        let waited = match self.queue.state {
+            State::Waits { since_ns, preempted: false } => Some(since_ns),
+            _ => None,
+        };
+        let waited = waited.filter(|_| next.pid == self.tid && !prev.prio.may_delay(next.prio));
+        self.kernel.switched(ts_ns, prev, waited);
         if let Some(without) = self.queue.switched(ts_ns, self.tid, prev, runnable, next) {
             self.without_budget.push_back(without);
         }

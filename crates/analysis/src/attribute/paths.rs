@@ -1,7 +1,7 @@
 //! The critical paths of a window's wake-up probes: each event to the probes it matters to, each path to its probe's sums.
 
 use super::blocking::Blocking;
-use super::cause::{Cause, Confidence};
+use super::cause::{Cause, Confidence, Source};
 use super::path::{Expiry, Part, Path, PathBuilder, Step, Taken, Taker};
 use super::table::source_text;
 use crate::hash::FastMap;
@@ -64,8 +64,11 @@ impl Key {
         Self { step: part.step, cpu: part.cpu, mark: part.mark, taken }
     }
 
+    /// The same by name only: without the task, and without the place in the kernel.
     fn without_task(self) -> Self {
-        Self { taken: self.taken.map(|taken| TakenKey { task: None, ..taken }), ..self }
+        let plain = |cause: Cause| Cause { source: Source { site: None, ..cause.source }, ..cause };
+        let taken = |taken: TakenKey| TakenKey { task: None, cause: taken.cause.map(plain), ..taken };
+        Self { taken: self.taken.map(taken), ..self }
     }
 }
 

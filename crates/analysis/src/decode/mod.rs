@@ -54,6 +54,7 @@ pub struct Decoder {
     functions: FastMap<u64, LabelId>,
     running: FastMap<u32, LabelId>,
     comms: FastMap<i32, LabelId>,
+    stacks: FastMap<Box<[u8]>, What>,
     has_constants: bool,
     labels: Labels,
     sets: CpuSets,
@@ -76,6 +77,7 @@ impl Decoder {
             sleeper: (!symbols.is_empty()).then(|| labels.id(SLEEPER)),
             unnamed: labels.id("(running when recording began)"),
             unseen: labels.id("(came without a recorded switch)"),
+            system_call: labels.id("system call"),
             out_of_budget: labels.id("out of budget"),
             rt: symbols.find(RT_ONLY).is_some(),
         };
@@ -91,6 +93,7 @@ impl Decoder {
             functions,
             running: FastMap::default(),
             comms: FastMap::default(),
+            stacks: FastMap::default(),
             has_constants,
             labels,
             sets,
@@ -106,13 +109,14 @@ impl Decoder {
     /// What an event says. `None` for a number that no format of the trace has.
     #[inline]
     pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
-        let Self { plans, symbols, functions, running, comms, labels, sets, endian, .. } = self;
+        let Self { plans, symbols, functions, running, comms, stacks, labels, sets, endian, .. } = self;
         let plan = plans.get(usize::from(event.id))?.as_ref()?;
         let mut namer = Namer {
             symbols,
             functions,
             running,
             comms,
+            stacks,
             labels,
             sets,
             endian: *endian,
@@ -311,6 +315,33 @@ mod tests {
         let What::Switch { runnable, next, .. } = decode(&mut decoder, 0, &record).what else { panic!() };
         assert_eq!((runnable, next.prio), (false, crate::prio::Prio::STOPPER));
         assert_eq!((decoder.comm(15_575), decoder.comm(4)), (Some("make"), None));
+    }
+
+    #[test]
+    fn a_stack_is_read_by_the_names_of_its_functions() {
+        let mut formats = Formats::new(Endian::Little, "", 8).unwrap();
+        let fields = "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\
+                      \tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n";
+        formats.add("ftrace", &format!("name: kernel_stack\nID: 7\nformat:\n{COMMON}{fields}")).unwrap();
+        let names = ["__schedule", "schedule", "do_wait.isra.0", "__do_sys_wait4", "do_syscall_64"];
+        let at = |place: usize| 0xffff_ffff_8100_0000 + place as u64 * 0x100;
+        let symbols = names.iter().enumerate().map(|(place, name)| format!("{:x} t {name}\n", at(place)));
+        let catalogue = EventCatalogue::embedded().unwrap();
+        let symbols = Symbols::parse(&symbols.collect::<String>());
+        let mut decoder = Decoder::new(&catalogue, &formats, symbols, &Constants::default());
+        let mut data = vec![0; 8];
+        data.extend(5u64.to_le_bytes());
+        data.extend((0..5).flat_map(|place| (at(place) + 0x10).to_le_bytes()));
+        for _ in 0..2 {
+            let What::Stack { at_switch, code: Some(code) } = decode(&mut decoder, 0, &data).what else {
+                panic!()
+            };
+            let text = |id: Option<LabelId>| decoder.labels().text(id.unwrap()).to_owned();
+            assert_eq!(
+                (at_switch, text(code.what), text(code.site)),
+                (true, "system call wait4".into(), "do_wait".into())
+            );
+        }
     }
 
     fn blocking(name: &str, fields: &str, data: &[u8]) -> (What, Decoder) {

@@ -5,8 +5,9 @@ use crate::attribute::blocking::Blocking;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::prio::Prio;
-use crate::view::{Target, Task, What};
-use ftrace::{Endian, Field, Symbols};
+use crate::stacks;
+use crate::view::{KernelCode, Target, Task, What};
+use ftrace::{Endian, Field, StackLayout, Symbols};
 use model::EventClass;
 
 /// `enum tlb_flush_reason` (include/linux/mm_types.h): the receiving end of a shootdown.
@@ -30,6 +31,9 @@ const MUTEX: u64 = 1 << 5;
 /// The bits of `prev_state` that say why a task sleeps (`TASK_REPORT`, include/linux/sched.h): with none of them it would have run on, and
 /// the one above them says that it was preempted.
 const TASK_STATES: u64 = 0xff;
+
+/// Stacks that are kept by their addresses; further ones are read anew each time.
+const MOST_STACKS: usize = 65_536;
 
 /// How the names of the threads that serve a CPU's softirqs begin (kernel/softirq.c; the last is of 5.10-rt and older).
 const SOFTIRQ_THREADS: [&[u8]; 3] = [b"ksoftirqd/", b"ktimers/", b"ktimersoftd/"];
@@ -62,6 +66,8 @@ pub(super) struct Namer<'a> {
     pub(super) comms: &'a mut FastMap<i32, LabelId>,
     /// The name of the task that each CPU was last handed to: it is nearly always the one that leaves next.
     pub(super) running: &'a mut FastMap<u32, LabelId>,
+    /// Stacks already read, by their addresses.
+    pub(super) stacks: &'a mut FastMap<Box<[u8]>, What>,
 }
 
 impl<'d> Namer<'d> {
@@ -186,6 +192,27 @@ impl<'d> Namer<'d> {
         self.labels.id(&format!("{kind}{name}{how}"))
     }
 
+    fn stack(&mut self, layout: &StackLayout) -> What {
+        let bytes = layout.bytes(self.data);
+        if let Some(known) = self.stacks.get(bytes) {
+            return *known;
+        }
+        let symbols = self.symbols;
+        let name = |address| symbols.resolve(address).map_or("", |(name, _)| name);
+        let names: Vec<&str> =
+            layout.frames(self.data).map(|address| name(address).split('.').next().unwrap_or("")).collect();
+        let reading = stacks::read(&names);
+        let code = reading.code.map(|code| KernelCode {
+            what: code.what.map(|what| self.labels.id(&what)),
+            site: code.site.map(|site| self.labels.id(&site)),
+        });
+        let what = What::Stack { at_switch: reading.at_switch, code };
+        if self.stacks.len() < MOST_STACKS {
+            self.stacks.insert(bytes.into(), what);
+        }
+        what
+    }
+
     fn sent(&mut self, target: &Field, many: bool, site: &Field, kind: &SentKind) -> What {
         let target = if many {
             let mask = target.bytes(self.data, self.endian).unwrap_or_default();
@@ -284,6 +311,7 @@ impl<'d> Namer<'d> {
             Pick::Unblocked { blocking, lock } => {
                 What::Unblocked { blocking: *blocking, lock: self.key(lock.as_ref()) }
             }
+            Pick::Stack(layout) => self.stack(layout),
             Pick::Other => What::Other,
         }
     }

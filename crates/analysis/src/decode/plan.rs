@@ -2,10 +2,11 @@
 
 use super::Decoder;
 use crate::attribute::blocking::Blocking;
+use crate::attribute::coverage::KERNEL_STACK;
 use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::view::Context;
-use ftrace::{EventFormat, Field, Formats};
+use ftrace::{EventFormat, Field, Formats, StackLayout};
 use model::EventClass;
 use model::events::{EventCatalogue, EventSpec, Role};
 
@@ -97,6 +98,8 @@ pub(super) enum Pick {
         blocking: Blocking,
         lock: Option<Field>,
     },
+    /// The kernel's stack.
+    Stack(Box<StackLayout>),
     Other,
 }
 
@@ -204,7 +207,7 @@ impl Decoder {
                     next: task("next_pid", "next_prio", "next_comm")?,
                 }))
             }
-            (Role::Link, _, _) => self.link(catalogue, format, spec)?,
+            (Role::Link, _, _) => self.link(catalogue, formats, format, spec)?,
             _ => Pick::Other,
         })
     }
@@ -213,6 +216,7 @@ impl Decoder {
     fn link(
         &mut self,
         catalogue: &EventCatalogue,
+        formats: &Formats,
         format: &EventFormat,
         spec: &EventSpec,
     ) -> Result<Pick, String> {
@@ -261,6 +265,7 @@ impl Decoder {
             "lock:contention_end" => {
                 Pick::Unblocked { blocking: Blocking::Lock, lock: Some(field("lock_addr")?) }
             }
+            KERNEL_STACK => Pick::Stack(Box::new(StackLayout::of(formats).ok_or("caller")?)),
             "preemptirq:irq_disable" => self.off(Blocking::InterruptsOff, field("parent_offs")?),
             "preemptirq:preempt_disable" => self.off(Blocking::PreemptionOff, field("parent_offs")?),
             "preemptirq:irq_enable" => Pick::Unblocked { blocking: Blocking::InterruptsOff, lock: None },

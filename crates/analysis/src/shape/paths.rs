@@ -94,6 +94,16 @@ impl PathBox {
         self.class.is_none() && self.blocking.is_none()
     }
 
+    /// What took the time, in words with what ran; `None` for the step itself.
+    pub fn what(&self) -> Option<String> {
+        let between = if self.blocking == Some(Blocking::KernelCode) { ", " } else { " " };
+        let taker = self.class.map(EventClass::name).or(self.blocking.map(Blocking::words))?;
+        Some(match self.ran() {
+            Some(ran) => format!("{taker}{between}{ran}"),
+            None => taker.to_owned(),
+        })
+    }
+
     /// What ran, and in which task, where it ran in one.
     pub fn ran(&self) -> Option<String> {
         match (&self.label, &self.task) {

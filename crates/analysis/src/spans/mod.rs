@@ -81,6 +81,8 @@ pub struct Known {
     pub unseen: LabelId,
     /// For time in which the scheduler passed over a task that was ready.
     pub out_of_budget: LabelId,
+    /// For a system call of which nothing tells the name.
+    pub system_call: LabelId,
     /// Whether it is a PREEMPT_RT kernel, which serves softirqs and most interrupts in threads; false where functions cannot be named.
     pub rt: bool,
 }

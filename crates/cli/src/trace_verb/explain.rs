@@ -2,7 +2,6 @@
 
 use crate::args::TraceExplainArgs;
 use analysis::attribute::Confidence;
-use analysis::attribute::blocking::Blocking;
 use analysis::attribute::path::Step;
 use analysis::attribute::paths::Keep;
 use analysis::shape::{
@@ -169,11 +168,11 @@ fn coverage(lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
             (true, Some(Confidence::Order)) => "by order",
             (true, None) => "not at all",
         };
-        let _ = writeln!(text, "  {:<14} {sources:<12} {}", line.class.name(), line.how);
+        let _ = writeln!(text, "  {:<27} {sources:<12} {}", line.class.name(), line.how);
     }
     for line in blocking {
         let seen = if line.seen { "its time" } else { "not recorded" };
-        let _ = writeln!(text, "  {:<14} {seen:<12} {}", line.blocking.words(), line.how);
+        let _ = writeln!(text, "  {:<27} {seen:<12} {}", line.blocking.words(), line.how);
     }
     text.push('\n');
     text
@@ -255,16 +254,12 @@ fn story(sample: &SamplePath, path: &PathSection) -> String {
 /// What a box means; the steps of a wake-up are named, a gap has none.
 pub(super) fn told(part: &PathBox, cpu: u32, probe: ProbeKind) -> String {
     let gap = probe == ProbeKind::Noise;
-    let (Some(taker), Some(ran)) = (taker(part), part.ran()) else {
+    let Some(what) = part.what() else {
         return if gap { "nothing recorded took it".to_owned() } else { step_words(part, cpu) };
     };
     let by = part.source.as_ref().map(|source| format!(", by {}", who(source))).unwrap_or_default();
     let step = if gap { String::new() } else { format!("; {}", step_words(part, cpu)) };
-    format!("{taker} {ran}{by}{step}")
-}
-
-fn taker(part: &PathBox) -> Option<&'static str> {
-    part.class.map(EventClass::name).or(part.blocking.map(Blocking::words))
+    format!("{what}{by}{step}")
 }
 
 fn step_words(part: &PathBox, cpu: u32) -> String {

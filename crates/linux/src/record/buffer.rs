@@ -182,7 +182,13 @@ fn enable(
             && event.arch.as_deref().is_none_or(|arch| arch == std::env::consts::ARCH)
     });
     for event in here {
-        if instance.enable(&event.name, &filters(event, order.side, order.measured))? {
+        let there = if event.after.is_empty() {
+            instance.enable(&event.name, &filters(event, order.side, order.measured))?
+        } else {
+            let set = event.after.iter().filter(|(first, condition)| instance.stack_after(first, condition));
+            set.count() > 0
+        };
+        if there {
             events.push(event.clone());
         } else if event.kprobe.is_none() {
             absent.push(event.name.clone());

@@ -53,6 +53,13 @@ impl Instance {
         Ok(true)
     }
 
+    /// Has the kernel's stack recorded after each event of this name whose fields meet a condition (Documentation/trace/events.rst,
+    /// `stacktrace`). `false` where the kernel does not have the event, or no such trigger.
+    pub fn stack_after(&self, event: &str, condition: &str) -> bool {
+        let trigger = self.path.join("events").join(event.replace(':', "/")).join("trigger");
+        trigger.exists() && tracefs::write(&trigger, &format!("stacktrace if {condition}")).is_ok()
+    }
+
     /// Records only what these tasks do, and what tasks do that they fork (Documentation/trace/events.rst, `set_event_pid`). Descendants
     /// first, so that none is missed that begins between the two writes.
     pub fn follow(&self, tids: &[i32]) -> Result<(), Error> {

@@ -244,6 +244,7 @@ impl Recorder {
             header_event: read("events/header_event")?,
             formats: all_events([Some(&self.victim), self.sender.as_ref(), self.watched.as_ref()])
                 .iter()
+                .filter(|event| system(event) != OF_THE_KERNEL)
                 .map(|event| Ok((system(event).to_owned(), read(&format_file(event))?)))
                 .collect::<Result<_, Error>>()?,
             ftrace_formats: ftrace_formats(&self.tracefs),
@@ -292,9 +293,12 @@ fn format_file(event: &EventSpec) -> String {
     format!("events/{}/format", event.name.replace(':', "/"))
 }
 
-/// The kernel's own record types, which viewers want to see in a file although none of them is recorded.
+/// The system of the kernel's own record types, which are no tracepoints: stacks among them.
+const OF_THE_KERNEL: &str = "ftrace";
+
+/// The kernel's own record types. Viewers want to see all of them in a file, whichever are recorded.
 fn ftrace_formats(tracefs: &Path) -> Vec<Vec<u8>> {
-    let Ok(entries) = fs::read_dir(tracefs.join("events/ftrace")) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(tracefs.join("events").join(OF_THE_KERNEL)) else { return Vec::new() };
     let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path().join("format"))).collect();
     paths.sort();
     paths.iter().filter_map(|path| fs::read(path).ok()).collect()

@@ -1,9 +1,9 @@
 //! The part of `/proc/kallsyms` that a trace needs.
 //!
-//! The whole file is 5 to 15 MB; a trace names a few dozen functions. Kept are the symbols that any pointer-sized field of any
-//! recorded event falls into, so that every tool that opens the file resolves what it can show.
+//! The whole file is 5 to 15 MB; a trace names a few hundred functions. Kept are the symbols that any pointer-sized field of any
+//! recorded event falls into, and any address of a recorded stack, so that every tool that opens the file resolves what it can show.
 
-use ftrace::{Formats, Item, Symbols};
+use ftrace::{Formats, Item, StackLayout, Symbols};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -15,12 +15,16 @@ pub fn referenced(
 ) -> Result<String, ftrace::Error> {
     let symbols = Symbols::parse(kallsyms);
     let mut addresses = BTreeSet::new();
+    let stacks = StackLayout::of(formats);
     let mut stream = ftrace::stream_raw(formats, cpus)?;
     while let Some(item) = stream.next()? {
         let Item::Event(event) = item else { continue };
         let Some(format) = formats.by_id(event.id) else { continue };
         let pointers = format.fields.iter().filter(|field| field.size == 8 && !field.signed);
         let values = pointers.filter_map(|field| field.uint(event.data, formats.endian()));
+        let stack = stacks.as_ref().filter(|layout| layout.id == event.id);
+        let frames = stack.into_iter().flat_map(|layout| layout.frames(event.data));
+        let values = values.chain(frames);
         // Kernel text lies in the upper half of the address space on every 64-bit architecture.
         addresses.extend(values.filter(|value| value >> 63 == 1));
     }

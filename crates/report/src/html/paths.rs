@@ -170,11 +170,7 @@ fn by_source(document: &Document) -> Value {
 /// What took the time of a part: what ran, with its class and who asked for it; else the step itself.
 fn taker(part: &PathBox) -> String {
     let by = part.source.as_ref().map(|source| format!(", by {}", source.who)).unwrap_or_default();
-    match (part.class, part.blocking) {
-        (Some(class), _) => format!("{} {}{by}", class.name(), part.ran().unwrap_or_default()),
-        (None, Some(blocking)) => format!("{}{by}", blocking.words()),
-        (None, None) => step_name(part.step).to_owned(),
-    }
+    part.what().map_or_else(|| step_name(part.step).to_owned(), |what| format!("{what}{by}"))
 }
 
 /// The latest of all wake-ups that were taken apart.

@@ -69,7 +69,7 @@ pub(super) fn verdicts(page: &mut Page, document: &Document) {
 pub(super) fn conditions(page: &mut Page, document: &Document) {
     page.heading("CONDITIONS");
     for condition in conditions::conditions(document) {
-        let name = format!("  {:10}", condition.name);
+        let name = format!("  {:12}", condition.name);
         if condition.weak {
             page.painted(Paint::Yellow, &name, &condition.text);
         } else {

@@ -3,7 +3,7 @@
 use super::marks::{Marks, Stage};
 use super::waits::Waits;
 use super::{Part, Path, Step, Taken, Taker};
-use crate::attribute::blocking::Stretch;
+use crate::attribute::blocking::{Blocking, Stretch};
 use crate::attribute::cause::{Causes, Confidence};
 use crate::prio::Prio;
 use crate::spans::{Known, Span};
@@ -71,7 +71,8 @@ impl Local<'_> {
         let stretches = explaining.map(|one| Stay {
             t0_ns: one.t0_ns,
             t1_ns: one.t1_ns,
-            around: false,
+            // Whatever ran inside it has its own name.
+            around: one.blocking == Blocking::KernelCode,
             taken: Taken {
                 taker: Taker::Blocking(one.blocking),
                 label: one.label,

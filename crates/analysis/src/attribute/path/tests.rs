@@ -1,8 +1,9 @@
 //! Wake-ups taken apart: what each step is given, and that the boxes add up whatever the trace holds.
 
 use super::*;
+use crate::attribute::cause::{Source, Who};
 use crate::testing;
-use crate::view::Context;
+use crate::view::{Context, KernelCode};
 use proptest::prelude::*;
 
 const TID: i32 = 77;
@@ -67,7 +68,8 @@ fn ran(who: Task, t0_ns: i64, t1_ns: i64) -> Span {
     Span { level: Level::Task, task: who, ..span(EventClass::Switch, t0_ns, t1_ns) }
 }
 
-const KNOWN: Known = Known { sleeper: None, unnamed: 99, unseen: 98, out_of_budget: 97, rt: false };
+const KNOWN: Known =
+    Known { sleeper: None, unnamed: 99, unseen: 98, out_of_budget: 97, system_call: 96, rt: false };
 
 fn paths(samples: &[(i64, i64)], events: &[KernelEvent], spans: &[Span]) -> Vec<Path> {
     paths_on(KNOWN, samples, events, spans)
@@ -387,11 +389,80 @@ fn whom_the_scheduler_passes_over_is_out_of_budget() {
     }
 }
 
+/// A stack of the task `pid`, at its switch or in an interrupt.
+fn stack(ts_ns: i64, pid: i32, at_switch: bool, code: Option<KernelCode>) -> KernelEvent {
+    KernelEvent { pid, ..event(ts_ns, 2, What::Stack { at_switch, code }) }
+}
+
+const RETURNED: KernelCode = KernelCode { what: None, site: None };
+const WRITE: KernelCode = KernelCode { what: Some(40), site: Some(41) };
+
+/// The box of kernel code: its length, label, and who with which functions.
+fn kernel_code(path: &Path) -> Option<(u64, LabelId, Source)> {
+    let of = |part: &Part| part.taken.filter(|taken| taken.taker == Taker::Blocking(Blocking::KernelCode));
+    path.parts.iter().find_map(|part| {
+        let taken = of(part)?;
+        Some((part.ns, taken.label, taken.causes.iter().next()?.source))
+    })
+}
+
+#[test]
+fn a_task_in_kernel_code_that_is_not_preempted_holds_up_the_switch() {
+    let low = task(5, fair());
+    let woken = [between(50, idle(), false, low), expiry(200, 2), wake(210, 2, false), wake(220, 2, true)];
+    let source = |site| Source { cpu: 2, who: Who::Task(5), site };
+    let told = |after: &[KernelEvent], spans: &[Span]| {
+        let events: Vec<_> = woken.iter().chain(after).copied().collect();
+        paths(&[(100, 900)], &events, spans).remove(0)
+    };
+    // The interrupt found it in a system call, which ends before the switch; a softirq inside has its own box.
+    let after = [
+        stack(221, 5, false, Some(WRITE)),
+        between(900, low, true, victim()),
+        stack(901, 5, true, Some(RETURNED)),
+    ];
+    let path = told(&after, &[span(EventClass::Softirq, 150, 400)]);
+    assert_eq!(kernel_code(&path), Some((500, 40, source(Some(41)))));
+    assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Softirq), 180)), "{path:?}");
+    // Nothing tells its name.
+    let path = told(&[after[1], after[2]], &[]);
+    assert_eq!(kernel_code(&path), Some((680, KNOWN.system_call, source(None))));
+    // It was in user space, or could be preempted: it did not hold the CPU by that.
+    let path = told(&[after[0], after[1], stack(901, 5, true, None)], &[]);
+    assert_eq!(kernel_code(&path), None);
+    // The stack of somebody else says nothing about it.
+    let path = told(&[after[1], stack(901, 6, true, Some(WRITE))], &[]);
+    assert_eq!(kernel_code(&path), None);
+    // One that came later held the CPU only since then.
+    let other = task(6, fair());
+    let path = told(
+        &[
+            between(600, low, false, other),
+            between(900, other, false, victim()),
+            stack(901, 6, true, Some(WRITE)),
+        ],
+        &[],
+    );
+    assert_eq!(kernel_code(&path).map(|told| told.0), Some(300));
+    // One of higher priority goes before anyway.
+    let high = task(7, fifo(FIFO + 1));
+    let path = told(
+        &[
+            between(600, low, true, high),
+            between(900, high, false, victim()),
+            stack(901, 7, true, Some(WRITE)),
+        ],
+        &[ran(high, 600, 900)],
+    );
+    assert_eq!(kernel_code(&path), None);
+    assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Switch), 300)), "{path:?}");
+}
+
 proptest! {
     #[test]
     fn the_boxes_add_up_to_the_latency(
         samples in proptest::collection::vec((0i64..100_000, -50i64..5_000), 1..20),
-        marks in proptest::collection::vec((0i64..110_000, 0u8..12, 0u32..4), 0..120),
+        marks in proptest::collection::vec((0i64..110_000, 0u8..14, 0u32..4), 0..120),
         runs in proptest::collection::vec((0i64..110_000, 1i64..4_000, 0u8..3), 0..40),
     ) {
         let mut samples = samples;
@@ -404,7 +475,8 @@ proptest! {
             4 => switch(ts_ns),
             5..=7 => blocked(ts_ns, Blocking::ALL[usize::from(kind) - 5], 60 + cpu),
             8 => blocked(ts_ns, Blocking::Lock, SLEEPING),
-            _ => unblocked(ts_ns, Blocking::ALL[usize::from(kind) - 9]),
+            9..=11 => unblocked(ts_ns, Blocking::ALL[usize::from(kind) - 9]),
+            _ => stack(ts_ns, 0, kind == 12, Some(WRITE)),
         }).collect();
         events.sort_by_key(|event| event.ts_ns);
         let classes = [EventClass::Irq, EventClass::Switch, EventClass::SelfCaused];

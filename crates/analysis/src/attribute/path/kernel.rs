@@ -1,0 +1,74 @@
+//! Kernel code that could not be preempted while the task waited: whose, since when, and which.
+//!
+//! The stack at the switch shows whether the task that left was in such code ([`crate::stacks`]). If
+//! so, it held the CPU since the one that waited was put into the queue, or since it came itself. A
+//! system call that ends there has no name on that stack any more: the one that was taken where an
+//! interrupt brought the wake-up has it.
+
+use crate::attribute::blocking::{Blocking, Stretch};
+use crate::attribute::cause::{Cause, Causes, Source, Who};
+use crate::labels::LabelId;
+use crate::view::{KernelCode, Task};
+
+/// The task that leaves for the one that waited, before its stack is read.
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    task: Task,
+    from_ns: i64,
+    until_ns: i64,
+    found: Option<KernelCode>,
+}
+
+/// What is known of the task on one CPU while another one waits for it.
+#[derive(Debug, Default)]
+pub(super) struct Kernel {
+    /// When the one that is current came.
+    came_ns: Option<i64>,
+    /// In what the wake-up found it.
+    found: Option<KernelCode>,
+    left: Option<Left>,
+}
+
+impl Kernel {
+    /// The CPU goes from `prev` to another task; `since_ns`: since when that one had waited, if it is
+    /// the one that matters.
+    pub(super) fn switched(&mut self, at_ns: i64, prev: Task, since_ns: Option<i64>) {
+        let found = self.found.take();
+        let from_ns = since_ns.map(|since_ns| since_ns.max(self.came_ns.unwrap_or(since_ns)));
+        self.left = from_ns.map(|from_ns| Left { task: prev, from_ns, until_ns: at_ns, found });
+        self.came_ns = Some(at_ns);
+    }
+
+    /// In what an interrupt, or a wake-up of its own, found the current task while the other waits.
+    pub(super) fn found(&mut self, code: Option<KernelCode>) {
+        self.found = code.or(self.found);
+    }
+
+    /// The stack of the task `pid` where it leaves. Gives what it kept the other one waiting with.
+    pub(super) fn leaves(
+        &mut self,
+        cpu: u32,
+        pid: i32,
+        code: Option<KernelCode>,
+        some_call: LabelId,
+    ) -> Option<Stretch> {
+        let left = self.left.take().filter(|left| left.task.pid == pid)?;
+        let code = code?;
+        let found = left.found.unwrap_or_default();
+        let by = Source { cpu, who: Who::Task(pid), site: found.site.or(code.site) };
+        Some(Stretch {
+            blocking: Blocking::KernelCode,
+            t0_ns: left.from_ns,
+            t1_ns: left.until_ns,
+            label: code.what.or(found.what).unwrap_or(some_call),
+            causes: Causes::one(Cause::exact(by)),
+            sleeper: None,
+            shut: false,
+        })
+    }
+
+    /// Events are missing.
+    pub(super) fn lost(&mut self) {
+        *self = Self::default();
+    }
+}

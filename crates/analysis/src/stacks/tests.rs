@@ -1,0 +1,140 @@
+//! Stacks as the kernels of the lab recorded them, under a reader of `/dev/zero` and a waking FIFO
+//! task.
+
+use super::*;
+
+fn of(stack: &str) -> Reading {
+    read(&stack.split(INSIDE).collect::<Vec<_>>())
+}
+
+/// What was held, and inside which functions; at a switch.
+fn left(stack: &str) -> Option<(Option<String>, Option<String>)> {
+    let reading = of(stack);
+    assert!(reading.at_switch, "{stack}");
+    reading.code.map(|code| (code.what, code.site))
+}
+
+/// The same where an interrupt or a wake-up found it.
+fn found(stack: &str) -> Option<(Option<String>, Option<String>)> {
+    let reading = of(stack);
+    assert!(!reading.at_switch, "{stack}");
+    reading.code.map(|code| (code.what, code.site))
+}
+
+fn told(what: &str, site: &str) -> (Option<String>, Option<String>) {
+    (Some(what.to_owned()), Some(site.to_owned()))
+}
+
+#[test]
+fn who_was_in_user_space_or_could_be_preempted_held_nothing() {
+    for stack in [
+        // 5.10, 6.1-rt, 6.12-rt, arm64
+        "__schedule < schedule < exit_to_user_mode_prepare < irqentry_exit_to_user_mode < asm_sysvec_reschedule_ipi",
+        "__schedule < schedule < exit_to_user_mode_prepare < irqentry_exit_to_user_mode < asm_sysvec_apic_timer_interrupt",
+        "__schedule < schedule < irqentry_exit_to_user_mode < asm_sysvec_apic_timer_interrupt",
+        "__schedule < schedule < do_notify_resume < el0_interrupt < __el0_irq_handler_common < el0t_64_irq_handler < el0t_64_irq",
+        "__schedule < preempt_schedule_irq < asm_sysvec_apic_timer_interrupt < clear_user_erms < read_zero < vfs_read < ksys_read < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
+        "__schedule < preempt_schedule_irq < asm_sysvec_apic_timer_interrupt < exit_to_user_mode_prepare < irqentry_exit_to_user_mode < asm_sysvec_reschedule_ipi",
+        // What is not known is not told.
+        "__schedule",
+        "__schedule < schedule < ",
+    ] {
+        assert_eq!(left(stack), None, "{stack}");
+    }
+    for stack in [
+        "sysvec_reschedule_ipi < asm_sysvec_reschedule_ipi",
+        "ttwu_do_wakeup < ttwu_do_activate < try_to_wake_up < wake_up_process < hrtimer_wakeup < __hrtimer_run_queues < hrtimer_interrupt < arch_timer_handler_virt < handle_percpu_devid_irq < handle_irq_desc < generic_handle_domain_irq < gic_handle_irq < call_on_irq_stack < do_interrupt_handler < el0_interrupt < __el0_irq_handler_common < el0t_64_irq_handler < el0t_64_irq",
+        "",
+    ] {
+        assert_eq!(found(stack), None, "{stack}");
+    }
+}
+
+#[test]
+fn a_system_call_is_named_with_its_functions() {
+    for (stack, what, site) in [
+        (
+            "__schedule < _cond_resched < mutex_lock < pipe_write < new_sync_write < vfs_write < ksys_write < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
+            "system call write",
+            "mutex_lock < pipe_write < new_sync_write < vfs_write",
+        ),
+        (
+            "__schedule < preempt_schedule_common < __cond_resched < stop_one_cpu < sched_exec < bprm_execve < do_execveat_common < __x64_sys_execve < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
+            "system call execve",
+            "stop_one_cpu < sched_exec < bprm_execve < do_execveat_common",
+        ),
+        (
+            "__schedule < __cond_resched < read_zero < vfs_read < ksys_read < __arm64_sys_read < invoke_syscall < el0_svc_common < do_el0_svc < el0_svc < el0t_64_sync_handler < el0t_64_sync",
+            "system call read",
+            "read_zero < vfs_read",
+        ),
+        (
+            "__schedule < schedule < do_wait < kernel_wait4 < __do_sys_wait4 < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
+            "system call wait4",
+            "do_wait < kernel_wait4",
+        ),
+    ] {
+        assert_eq!(left(stack), Some(told(what, site)), "{stack}");
+    }
+}
+
+#[test]
+fn a_system_call_that_ends_has_no_name_but_was_one() {
+    for stack in [
+        "__schedule < schedule < exit_to_user_mode_prepare < syscall_exit_to_user_mode < entry_SYSCALL_64_after_hwframe",
+        "__schedule < schedule < exit_to_user_mode_prepare < syscall_exit_to_user_mode < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
+        "__schedule < schedule < do_notify_resume < el0_svc < el0t_64_sync_handler < el0t_64_sync",
+        // A new task on its way to user space.
+        "__schedule < schedule < syscall_exit_to_user_mode < ret_from_fork < ret_from_fork_asm",
+    ] {
+        assert_eq!(left(stack), Some((None, None)), "{stack}");
+    }
+    let fault = "__schedule < schedule < do_notify_resume < el0_da < el0t_64_sync_handler < el0t_64_sync";
+    assert_eq!(left(fault), Some((Some("page fault".to_owned()), None)));
+}
+
+#[test]
+fn an_interrupt_names_what_it_found() {
+    for (stack, what, site) in [
+        (
+            "sysvec_reschedule_ipi < asm_sysvec_reschedule_ipi < clear_user_erms < read_zero < vfs_read < ksys_read < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
+            "system call read",
+            "clear_user_erms < read_zero < vfs_read",
+        ),
+        (
+            "ttwu_do_wakeup < ttwu_do_activate < try_to_wake_up < wake_up_process < hrtimer_wakeup < __hrtimer_run_queues < hrtimer_interrupt < arch_timer_handler_virt < handle_percpu_devid_irq < gic_handle_irq < call_on_irq_stack < do_interrupt_handler < el1_interrupt < el1h_64_irq_handler < el1h_64_irq < __arch_clear_user < vfs_read < ksys_read < __arm64_sys_read < invoke_syscall < el0_svc_common < do_el0_svc < el0_svc < el0t_64_sync_handler < el0t_64_sync",
+            "system call read",
+            "__arch_clear_user < vfs_read",
+        ),
+        // The fault is the system call's.
+        (
+            "sysvec_reschedule_ipi < asm_sysvec_reschedule_ipi < do_fault < handle_mm_fault < exc_page_fault < asm_exc_page_fault < rep_stos_alternative < elf_load < load_elf_binary < bprm_execve < __x64_sys_execve < x64_sys_call < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
+            "system call execve",
+            "do_fault < handle_mm_fault < exc_page_fault < rep_stos_alternative < elf_load < load_elf_binary",
+        ),
+        (
+            "sysvec_reschedule_ipi < asm_sysvec_reschedule_ipi < get_page_from_freelist < __alloc_pages < wp_page_copy < handle_mm_fault < exc_page_fault < asm_exc_page_fault",
+            "page fault",
+            "get_page_from_freelist < __alloc_pages < wp_page_copy < handle_mm_fault < exc_page_fault",
+        ),
+        // Its own wake-up.
+        (
+            "ttwu_do_wakeup < try_to_wake_up < wake_up_q < cpu_stop_queue_work < stop_one_cpu < sched_exec < bprm_execve < __x64_sys_execve < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
+            "system call execve",
+            "cpu_stop_queue_work < stop_one_cpu < sched_exec < bprm_execve",
+        ),
+        // An interrupt in which another one came: the task is outside of both.
+        (
+            "sysvec_reschedule_ipi < asm_sysvec_reschedule_ipi < handle_softirqs < __irq_exit_rcu < asm_sysvec_apic_timer_interrupt < read_zero < vfs_read < ksys_read < do_syscall_64",
+            "system call read",
+            "read_zero < vfs_read",
+        ),
+        (
+            "ttwu_do_wakeup < try_to_wake_up < call_timer_fn < __run_timers < run_timer_softirq < handle_softirqs < run_ksoftirqd < smpboot_thread_fn < kthread < ret_from_fork",
+            "kernel thread",
+            "call_timer_fn < __run_timers < run_timer_softirq < handle_softirqs < run_ksoftirqd < smpboot_thread_fn",
+        ),
+    ] {
+        assert_eq!(found(stack), Some(told(what, site)), "{stack}");
+    }
+}
