@@ -29,11 +29,11 @@ pub(crate) fn prepare(
     let tracefs = session.tracefs()?;
     let calibration = Instance::path_of(&tracefs, &format!("{name}-cost"));
     let target = calibration.display().to_string();
-    let event_ns = session.change(Transient::TraceInstance, &target, || {
-        cost::event_ns(calibration.clone(), &place.housekeeping)
-    })?;
+    let cost = session
+        .change(Transient::TraceInstance, &target, || cost::cost(calibration.clone(), &place.housekeeping))?;
     session.take_back(Transient::TraceInstance, &target)?;
-    output.run.observer.trace_event_ns = event_ns;
+    output.run.observer.trace_event_ns = cost.map(|cost| cost.event_ns);
+    output.run.observer.trace_stack_ns = cost.and_then(|cost| cost.stack_ns);
     let scratch = output.dir.join(TRACE_PAGES);
     std::fs::create_dir(&scratch).map_err(|source| linux::Error::os("create", scratch.display(), source))?;
     let others = place.machine.topology.online.minus(&place.measured);

@@ -92,7 +92,9 @@ fn a_hog_is_named_and_every_late_nanosecond_has_its_place() {
     assert!(!analysis["events"].as_array().unwrap().is_empty());
     let page = std::fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("id=\"sources\"") && page.contains("id=\"paths\"") && page.contains(HOG));
-    assert!(answer["observer"]["trace_event_ns"].is_number(), "what an event costs is told");
+    for cost in ["trace_event_ns", "trace_stack_ns"] {
+        assert!(answer["observer"][cost].is_number(), "{cost} is told");
+    }
     assert_eq!(place.leftovers(), NOTHING);
 }
 

@@ -1,4 +1,4 @@
-//! What one recorded event costs, measured on this machine: a cheap system call with its tracepoint on and off.
+//! What one recorded event, and one recorded stack, costs, measured on this machine: a cheap system call with its tracepoint on and off.
 //!
 //! The difference holds the recording of one event plus the slower path into the kernel that system-call tracing takes, so it is an
 //! upper bound. The minimum of many batches is taken, since a batch that something interrupts says nothing about the event.
@@ -9,23 +9,36 @@ use crate::sys::counter::batch_minimum_ns;
 use model::Cpus;
 use std::path::PathBuf;
 
-/// ns per recorded event; `None` where the kernel has no system-call tracepoint. Uses an instance at `path`, which it removes.
-pub fn event_ns(path: PathBuf, cpus: &Cpus) -> Result<Option<f64>, Error> {
+/// What a record costs, ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// An event.
+    pub event_ns: f64,
+    /// The kernel's stack behind it, of a short system call: a deeper one costs more. `None` where
+    /// the kernel does not record any.
+    pub stack_ns: Option<f64>,
+}
+
+/// `None` where the kernel has no system-call tracepoint. Uses an instance at `path`, which it removes.
+pub fn cost(path: PathBuf, cpus: &Cpus) -> Result<Option<Cost>, Error> {
     let instance = Instance::create(path, cpus, 1024)?;
     let result = measure(&instance);
     instance.remove()?;
     result
 }
 
-fn measure(instance: &Instance) -> Result<Option<f64>, Error> {
+fn measure(instance: &Instance) -> Result<Option<Cost>, Error> {
+    const EVENT: &str = "raw_syscalls:sys_enter";
     let plain = system_call_ns();
-    if !instance.enable("raw_syscalls:sys_enter", &[None])? {
+    if !instance.enable(EVENT, &[None])? {
         return Ok(None);
     }
     instance.record(true)?;
     let traced = system_call_ns();
+    let stacked = instance.stack_after(EVENT, "common_pid != 0").then(system_call_ns);
     instance.record(false)?;
-    Ok(Some((traced - plain).max(0.0)))
+    let stack_ns = stacked.map(|stacked| (stacked - traced).max(0.0));
+    Ok(Some(Cost { event_ns: (traced - plain).max(0.0), stack_ns }))
 }
 
 fn system_call_ns() -> f64 {
