@@ -152,8 +152,36 @@ pub struct SourceText {
     pub who: String,
     /// The task's number.
     pub pid: Option<i32>,
-    /// The kernel function that asked.
+    /// The kernel function that asked; where its stack was recorded, the innermost one that does not only pass on what another asks for.
     pub site: Option<String>,
+    /// What it was in the kernel for, by that stack: `system call munmap`, `page fault`, `kernel thread`, `interrupt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<String>,
+    /// The functions of that stack, innermost first; in a sum, of one of its events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frames: Vec<String>,
+}
+
+impl SourceText {
+    /// Of whom nothing more is known.
+    pub fn new(cpu: u32, who: &str, pid: Option<i32>) -> Self {
+        Self { cpu, who: who.to_owned(), pid, site: None, began: None, frames: Vec::new() }
+    }
+
+    /// Whether both are the same source, whatever their stacks.
+    pub fn is(&self, other: &Self) -> bool {
+        (self.cpu, &self.who, self.pid, &self.site, &self.began)
+            == (other.cpu, &other.who, other.pid, &other.site, &other.began)
+    }
+
+    /// Where in the kernel it acted, and what for: `flush_tlb_mm_range (system call munmap)`.
+    pub fn place(&self) -> Option<String> {
+        let began = self.began.as_deref().filter(|began| *began != crate::stacks::INTERRUPT);
+        match (&self.site, began) {
+            (Some(site), Some(began)) => Some(format!("{site} ({began})")),
+            (site, began) => site.clone().or(began.map(str::to_owned)),
+        }
+    }
 }
 
 /// What is known of a class on this kernel.

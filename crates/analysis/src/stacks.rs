@@ -1,4 +1,4 @@
-//! What a task does in the kernel, by the functions on its stack.
+//! What a task does in the kernel, and how it came to ask for something, by the functions on its stack.
 //!
 //! A task in user space gives the CPU away as soon as an interrupt asks for it. One in kernel code
 //! does so only where that code lets it: on a kernel built without preemption at the return to user
@@ -10,27 +10,48 @@
 /// What a stack tells.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Reading {
-    /// Whether the task was giving the CPU away; else an interrupt found it, or it woke another one.
+    /// Whether the task was giving the CPU away; else an interrupt found it, or it did something that
+    /// has an event.
     pub(crate) at_switch: bool,
-    /// The kernel code that it was in, and that could not be preempted there.
-    pub(crate) code: Option<Code>,
+    /// The kernel code that the task was in, and that could not be preempted there.
+    pub(crate) code: Option<Way>,
+    /// How the kernel came to do what the event in front of the stack tells: in the task, or in the
+    /// innermost interrupt, and then no further.
+    pub(crate) act: Way,
 }
 
-/// Kernel code that a task runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Code {
-    /// `system call write`, `page fault`, `kernel thread`; `None` for a system call that has
-    /// returned.
-    pub(crate) what: Option<String>,
-    /// Its functions, innermost first, joined by [`INSIDE`].
+/// A way through the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Way {
+    /// What it began in: `system call write`, `page fault`, `exception`, `kernel thread`,
+    /// `interrupt`; `None` where that is not known, as of a system call that has returned.
+    pub(crate) began: Option<String>,
+    /// The innermost function that is no helper.
     pub(crate) site: Option<String>,
+    /// Its functions, innermost first, joined by [`INSIDE`].
+    pub(crate) frames: Option<String>,
 }
 
 /// Between a function and the one that called it.
 pub(crate) const INSIDE: &str = " < ";
 
-/// Functions that are named of one stack.
-const MOST: usize = 6;
+/// What a way began in that an interrupt took.
+pub(crate) const INTERRUPT: &str = "interrupt";
+
+/// Functions that are kept of one stack.
+const MOST: usize = 32;
+
+/// How the names begin of what only records the event.
+const RECORDS: [&str; 8] = [
+    "trace_event_",
+    "__traceiter_",
+    "trace_call_bpf",
+    "kprobe_",
+    "aggr_pre_handler",
+    "opt_pre_handler",
+    "optimized_callback",
+    "ftrace_",
+];
 
 /// Where the scheduler was entered because an interrupt wanted it: the code could be preempted.
 const PREEMPTED: [&str; 3] =
@@ -108,51 +129,73 @@ fn begins(name: &str, all: &[&str]) -> bool {
 }
 
 /// Reads a stack: the names of its functions, innermost first, empty where one is not known.
-pub(crate) fn read(frames: &[&str]) -> Reading {
-    let entered = frames.iter().rposition(|name| begins(name, &INTERRUPTS));
+/// `helper`: whether a function only passes on what another one asks for.
+pub(crate) fn read(frames: &[&str], helper: impl Fn(&str) -> bool) -> Reading {
+    let outermost = frames.iter().rposition(|name| begins(name, &INTERRUPTS));
     let scheduler = frames.iter().position(|name| *name == "__schedule");
     // What an interrupt does is not what the task does.
-    if let Some(at) = scheduler.filter(|at| entered.is_none_or(|entered| *at < entered)) {
-        return Reading { at_switch: true, code: given_away(&frames[at + 1..]) };
+    if let Some(at) = scheduler.filter(|at| outermost.is_none_or(|outermost| *at < outermost)) {
+        let code = given_away(&frames[at + 1..], &helper);
+        return Reading { at_switch: true, code, act: Way::default() };
     }
     // Outside of interrupts it is the task itself that wakes another one.
-    let before = entered.or_else(|| frames.iter().rposition(|name| WAKES.contains(name)));
-    Reading { at_switch: false, code: code(&frames[before.map_or(0, |at| at + 1)..]) }
+    let before = outermost.or_else(|| frames.iter().rposition(|name| WAKES.contains(name)));
+    let code = way(&frames[before.map_or(0, |at| at + 1)..], &helper);
+    Reading { at_switch: false, code, act: act(frames, &helper) }
+}
+
+fn act(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Way {
+    let own = &frames[frames.iter().take_while(|name| begins(name, &RECORDS)).count()..];
+    match own.iter().position(|name| begins(name, &INTERRUPTS)) {
+        Some(at) => Way { began: Some(INTERRUPT.to_owned()), ..functions(&own[..at], helper) },
+        None => way(own, helper).unwrap_or_else(|| functions(own, helper)),
+    }
 }
 
 /// What was going on when the scheduler was entered from these functions.
-fn given_away(frames: &[&str]) -> Option<Code> {
+fn given_away(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Option<Way> {
     if frames.first().is_some_and(|name| PREEMPTED.contains(name)) {
         return None;
     }
     let inside = &frames[frames.iter().take_while(|name| WAY_IN.contains(name)).count()..];
     if !inside.first().is_some_and(|name| WAY_OUT.contains(name)) {
-        return code(inside);
+        return way(inside, helper);
     }
     // On the way back to user space: from an interrupt it goes at once, from a system call (a new
     // task: from that of its parent) as soon as that has ended.
     match kind(inside)? {
         Kind::Interrupt => None,
-        Kind::Thread | Kind::Call => Some(Code { what: None, site: None }),
-        Kind::Fault | Kind::Trap => code(inside).map(|code| Code { site: None, ..code }),
+        Kind::Thread | Kind::Call => Some(Way::default()),
+        Kind::Fault | Kind::Trap => way(inside, helper).map(|way| Way { began: way.began, ..Way::default() }),
     }
 }
 
-/// What a task does whose own functions these are.
-fn code(frames: &[&str]) -> Option<Code> {
-    let what = match kind(frames)? {
+/// What a task does whose own functions these are; `None` where they do not tell what they began in,
+/// or where that is an interrupt.
+fn way(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Option<Way> {
+    let began = match kind(frames)? {
         Kind::Interrupt => return None,
         Kind::Call => called(frames).map(|name| format!("system call {name}")),
         Kind::Fault => Some("page fault".to_owned()),
         Kind::Trap => Some("exception".to_owned()),
         Kind::Thread => Some("kernel thread".to_owned()),
     };
+    Some(Way { began, ..functions(frames, helper) })
+}
+
+/// The functions without those by which the kernel is entered.
+fn functions(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Way {
     let entry = |name: &str| {
         [&SYSTEM_CALLS[..], &CALLED, &PAGE_FAULTS, &AROUND, &THREADS].iter().any(|all| begins(name, all))
     };
     let own = |name: &&&str| !name.is_empty() && !entry(name) && !WAY_OUT.contains(*name);
-    let site: Vec<&str> = frames.iter().filter(own).take(MOST).copied().collect();
-    Some(Code { what, site: (!site.is_empty()).then(|| site.join(INSIDE)) })
+    let own: Vec<&str> = frames.iter().filter(own).take(MOST).copied().collect();
+    let site = own.iter().find(|name| !helper(name)).or(own.last());
+    Way {
+        began: None,
+        site: site.map(|name| (*name).to_owned()),
+        frames: (!own.is_empty()).then(|| own.join(INSIDE)),
+    }
 }
 
 /// What brought a task into the kernel.

@@ -66,13 +66,16 @@ impl Task {
     }
 }
 
-/// Kernel code that a task runs ([`crate::stacks`]).
+/// A way through the kernel ([`crate::stacks`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct KernelCode {
-    /// `system call write`; `None` for a system call whose name is not on the stack any more.
-    pub what: Option<LabelId>,
-    /// Its functions, innermost first.
+pub struct Way {
+    /// What it began in: `system call write`, `kernel thread`, `interrupt`; `None` where that is not
+    /// known.
+    pub began: Option<LabelId>,
+    /// The innermost function that is no helper.
     pub site: Option<LabelId>,
+    /// Its functions, innermost first.
+    pub frames: Option<LabelId>,
 }
 
 /// Where in the kernel a span runs.
@@ -219,13 +222,14 @@ pub enum What {
         /// As in [`What::Blocked`].
         lock: u64,
     },
-    /// What the task that was current did in the kernel, by its stack: recorded right after an
-    /// event of the same CPU.
+    /// The kernel's stack, recorded right behind an event of the same CPU.
     Stack {
-        /// Whether it was giving the CPU away; else an interrupt found it, or it woke another task.
+        /// Whether the current task was giving the CPU away.
         at_switch: bool,
         /// The kernel code that it was in, and that could not be preempted there.
-        code: Option<KernelCode>,
+        code: Option<Way>,
+        /// How the kernel came to do what that event tells.
+        act: Way,
     },
     /// Nothing that spans are made of.
     Other,

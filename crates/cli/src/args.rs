@@ -231,6 +231,9 @@ pub(crate) struct TraceExplainArgs {
     /// Only the wake-up that was due at this time, as listed.
     #[arg(long, value_name = "NS")]
     pub(crate) sample: Option<i64>,
+    /// Print the kernel's stack of each source, whole, where one was recorded.
+    #[arg(long)]
+    pub(crate) stacks: bool,
     /// Print one JSON object instead of words.
     #[arg(long)]
     pub(crate) json: bool,
@@ -249,6 +252,9 @@ pub(crate) struct TraceExportArgs {
     /// Chrome trace events: JSON.
     #[arg(long, value_name = "FILE", group = "formats")]
     pub(crate) chrome: Option<PathBuf>,
+    /// Folded stacks, the time taken by who asked for it and by which functions: for flame graphs.
+    #[arg(long, value_name = "FILE", group = "formats")]
+    pub(crate) folded: Option<PathBuf>,
     /// The trace as it was recorded: for KernelShark and trace-cmd.
     #[arg(long, value_name = "FILE", group = "formats")]
     pub(crate) dat: Option<PathBuf>,

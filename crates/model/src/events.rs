@@ -28,8 +28,11 @@ pub enum Role {
     Link,
 }
 
+/// The record of the kernel's stack behind an event. It is no tracepoint: a trigger of the event makes it.
+pub const KERNEL_STACK: &str = "ftrace:kernel_stack";
+
 /// The CPUs on which an event is recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     /// The measured ones, which suffer.
@@ -84,9 +87,12 @@ pub struct EventSpec {
     pub kprobe: Option<String>,
     /// The event that makes the probe needless.
     pub unless: Option<String>,
-    /// Of the record of a stack: after which events it is recorded, and on which condition on the fields of each.
+    /// On which sides the kernel's stack is recorded behind it, and on which condition on its fields; an empty one: whenever it is
+    /// recorded itself.
     #[serde(default)]
-    pub after: BTreeMap<String, String>,
+    pub stack: BTreeMap<Side, String>,
+    /// The event whose stack makes its own needless.
+    pub stack_unless: Option<String>,
     /// Only on this architecture.
     pub arch: Option<String>,
     /// Whether a context switch may come between enter and exit.
@@ -133,6 +139,21 @@ impl Remedy {
     }
 }
 
+/// Names of functions; `*` at the end of one stands for any rest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Helpers(Vec<String>);
+
+impl Helpers {
+    /// Whether a function is one of them.
+    pub fn has(&self, function: &str) -> bool {
+        self.0.iter().any(|helper| match helper.strip_suffix('*') {
+            Some(start) => function.starts_with(start),
+            None => function == helper,
+        })
+    }
+}
+
 /// The whole catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -140,6 +161,9 @@ pub struct EventCatalogue {
     /// The tracepoints, in the order in which they are enabled.
     #[serde(rename = "event")]
     pub events: Vec<EventSpec>,
+    /// Functions that only pass on what another one asks for.
+    #[serde(default)]
+    pub helpers: Helpers,
     /// Remedies by class.
     #[serde(rename = "class")]
     pub classes: BTreeMap<EventClass, Remedy>,
@@ -208,11 +232,8 @@ impl EventCatalogue {
             if event.kprobe.is_some() != event.unless.is_some() {
                 return bad("kprobe without unless, or the other way round".into(), "both or none");
             }
-            let beside = |first: &str| {
-                self.get(first).is_some_and(|first| event.on.iter().all(|side| first.on.contains(side)))
-            };
-            if let Some(first) = event.after.keys().find(|first| !beside(first)) {
-                return bad(format!("after {first:?}"), "names of events that are recorded on the same CPUs");
+            if let Some(side) = event.stack.keys().find(|side| !event.on.contains(side)) {
+                return bad(format!("a stack on the side {side:?}"), "sides on which it is recorded");
             }
             if event.on.is_empty() {
                 return bad("on no CPUs".into(), "victim, sender, watched, given");

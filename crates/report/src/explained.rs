@@ -56,7 +56,7 @@ pub(crate) fn row(row: &AttributedRow) -> String {
     let by = match (&row.source, row.confidence) {
         (Some(source), Some(confidence)) => {
             let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
-            let site = source.site.as_ref().map(|site| format!(" by {site}")).unwrap_or_default();
+            let site = source.place().map(|site| format!(" by {site}")).unwrap_or_default();
             let how = if confidence == Confidence::Exact { "exact" } else { "by order" };
             format!(", caused by {}{pid} on CPU {}{site} ({how})", source.who, source.cpu)
         }

@@ -157,7 +157,7 @@ pub(crate) fn source(suspect: &Suspect) -> String {
         model::EventClass::Work => "queued by",
         _ => "asked for by",
     };
-    let site = by.site.as_ref().map_or_else(String::new, |site| format!(" from {site}"));
+    let site = by.place().map_or_else(String::new, |site| format!(" from {site}"));
     format!("{what}, {verb} {} on CPU {}{site}", by.who, by.cpu)
 }
 

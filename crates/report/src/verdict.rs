@@ -142,10 +142,9 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
     }
     let entry =
         catalogue.as_ref().zip(part.class).and_then(|(catalogue, class)| catalogue.classes.get(&class));
-    let site = part.source.as_ref().and_then(|source| source.site.as_deref());
     let label = part.label.as_deref().unwrap_or("");
     let (against, in_place) =
-        entry.map_or_else(Default::default, |entry| against(label_of(entry, label, site)));
+        entry.map_or_else(Default::default, |entry| against(label_of(entry, label, part.source.as_ref())));
     let confidence = match (part.class, part.source.as_ref().and(part.confidence)) {
         // The events show that the scheduler passed over the task; a budget is the reason left.
         (Some(EventClass::Throttle), _) => Known::Inferred,
@@ -189,8 +188,12 @@ fn commands(findings: &[Finding], ids: &[String]) -> (Vec<String>, Vec<String>) 
 /// Whether two parts are of one thing: that it ran in two steps does not make it two causes.
 fn same(a: &PathBox, b: &PathBox) -> bool {
     let step = |part: &PathBox| part.is_step().then_some(part.step);
-    (a.class, a.blocking, &a.label, &a.task, &a.source, a.cpu, step(a))
-        == (b.class, b.blocking, &b.label, &b.task, &b.source, b.cpu, step(b))
+    let by = match (&a.source, &b.source) {
+        (Some(one), Some(other)) => one.is(other),
+        (one, other) => one.is_none() && other.is_none(),
+    };
+    by && (a.class, a.blocking, &a.label, &a.task, a.cpu, step(a))
+        == (b.class, b.blocking, &b.label, &b.task, b.cpu, step(b))
 }
 
 impl Verdict {

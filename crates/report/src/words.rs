@@ -35,7 +35,7 @@ pub(crate) fn who(source: &SourceText) -> String {
 
 /// The same with the function of the kernel that asked.
 pub(crate) fn source_words(source: &SourceText) -> String {
-    let site = source.site.as_ref().map(|site| format!(" in {site}")).unwrap_or_default();
+    let site = source.place().map(|site| format!(" in {site}")).unwrap_or_default();
     format!("{}{site}", who(source))
 }
 

@@ -121,7 +121,7 @@ impl Blockings {
             self.open.remove(0);
         }
         let who = if event.in_task() { Who::Task(event.pid) } else { Who::SomeInterrupt };
-        let by = Source { cpu: event.cpu, who, site: None };
+        let by = Source::new(event.cpu, who);
         let causes =
             if blocking == Blocking::Lock { Causes::default() } else { Causes::one(Cause::exact(by)) };
         let (t0_ns, sleeper) = (event.ts_ns, sleeps.then_some(event.pid));

@@ -1,6 +1,7 @@
 //! Who caused an interference event: CPU, task or interrupt, call site; and how that is known.
 
 use crate::labels::LabelId;
+use crate::view::Way;
 use serde::{Deserialize, Serialize};
 
 /// Who acted, on the CPU where it acted.
@@ -23,15 +24,39 @@ pub struct Source {
     pub cpu: u32,
     /// Who.
     pub who: Who,
-    /// The function of the kernel that asked, where the event tells; of irq_work the function that it runs.
+    /// The function of the kernel that asked, where the event or its stack tells; of irq_work the function that it runs.
     pub site: Option<LabelId>,
+    /// What it was in the kernel for, where a stack tells: `system call munmap`, `kernel thread`, `interrupt`.
+    pub began: Option<LabelId>,
+    /// The functions on that stack.
+    pub frames: Option<LabelId>,
 }
 
 impl Source {
+    /// Of whom nothing more is known.
+    pub fn new(cpu: u32, who: Who) -> Self {
+        Self { cpu, who, site: None, began: None, frames: None }
+    }
+
+    /// The same by its stack, which names the function that matters and not the helper that an event names.
+    #[must_use]
+    pub fn by_way(self, way: Way) -> Self {
+        let Way { began, site, frames } = way;
+        Self { site: site.or(self.site), began: began.or(self.began), frames: frames.or(self.frames), ..self }
+    }
+
+    /// The same without its stack, of which there may be many: for sums.
+    #[must_use]
+    pub fn plain(self) -> Self {
+        Self { frames: None, ..self }
+    }
+
     /// Whether both may be of the same act: by the same, there, and not from two places in the kernel.
     fn is(&self, other: &Self) -> bool {
-        let one_place = self.site == other.site || self.site.is_none() || other.site.is_none();
-        (self.cpu, self.who) == (other.cpu, other.who) && one_place
+        let same = |a: Option<LabelId>, b: Option<LabelId>| a == b || a.is_none() || b.is_none();
+        (self.cpu, self.who) == (other.cpu, other.who)
+            && same(self.site, other.site)
+            && same(self.began, other.began)
     }
 }
 
@@ -102,7 +127,13 @@ impl Causes {
             match place {
                 Some(known) if known.source.is(&cause.source) => {
                     known.confidence = known.confidence.min(cause.confidence);
-                    known.source.site = known.source.site.or(cause.source.site);
+                    let Source { site, began, frames, .. } = cause.source;
+                    known.source = Source {
+                        site: known.source.site.or(site),
+                        began: known.source.began.or(began),
+                        frames: known.source.frames.or(frames),
+                        ..known.source
+                    };
                     return;
                 }
                 Some(_) => {}
@@ -137,7 +168,7 @@ mod tests {
     use super::*;
 
     fn source(cpu: u32) -> Source {
-        Source { cpu, who: Who::Task(7), site: None }
+        Source::new(cpu, Who::Task(7))
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::context::Contexts;
 use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::labels::{CpuSets, LabelId};
-use crate::view::{KernelEvent, Target, What};
+use crate::view::{KernelEvent, Target, Way, What};
 use model::EventClass;
 
 /// The most addresses remembered of a kind. A kernel has fewer alive; more are leftovers, and are forgotten together.
@@ -35,6 +35,23 @@ struct Pending {
     source: Source,
 }
 
+/// What the last event of a CPU asked for, until its stack is read.
+#[derive(Debug, Clone, Copy)]
+enum Asked {
+    Call(u64),
+    Work(u64),
+    Wake {
+        pid: i32,
+        target: u32,
+    },
+    /// `named`: by what it runs, which says more than its way does.
+    Sent {
+        target: Target,
+        named: bool,
+    },
+    Shootdown,
+}
+
 /// What was asked for and has not had its effect.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
@@ -47,6 +64,8 @@ pub(crate) struct Links {
     shootdown: Option<Source>,
     /// Who has just queued irq_work, and for whom: the IPI for it comes next.
     announced: Option<(u32, u32)>,
+    /// By CPU number: who asked last, and for what.
+    asked: Vec<Option<(i32, Asked)>>,
     /// Ends of the holes that are going on, ns.
     holes: Vec<i64>,
     /// By CPU number.
@@ -65,49 +84,111 @@ impl Links {
     /// Takes note of what an event asks for. To be called after its effects were looked up.
     pub(crate) fn note(&mut self, event: &KernelEvent, sets: &CpuSets) {
         self.contexts.event(event);
-        match event.what {
-            What::Wake { pid, target, done } => self.wake(event, pid, target, done),
+        let asked = match event.what {
+            What::Wake { pid, target, done } => {
+                self.wake(event, pid, target, done);
+                (!done).then_some(Asked::Wake { pid, target })
+            }
             What::Armed { timer } => {
                 let who = self.contexts.who_arms(event, timer);
-                keep(&mut self.timers, timer, Source { cpu: event.cpu, who, site: None });
+                keep(&mut self.timers, timer, Source::new(event.cpu, who));
+                None
             }
             What::Queued { work } => {
                 let source = self.source(event, None);
                 keep(&mut self.works, work, source);
+                Some(Asked::Work(work))
             }
             What::CallQueued { csd, target, site, irq_work } => {
                 let source = self.source(event, Some(site));
                 if irq_work {
                     self.send(target, EventClass::IpiCall, source);
                     self.announced = Some((event.cpu, target));
+                    Some(Asked::Sent { target: Target::One(target), named: true })
                 } else {
                     keep(&mut self.calls, csd, source);
+                    Some(Asked::Call(csd))
                 }
             }
             What::Sent { target, class, site } => {
-                let source = self.source(event, Some(site));
-                match target {
-                    // The IPI of irq_work that was named by what it runs.
-                    Target::One(cpu) if self.announced.take() == Some((event.cpu, cpu)) => {}
-                    Target::One(cpu) => self.send(cpu, class, source),
-                    Target::Set(set) => {
-                        let there = (0..self.pending.len() as u32).filter(|cpu| sets.has(set, *cpu));
-                        there.for_each(|cpu| self.send(cpu, class, source));
-                    }
-                }
+                self.sent(event, target, class, site, sets);
+                Some(Asked::Sent { target, named: class == EventClass::IpiIrqwork })
             }
             What::Raised { vector } => {
                 // The first raise is the cause: later ones find the bit set.
                 let source = self.source(event, None);
                 self.raised.entry((event.cpu, vector)).or_insert(source);
+                None
             }
-            What::Shootdown => self.shootdown = Some(self.source(event, None)),
-            _ => {}
+            What::Shootdown => {
+                self.shootdown = Some(self.source(event, None));
+                Some(Asked::Shootdown)
+            }
+            What::Stack { at_switch: false, act, .. } => return self.by_way(event, act, sets),
+            _ => None,
+        };
+        // A stack belongs to the event right before it.
+        let at = event.cpu as usize;
+        if self.asked.len() <= at {
+            self.asked.resize(at + 1, None);
+        }
+        self.asked[at] = asked.map(|asked| (event.pid, asked));
+    }
+
+    fn sent(
+        &mut self,
+        event: &KernelEvent,
+        target: Target,
+        class: EventClass,
+        site: LabelId,
+        sets: &CpuSets,
+    ) {
+        let source = self.source(event, Some(site));
+        match target {
+            // The IPI of irq_work that was named by what it runs.
+            Target::One(cpu) if self.announced.take() == Some((event.cpu, cpu)) => {}
+            Target::One(cpu) => self.send(cpu, class, source),
+            Target::Set(set) => {
+                let there = (0..self.pending.len() as u32).filter(|cpu| sets.has(set, *cpu));
+                there.for_each(|cpu| self.send(cpu, class, source));
+            }
+        }
+    }
+
+    /// The stack of who has just asked for something.
+    fn by_way(&mut self, event: &KernelEvent, way: Way, sets: &CpuSets) {
+        let asked = self.asked.get_mut(event.cpu as usize).and_then(Option::take);
+        let Some((_, asked)) = asked.filter(|(pid, _)| *pid == event.pid) else { return };
+        let told = |source: &mut Source, way: Way| {
+            if source.cpu == event.cpu {
+                *source = source.by_way(way);
+            }
+        };
+        match asked {
+            Asked::Call(csd) => self.calls.get_mut(&csd).into_iter().for_each(|source| told(source, way)),
+            Asked::Work(work) => self.works.get_mut(&work).into_iter().for_each(|source| told(source, way)),
+            Asked::Shootdown => self.shootdown.iter_mut().for_each(|source| told(source, way)),
+            Asked::Wake { pid, target } => {
+                self.wakings.get_mut(&pid).into_iter().for_each(|waking| told(&mut waking.source, way));
+                let remote = self.remote.get_mut(target as usize).filter(|_| event.cpu != target);
+                remote.into_iter().flatten().for_each(|source| told(source, way));
+            }
+            Asked::Sent { target, named } => {
+                let way = if named { Way { site: None, ..way } } else { way };
+                let is = |cpu: u32| match target {
+                    Target::One(one) => one == cpu,
+                    Target::Set(set) => sets.has(set, cpu),
+                };
+                let there = self.pending.iter_mut().enumerate().filter(|(cpu, _)| is(*cpu as u32));
+                there
+                    .filter_map(|(_, pending)| pending.last_mut())
+                    .for_each(|one| told(&mut one.source, way));
+            }
         }
     }
 
     fn source(&self, event: &KernelEvent, site: Option<LabelId>) -> Source {
-        Source { cpu: event.cpu, who: self.contexts.who(event), site }
+        Source { site, ..Source::new(event.cpu, self.contexts.who(event)) }
     }
 
     fn wake(&mut self, event: &KernelEvent, pid: i32, target: u32, done: bool) {
@@ -149,9 +230,7 @@ impl Links {
                 let source = self.raised.remove(&(cpu, key));
                 self.joined(source)
             }
-            EventClass::Irq => {
-                Causes::one(Cause::exact(Source { cpu, who: super::Who::Device(label), site: None }))
-            }
+            EventClass::Irq => Causes::one(Cause::exact(Source::new(cpu, super::Who::Device(label)))),
             EventClass::IpiResched => self.resched(cpu),
             EventClass::IpiIrqwork => self.take(cpu, EventClass::IpiIrqwork),
             _ => Causes::default(),
@@ -249,6 +328,7 @@ impl Links {
         self.timers.clear();
         self.wakings.clear();
         self.shootdown = None;
+        self.asked.fill(None);
         self.announced = None;
         self.pending.iter_mut().for_each(Vec::clear);
         self.remote.fill(None);

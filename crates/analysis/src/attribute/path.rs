@@ -227,7 +227,7 @@ impl PathBuilder {
                 self.switched(ts_ns, prev, runnable, next);
             }
             What::Migrate { pid, from, .. } if from == self.cpu => self.queue.moved(pid),
-            What::Stack { at_switch, code } if cpu == self.cpu => {
+            What::Stack { at_switch, code, .. } if cpu == self.cpu => {
                 if at_switch {
                     let stretch = self.kernel.leaves(cpu, event.pid, code, self.known.system_call);
                     self.stretches.extend(stretch);

@@ -55,19 +55,21 @@ struct TakenKey {
 
 impl Key {
     fn of(part: &Part) -> Self {
+        let plain = |cause: Cause| Cause { source: cause.source.plain(), ..cause };
         let taken = part.taken.map(|Taken { taker, label, task, causes }| TakenKey {
             taker,
             label,
             task,
-            cause: causes.iter().next(),
+            cause: causes.iter().next().map(plain),
         });
         Self { step: part.step, cpu: part.cpu, mark: part.mark, taken }
     }
 
     /// The same by name only: without the task, and without the place in the kernel.
     fn without_task(self) -> Self {
-        let plain = |cause: Cause| Cause { source: Source { site: None, ..cause.source }, ..cause };
-        let taken = |taken: TakenKey| TakenKey { task: None, cause: taken.cause.map(plain), ..taken };
+        let nowhere = |source: Source| Source::new(source.cpu, source.who);
+        let cause = |cause: Cause| Cause { source: nowhere(cause.source), ..cause };
+        let taken = |taken: TakenKey| TakenKey { task: None, cause: taken.cause.map(cause), ..taken };
         Self { taken: self.taken.map(taken), ..self }
     }
 }
@@ -77,6 +79,15 @@ struct Sum {
     count: u64,
     ns: u64,
     max_ns: u64,
+    /// The stack of the first.
+    frames: Option<LabelId>,
+}
+
+impl Sum {
+    fn of(part: &Part) -> Self {
+        let frames = part.taken.and_then(|taken| taken.causes.iter().next()?.source.frames);
+        Self { count: 1, ns: part.ns, max_ns: part.ns, frames }
+    }
 }
 
 /// The sums of one probe.
@@ -110,7 +121,7 @@ impl PathSums {
         self.samples += 1;
         self.total_ns += path.value_ns.unsigned_abs();
         for part in &path.parts {
-            self.sum(Key::of(part), Sum { count: 1, ns: part.ns, max_ns: part.ns });
+            self.sum(Key::of(part), Sum::of(part));
         }
         self.keep(path);
     }
@@ -121,6 +132,7 @@ impl PathSums {
         sum.count += more.count;
         sum.ns += more.ns;
         sum.max_ns = sum.max_ns.max(more.max_ns);
+        sum.frames = sum.frames.or(more.frames);
     }
 
     fn keep(&mut self, path: Path) {
@@ -157,7 +169,8 @@ impl PathSums {
                 blocking: taker.and_then(blocking),
                 label: taken.map(|taken| labels.text(taken.label).to_owned()),
                 task: taken.and_then(|taken| taken.task).map(|task| task_text(task, labels)),
-                source: cause.map(|cause| source_text(&cause.source, labels, comm)),
+                source: cause
+                    .map(|cause| source_text(&Source { frames: sum.frames, ..cause.source }, labels, comm)),
                 confidence: cause.map(|cause| cause.confidence).or(mark.filter(|_| taken.is_none())),
                 count: sum.count,
                 ns: sum.ns,
@@ -166,7 +179,7 @@ impl PathSums {
         };
         let mut boxes: Vec<_> = self.boxes.iter().collect();
         boxes.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.ns), **key));
-        let part = |part: &Part| told(&Key::of(part), &Sum { count: 1, ns: part.ns, max_ns: part.ns });
+        let part = |part: &Part| told(&Key::of(part), &Sum::of(part));
         let worst = self.asked.iter().chain(&self.worst).map(|path| SamplePath {
             t_ns: path.t_ns,
             value_ns: path.value_ns,

@@ -8,6 +8,7 @@ use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
 use crate::shape::{AttributedRow, SourceText};
 use crate::spans::Span;
+use crate::stacks::INSIDE;
 use crate::time::instants::Instants;
 use hdrhistogram::Histogram;
 use model::EventClass;
@@ -23,6 +24,7 @@ struct Key {
     class: u32,
     /// None where rows have run out.
     label: Option<LabelId>,
+    /// Without its stack.
     cause: Option<Cause>,
 }
 
@@ -31,7 +33,8 @@ impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         state.write_u64(pair(self.class, self.label.unwrap_or(LabelId::MAX)));
-        let Some(Cause { source: Source { cpu, who, site }, confidence }) = self.cause else { return };
+        let Some(Cause { source, confidence }) = self.cause else { return };
+        let Source { cpu, who, site, began, .. } = source;
         let (kind, who) = match who {
             Who::Task(pid) => (0, pid.cast_unsigned()),
             Who::Interrupt(label) => (1, label),
@@ -40,6 +43,16 @@ impl Hash for Key {
         };
         state.write_u64(pair(cpu, who));
         state.write_u64(pair(kind << 1 | confidence as u32, site.unwrap_or(LabelId::MAX)));
+        if let Some(began) = began {
+            state.write_u64(u64::from(began));
+        }
+    }
+}
+
+impl Key {
+    /// The source, with a stack of it.
+    fn source(&self, row: &Row) -> Option<Source> {
+        self.cause.map(|cause| Source { frames: row.frames, ..cause.source })
     }
 }
 
@@ -48,6 +61,8 @@ impl Hash for Key {
 struct Row {
     count: u64,
     ns: u64,
+    /// The stack of the first source that had one.
+    frames: Option<LabelId>,
     lengths: Histogram<u32>,
     instants: Instants,
 }
@@ -90,13 +105,16 @@ impl Table {
 
     fn add_one(&mut self, span: &Span, cause: Option<Cause>, ns: u64) {
         let class = span.class as u32;
+        let frames = cause.and_then(|cause| cause.source.frames);
+        let cause = cause.map(|cause| Cause { source: cause.source.plain(), ..cause });
         let key = Key { class, label: Some(span.label), cause };
         // Nearly every span has a row already: one look-up for those.
         if let Some(row) = self.rows.get_mut(&key) {
+            row.frames = row.frames.or(frames);
             return row.add(span, ns);
         }
         let key = if self.rows.len() < MOST_ROWS { key } else { Key { class, label: None, cause: None } };
-        self.rows.entry(key).or_insert_with(Row::new).add(span, ns);
+        self.rows.entry(key).or_insert_with(|| Row::new(frames)).add(span, ns);
     }
 
     /// The rows, most time first, with texts for numbers; `comm` names a task.
@@ -106,7 +124,7 @@ impl Table {
         let told = rows.into_iter().take(MOST_TOLD).map(|(key, row)| AttributedRow {
             class: EventClass::ALL[key.class as usize],
             label: key.label.map_or_else(|| "(others)".to_owned(), |label| labels.text(label).to_owned()),
-            source: key.cause.map(|cause| source_text(&cause.source, labels, comm)),
+            source: key.source(row).map(|source| source_text(&source, labels, comm)),
             confidence: key.cause.map(|cause| cause.confidence),
             count: row.count,
             net_ns: row.ns,
@@ -152,9 +170,9 @@ impl Table {
 }
 
 impl Row {
-    fn new() -> Self {
+    fn new(frames: Option<LabelId>) -> Self {
         let lengths = Histogram::new(2).expect("two significant digits are allowed");
-        Self { count: 0, ns: 0, lengths, instants: Instants::default() }
+        Self { count: 0, ns: 0, frames, lengths, instants: Instants::default() }
     }
 
     #[inline]
@@ -179,7 +197,10 @@ pub fn source_text(source: &Source, labels: &Labels, comm: &dyn Fn(i32) -> Optio
         Who::SomeInterrupt => ("an interrupt".to_owned(), None),
         Who::Device(label) => (format!("device: {}", labels.text(label)), None),
     };
-    SourceText { cpu: source.cpu, who, pid, site: source.site.map(|site| labels.text(site).to_owned()) }
+    let text = |id: Option<LabelId>| id.map(|id| labels.text(id).to_owned());
+    let frames = source.frames.map(|frames| labels.text(frames).split(INSIDE).map(str::to_owned).collect());
+    let (site, began) = (text(source.site), text(source.began));
+    SourceText { cpu: source.cpu, who, pid, site, began, frames: frames.unwrap_or_default() }
 }
 
 #[cfg(test)]
@@ -192,7 +213,7 @@ mod tests {
     fn span(class: EventClass, label: LabelId, senders: &[u32]) -> Span {
         let mut causes = Causes::default();
         for cpu in senders {
-            causes.add(Cause::exact(Source { cpu: *cpu, who: Who::Task(5), site: None }));
+            causes.add(Cause::exact(Source::new(*cpu, Who::Task(5))));
         }
         Span { label, causes, ..testing::span(2, class, [0, 10]) }
     }

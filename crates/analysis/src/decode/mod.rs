@@ -13,7 +13,7 @@ use crate::spans::Known;
 use crate::view::{KernelEvent, Level, What};
 use ftrace::{Constants, Endian, Event, Formats, Symbols};
 use model::EventClass;
-use model::events::EventCatalogue;
+use model::events::{EventCatalogue, Helpers};
 use namer::Namer;
 use plan::{Naming, Pick, Plan};
 use std::collections::BTreeSet;
@@ -50,6 +50,7 @@ pub struct Decoder {
     plans: Vec<Option<Plan>>,
     names: Vec<String>,
     symbols: Symbols,
+    helpers: Helpers,
     /// Functions already named, and constant texts.
     functions: FastMap<u64, LabelId>,
     running: FastMap<u32, LabelId>,
@@ -90,6 +91,7 @@ impl Decoder {
             plans,
             names,
             symbols,
+            helpers: catalogue.helpers.clone(),
             functions,
             running: FastMap::default(),
             comms: FastMap::default(),
@@ -109,10 +111,12 @@ impl Decoder {
     /// What an event says. `None` for a number that no format of the trace has.
     #[inline]
     pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
-        let Self { plans, symbols, functions, running, comms, stacks, labels, sets, endian, .. } = self;
+        let Self { plans, symbols, helpers, functions, running, comms, stacks, labels, sets, endian, .. } =
+            self;
         let plan = plans.get(usize::from(event.id))?.as_ref()?;
         let mut namer = Namer {
             symbols,
+            helpers,
             functions,
             running,
             comms,
@@ -333,13 +337,13 @@ mod tests {
         data.extend(5u64.to_le_bytes());
         data.extend((0..5).flat_map(|place| (at(place) + 0x10).to_le_bytes()));
         for _ in 0..2 {
-            let What::Stack { at_switch, code: Some(code) } = decode(&mut decoder, 0, &data).what else {
+            let What::Stack { at_switch, code: Some(code), .. } = decode(&mut decoder, 0, &data).what else {
                 panic!()
             };
             let text = |id: Option<LabelId>| decoder.labels().text(id.unwrap()).to_owned();
             assert_eq!(
-                (at_switch, text(code.what), text(code.site)),
-                (true, "system call wait4".into(), "do_wait".into())
+                (at_switch, text(code.began), text(code.site), text(code.frames)),
+                (true, "system call wait4".into(), "do_wait".into(), "do_wait".into())
             );
         }
     }

@@ -6,9 +6,10 @@ use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::prio::Prio;
 use crate::stacks;
-use crate::view::{KernelCode, Target, Task, What};
+use crate::view::{Target, Task, Way, What};
 use ftrace::{Endian, Field, StackLayout, Symbols};
 use model::EventClass;
+use model::events::Helpers;
 
 /// `enum tlb_flush_reason` (include/linux/mm_types.h): the receiving end of a shootdown.
 const TLB_REMOTE_SHOOTDOWN: u64 = 1;
@@ -55,6 +56,8 @@ fn prio(number: Option<i64>, comm: &[u8]) -> Prio {
 /// Reads the fields of one record.
 pub(super) struct Namer<'a> {
     pub(super) symbols: &'a Symbols,
+    /// Functions that only pass on what another one asks for.
+    pub(super) helpers: &'a Helpers,
     pub(super) functions: &'a mut FastMap<u64, LabelId>,
     pub(super) labels: &'a mut Labels,
     pub(super) sets: &'a mut CpuSets,
@@ -201,12 +204,12 @@ impl<'d> Namer<'d> {
         let name = |address| symbols.resolve(address).map_or("", |(name, _)| name);
         let names: Vec<&str> =
             layout.frames(self.data).map(|address| name(address).split('.').next().unwrap_or("")).collect();
-        let reading = stacks::read(&names);
-        let code = reading.code.map(|code| KernelCode {
-            what: code.what.map(|what| self.labels.id(&what)),
-            site: code.site.map(|site| self.labels.id(&site)),
-        });
-        let what = What::Stack { at_switch: reading.at_switch, code };
+        let reading = stacks::read(&names, |name| self.helpers.has(name));
+        let mut id = |text: Option<String>| text.map(|text| self.labels.id(&text));
+        let mut way =
+            |way: stacks::Way| Way { began: id(way.began), site: id(way.site), frames: id(way.frames) };
+        let (code, act) = (reading.code.map(&mut way), way(reading.act));
+        let what = What::Stack { at_switch: reading.at_switch, code, act };
         if self.stacks.len() < MOST_STACKS {
             self.stacks.insert(bytes.into(), what);
         }

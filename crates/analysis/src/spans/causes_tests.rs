@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::attribute::{Cause, Confidence, Source, Who};
-use crate::view::{Context, Target};
+use crate::view::{Context, Target, Way};
 
 const PROBE: i32 = 77;
 const RESCHED: u16 = 2;
@@ -68,7 +68,7 @@ impl Trace {
 }
 
 fn task(cpu: u32, pid: i32, site: Option<LabelId>) -> Source {
-    Source { cpu, who: Who::Task(pid), site }
+    Source { site, ..Source::new(cpu, Who::Task(pid)) }
 }
 
 #[test]
@@ -83,6 +83,48 @@ fn a_call_is_joined_by_its_request_also_where_one_ipi_serves_two() {
         .exit(2, 30, CALL, 0);
     let both = vec![Cause::exact(task(0, 5, Some(SITE))), Cause::exact(task(1, 6, Some(SITE)))];
     assert_eq!(trace.causes(EventClass::IpiCall), [both]);
+}
+
+const WAY: Way = Way { began: Some(50), site: Some(51), frames: Some(52) };
+
+fn stack(trace: Trace, cpu: u32, pid: i32, ts_ns: i64) -> Trace {
+    trace.on(cpu, pid, ts_ns, 63, What::Stack { at_switch: false, code: None, act: WAY })
+}
+
+#[test]
+fn the_stack_behind_an_event_names_the_function_that_matters_and_what_it_was_for() {
+    let asked = |trace: Trace| {
+        trace.on(0, 5, 10, 61, What::CallQueued { csd: 0xa, target: 2, site: SITE, irq_work: false })
+    };
+    let answered = |trace: Trace| {
+        trace
+            .enter(2, 20, CALL, EventClass::IpiCall, 0)
+            .on(2, PROBE, 21, 62, What::Called { label: 7, csd: 0xa })
+            .exit(2, 30, CALL, 0)
+            .causes(EventClass::IpiCall)
+    };
+    let by_way = task(0, 5, Some(SITE)).by_way(WAY);
+    assert_eq!(answered(stack(asked(Trace::default()), 0, 5, 11)), [[Cause::exact(by_way)]]);
+    // Another CPU's stack, another task's, and one behind another event say nothing about it.
+    let plain = [[Cause::exact(task(0, 5, Some(SITE)))]];
+    assert_eq!(answered(stack(asked(Trace::default()), 1, 5, 11)), plain);
+    assert_eq!(answered(stack(asked(Trace::default()), 0, 6, 11)), plain);
+    let between = asked(Trace::default()).on(0, 5, 11, 64, What::Other);
+    assert_eq!(answered(stack(between, 0, 5, 12)), plain);
+}
+
+#[test]
+fn a_send_and_a_wake_up_are_told_by_their_stacks_too() {
+    let sent = Trace::default().sent(0, 5, 10, Target::One(2), EventClass::IpiResched);
+    let trace =
+        stack(sent, 0, 5, 11).enter(2, 20, RESCHED, EventClass::IpiResched, 0).exit(2, 30, RESCHED, 0);
+    let by_way = task(0, 5, Some(SITE)).by_way(WAY);
+    assert_eq!(trace.causes(EventClass::IpiResched), [[Cause::order(by_way)]]);
+    let woken = Trace::default().on(1, 6, 10, 50, What::Wake { pid: 30, target: 2, done: false });
+    let trace = stack(woken, 1, 6, 11)
+        .on(2, PROBE, 40, 52, What::Switch { prev: who(PROBE), runnable: false, next: who(30) })
+        .on(2, 30, 50, 52, What::Switch { prev: who(30), runnable: false, next: who(PROBE) });
+    assert_eq!(trace.causes(EventClass::Switch), [[Cause::exact(task(1, 6, None).by_way(WAY))]]);
 }
 
 #[test]
@@ -158,7 +200,7 @@ fn in_an_interrupt_the_source_is_what_runs_there_and_not_the_task_it_interrupts(
         .exit(2, 50, WORK, 0x2)
         .enter(2, 60, WORK, EventClass::Work, 0x2)
         .exit(2, 70, WORK, 0x2);
-    let of = |who| vec![Cause::exact(Source { cpu: 0, who, site: None })];
+    let of = |who| vec![Cause::exact(Source::new(0, who))];
     let expected = [of(Who::Interrupt(TIMER)), of(Who::SomeInterrupt), vec![]];
     assert_eq!(trace.causes(EventClass::Work), expected);
 }

@@ -4,21 +4,22 @@
 use super::*;
 
 fn of(stack: &str) -> Reading {
-    read(&stack.split(INSIDE).collect::<Vec<_>>())
+    let catalogue = model::events::EventCatalogue::embedded().unwrap();
+    read(&stack.split(INSIDE).collect::<Vec<_>>(), |name| catalogue.helpers.has(name))
 }
 
-/// What was held, and inside which functions; at a switch.
+/// What began it, and its functions; at a switch.
 fn left(stack: &str) -> Option<(Option<String>, Option<String>)> {
     let reading = of(stack);
     assert!(reading.at_switch, "{stack}");
-    reading.code.map(|code| (code.what, code.site))
+    reading.code.map(|code| (code.began, code.frames))
 }
 
 /// The same where an interrupt or a wake-up found it.
 fn found(stack: &str) -> Option<(Option<String>, Option<String>)> {
     let reading = of(stack);
     assert!(!reading.at_switch, "{stack}");
-    reading.code.map(|code| (code.what, code.site))
+    reading.code.map(|code| (code.began, code.frames))
 }
 
 fn told(what: &str, site: &str) -> (Option<String>, Option<String>) {
@@ -137,4 +138,44 @@ fn an_interrupt_names_what_it_found() {
     ] {
         assert_eq!(found(stack), Some(told(what, site)), "{stack}");
     }
+}
+
+/// What an event was asked for by: what began it, the function that matters, and how many there are.
+fn asked(stack: &str) -> (Option<String>, Option<String>, usize) {
+    let Way { began, site, frames } = of(stack).act;
+    (began, site, frames.map_or(0, |frames| frames.split(INSIDE).count()))
+}
+
+#[test]
+fn who_asks_is_the_first_function_that_is_no_helper() {
+    for (stack, began, site, frames) in [
+        (
+            "trace_event_raw_event_csd_queue_cpu < __traceiter_csd_queue_cpu < smp_call_function_many_cond < on_each_cpu_cond_mask < native_flush_tlb_multi < flush_tlb_mm_range < tlb_finish_mmu < unmap_region < do_vmi_munmap < __vm_munmap < __x64_sys_munmap < x64_sys_call < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
+            "system call munmap",
+            "flush_tlb_mm_range",
+            9,
+        ),
+        (
+            "trace_event_raw_event_sched_wakeup_template < __traceiter_sched_waking < try_to_wake_up < wake_up_q < futex_wake < do_futex < __x64_sys_futex < do_syscall_64",
+            "system call futex",
+            "futex_wake",
+            4,
+        ),
+        // What the interrupt found has not asked for it.
+        (
+            "trace_event_raw_event_ipi_send_cpu < __traceiter_ipi_send_cpu < native_smp_send_reschedule < kick_ilb < trigger_load_balance < update_process_times < tick_sched_timer < hrtimer_interrupt < sysvec_apic_timer_interrupt < asm_sysvec_apic_timer_interrupt < read_zero < vfs_read < ksys_read < do_syscall_64",
+            "interrupt",
+            "kick_ilb",
+            7,
+        ),
+        (
+            "try_to_wake_up < call_timer_fn < __run_timers < run_timer_softirq < handle_softirqs < run_ksoftirqd < smpboot_thread_fn < kthread < ret_from_fork",
+            "kernel thread",
+            "call_timer_fn",
+            7,
+        ),
+    ] {
+        assert_eq!(asked(stack), (Some(began.to_owned()), Some(site.to_owned()), frames), "{stack}");
+    }
+    assert_eq!(asked("try_to_wake_up < complete"), (None, Some("complete".to_owned()), 2), "helpers alone");
 }

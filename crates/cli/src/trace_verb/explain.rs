@@ -78,15 +78,15 @@ fn text(analysis: &Analysis, proposals: &[Proposal], args: &TraceExplainArgs) ->
             text.push_str("There is no trace in this run, so nobody can be named.\n");
         }
         for window in analysis.attribution.iter().filter(|window| !window.rows.is_empty()) {
-            text.push_str(&sources(window));
+            text.push_str(&sources(window, args.stacks));
         }
         text.push_str(&coverage(&analysis.coverage, &analysis.blocking));
     }
     for path in chosen(analysis, args) {
         if args.sample.is_none() {
-            text.push_str(&boxes(&path));
+            text.push_str(&boxes(&path, args.stacks));
         }
-        path.worst.iter().for_each(|sample| text.push_str(&story(sample, &path)));
+        path.worst.iter().for_each(|sample| text.push_str(&story(sample, &path, args.stacks)));
     }
     if args.sample.is_none() {
         text.push_str(&proposed(proposals));
@@ -97,7 +97,7 @@ fn text(analysis: &Analysis, proposals: &[Proposal], args: &TraceExplainArgs) ->
     text
 }
 
-fn sources(window: &Attribution) -> String {
+fn sources(window: &Attribution, stacks: bool) -> String {
     let all = window.exact + window.by_order + window.unknown;
     let mut text = format!(
         "CPU {}{}, {} window of phase {}: {all} events asked for by somebody; source exact for {}, by order for {}, unknown for {}\n",
@@ -110,7 +110,10 @@ fn sources(window: &Attribution) -> String {
         window.unknown
     );
     let rows = window.rows.iter().filter(|row| row.class != EventClass::SelfCaused);
-    rows.take(ROWS).for_each(|row| text.push_str(&source_line(row)));
+    for row in rows.take(ROWS) {
+        text.push_str(&source_line(row));
+        text.push_str(&stack(row.source.as_ref(), stacks));
+    }
     text.push('\n');
     text
 }
@@ -143,9 +146,15 @@ fn source_line(row: &AttributedRow) -> String {
     )
 }
 
+/// The functions of a source, a line of their own, where that is wanted.
+fn stack(source: Option<&SourceText>, wanted: bool) -> String {
+    let frames = source.map(|source| source.frames.join(" < ")).filter(|frames| wanted && !frames.is_empty());
+    frames.map(|frames| format!("           {frames}\n")).unwrap_or_default()
+}
+
 pub(super) fn who(source: &SourceText) -> String {
     let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
-    let site = source.site.as_ref().map(|site| format!(" by {site}")).unwrap_or_default();
+    let site = source.place().map(|site| format!(" by {site}")).unwrap_or_default();
     format!("{}{pid} on CPU {}{site}", source.who, source.cpu)
 }
 
@@ -178,7 +187,7 @@ fn coverage(lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
     text
 }
 
-fn boxes(path: &PathSection) -> String {
+fn boxes(path: &PathSection, stacks: bool) -> String {
     let what = match path.probe {
         ProbeKind::Noise => format!("where the time of {} went", format::plural(path.samples, "gap")),
         ProbeKind::Graph => {
@@ -202,6 +211,7 @@ fn boxes(path: &PathSection) -> String {
             one.count,
             format::ns(one.max_ns as i64)
         );
+        text.push_str(&stack(one.source.as_ref(), stacks));
     }
     text.push('\n');
     text
@@ -238,7 +248,7 @@ fn proposed(proposals: &[Proposal]) -> String {
 }
 
 /// One sample as sentences.
-fn story(sample: &SamplePath, path: &PathSection) -> String {
+fn story(sample: &SamplePath, path: &PathSection, stacks: bool) -> String {
     let value = format::ns(sample.value_ns);
     let mut text = match path.probe {
         ProbeKind::Noise => format!("The gap that began at {} ns took {value}:\n", sample.t_ns),
@@ -246,6 +256,7 @@ fn story(sample: &SamplePath, path: &PathSection) -> String {
     };
     for part in &sample.parts {
         let _ = writeln!(text, "  {:>9}  {}", format::ns(part.ns as i64), told(part, path.cpu, path.probe));
+        text.push_str(&stack(part.source.as_ref(), stacks));
     }
     text.push('\n');
     text

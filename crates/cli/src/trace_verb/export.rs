@@ -10,7 +10,7 @@ use analysis::spans::MeasuredCpu;
 use anyhow::Context;
 use ftrace::{Compression, TraceFile};
 use model::{Cpus, Run, samples_file, store};
-use report::export::{Chrome, Exporter, InOrder, Origin, Perfetto, Rows, Taken};
+use report::export::{Chrome, Exporter, Folded, InOrder, Origin, Perfetto, Rows, Taken};
 use report::format;
 use serde_json::json;
 use std::fs::File;
@@ -78,6 +78,7 @@ fn outputs(args: &TraceExportArgs) -> anyhow::Result<Vec<(&'static str, Destinat
     let named = [
         ("perfetto", &args.perfetto),
         ("chrome", &args.chrome),
+        ("folded", &args.folded),
         ("dat", &args.dat),
         ("parquet", &args.parquet),
     ];
@@ -106,6 +107,7 @@ fn exporter(format: &str, file: File, origin: &Origin) -> Result<Begun, report::
     Ok(Begun::Exporter(match format {
         "perfetto" => Box::new(Perfetto::new(out, origin)?),
         "chrome" => Box::new(Chrome::new(out, origin)?),
+        "folded" => Box::new(Folded::new(out)),
         "parquet" => Box::new(Rows::new(out, origin)?),
         _ => return Ok(Begun::Copy(out.into_inner().map_err(std::io::IntoInnerError::into_error)?)),
     }))

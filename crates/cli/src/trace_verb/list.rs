@@ -78,7 +78,7 @@ impl List {
         let first = self.events().next().map_or(0, |event| event.t0_ns);
         self.events().map(move |event| {
             let by = event.sources.first().map_or_else(String::new, |(source, how)| {
-                let site = source.site.as_ref().map_or_else(String::new, |site| format!(" at {site}"));
+                let site = source.place().map_or_else(String::new, |site| format!(" at {site}"));
                 format!(", by {} on CPU {}{site} ({})", source.who, source.cpu, how.word())
             });
             let [at, ns] = [event.t0_ns - first, event.t1_ns - event.t0_ns].map(format::ns);

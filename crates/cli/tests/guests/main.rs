@@ -19,6 +19,7 @@ mod disturb_kill;
 mod every;
 mod exposure;
 mod graph;
+mod held;
 mod isolate;
 mod machine;
 mod matrix;

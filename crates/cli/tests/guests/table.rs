@@ -5,8 +5,8 @@
 
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
-    asid, assess, cards, counts, disturb_kill, every, exposure, graph, isolate, matrix, measure, probes,
-    study, time, truth, tutorial,
+    asid, assess, cards, counts, disturb_kill, every, exposure, graph, held, isolate, matrix, measure,
+    probes, study, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -64,6 +64,7 @@ fn fast() -> Vec<Machine> {
                 assessed("2s"),
                 isolated_briefly(),
                 provoked(true),
+                held_up(),
                 Case::new("exposure", "exposure.sh", exposure::is_exact_once).with(&["once"]),
                 tutorial::after(),
             ],
@@ -75,6 +76,7 @@ fn fast() -> Vec<Machine> {
                 isolated_briefly(),
                 Case::new("refused", "refused.sh", isolate::an_invalid_partition_is_refused),
                 provoked(false),
+                held_up(),
             ],
         ),
         Machine {
@@ -165,7 +167,7 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
         // First: a kernel says only once that it throttles.
         at_boot.push(measured_ground());
     }
-    at_boot.extend([assessed("4s"), isolated("2,3", ASTRAY, "80", "v2"), traces()]);
+    at_boot.extend([assessed("4s"), isolated("2,3", ASTRAY, "80", "v2"), traces(), held_up()]);
     at_boot.extend(provoked_there);
     at_boot.extend([
         Case::new("exposure", "exposure.sh", exposure::repeats).with(&["twice"]).limit(900),
@@ -225,6 +227,10 @@ fn isolated(cpus: &str, mask: &str, points: &str, groups: &str) -> Case {
 /// all, on a tree that is no machine's.
 fn isolated_briefly() -> Case {
     Case::new("isolate", "isolate.sh", isolate::applied_and_undone).with(&["2,3", ASTRAY, "6", "v2", "7"])
+}
+
+fn held_up() -> Case {
+    Case::new("held", "held.sh", held::the_system_call_is_named)
 }
 
 fn traces() -> Case {

@@ -30,6 +30,9 @@ struct Score {
     unknown: u32,
     wrong_exact: u32,
     wrong_order: u32,
+    /// Of the events whose sender was named, those of a task, and of these the ones whose stack goes back to its system call.
+    of_tasks: u32,
+    to_the_call: u32,
 }
 
 impl Score {
@@ -64,6 +67,8 @@ impl Score {
         self.unknown += other.unknown;
         self.wrong_exact += other.wrong_exact;
         self.wrong_order += other.wrong_order;
+        self.of_tasks += other.of_tasks;
+        self.to_the_call += other.to_the_call;
     }
 }
 
@@ -196,6 +201,11 @@ fn score(
                 println!("an effect of another task: {:?}", first.map(|(source, _)| &source.who));
                 continue;
             }
+            if let Some((source, _)) = right.filter(|_| !sleeps(kind)) {
+                score.of_tasks += 1;
+                let call = source.began.as_deref().is_some_and(|began| began.starts_with("system call "));
+                score.to_the_call += u32::from(call);
+            }
             let (right, named) = (right.map(|source| source.1), first.map(|source| source.1));
             score.count(right, named);
             classes.entry(event.class.name()).or_default().count(right, named);
@@ -270,6 +280,7 @@ pub(crate) fn causes_are_named(guest: &Guest) {
         _ => 0.99,
     };
     assert!(score.recall() >= least && score.wrong_exact == 0, "{kernel}: {score:?}");
+    assert!(score.to_the_call * 100 >= score.of_tasks * 95, "{kernel}: stacks: {score:?}");
 }
 
 fn compare(guest: &Guest) -> Score {
@@ -307,6 +318,10 @@ fn compare(guest: &Guest) -> Score {
     print_row(&count("events", all.events));
     print_row(&count("exact", all.exact));
     print_row(&count("wrong", wrong).n(events));
+    let whole = f64::from(all.to_the_call) / f64::from(all.of_tasks.max(1));
+    let row =
+        Row::new(format!("{of}: sends of a task with its system call"), (whole * 1000.0).round() / 10.0, "%");
+    print_row(&row.n(u64::from(all.of_tasks)).budget(Of::Value, Limit::AtLeast(95.0)));
     let called_exact = u64::from(all.exact + all.wrong_exact);
     let none = (Of::Value, Limit::AtMost(0.0));
     print_row(&count("called exact and wrong", all.wrong_exact).n(called_exact).budget(none.0, none.1));

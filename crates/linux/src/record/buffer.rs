@@ -1,6 +1,6 @@
 //! One of the recorder's instances: its events, its reader, its accounts.
 
-use super::filter::filters;
+use super::filter::{Filter, filters};
 use super::instance::{self, Instance};
 use super::kprobe;
 use super::reader::Reader;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::isolate::undo::Transient;
 use crate::session::Session;
 use model::Cpus;
-use model::events::{EventCatalogue, EventSpec, Side};
+use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Side};
 use model::run::TraceCpu;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -176,23 +176,45 @@ fn enable(
     catalogue: &EventCatalogue,
     order: &Order<'_>,
 ) -> Result<(Vec<EventSpec>, Vec<String>), Error> {
-    let (mut events, mut absent) = (Vec::new(), Vec::new());
+    let (mut events, mut absent, mut with_stacks) = (Vec::new(), Vec::new(), false);
     let here = catalogue.events.iter().filter(|event| {
         event.on.contains(&order.side)
             && event.arch.as_deref().is_none_or(|arch| arch == std::env::consts::ARCH)
     });
+    let mut stacks = None;
     for event in here {
-        let there = if event.after.is_empty() {
-            instance.enable(&event.name, &filters(event, order.side, order.measured))?
-        } else {
-            let set = event.after.iter().filter(|(first, condition)| instance.stack_after(first, condition));
-            set.count() > 0
-        };
-        if there {
-            events.push(event.clone());
-        } else if event.kprobe.is_none() {
-            absent.push(event.name.clone());
+        if event.name == KERNEL_STACK {
+            stacks = Some(event.clone());
+            continue;
+        }
+        match instance.enable(&event.name, &filters(event, order.side, order.measured))? {
+            Some(filter) => {
+                with_stacks |= stack(instance, event, order.side, filter);
+                events.push(event.clone());
+            }
+            None if event.kprobe.is_none() => absent.push(event.name.clone()),
+            None => {}
         }
     }
+    match stacks {
+        Some(stacks) if with_stacks => events.push(stacks),
+        Some(stacks) => absent.push(stacks.name),
+        None => {}
+    }
     Ok((events, absent))
+}
+
+/// Has the kernel's stack recorded behind an event where the catalogue wants it; whether it is. A sender pays for its stack, so it has
+/// one only for what is aimed at measured CPUs.
+fn stack(instance: &Instance, event: &EventSpec, side: Side, filter: &Filter) -> bool {
+    let Some(condition) = event.stack.get(&side).filter(|_| filter.aimed) else { return false };
+    if event.stack_unless.as_deref().is_some_and(|other| instance.has(other)) {
+        return false;
+    }
+    let own = Some(condition.as_str()).filter(|text| !text.is_empty());
+    let both = match (own, filter.text.as_deref()) {
+        (Some(own), Some(text)) => Some(format!("({own}) && ({text})")),
+        (own, text) => own.or(text).map(str::to_owned),
+    };
+    instance.stack_behind(&event.name, both.as_deref())
 }

@@ -3,6 +3,7 @@
 //! The difference holds the recording of one event plus the slower path into the kernel that system-call tracing takes, so it is an
 //! upper bound. The minimum of many batches is taken, since a batch that something interrupts says nothing about the event.
 
+use super::filter::Filter;
 use super::instance::Instance;
 use crate::error::Error;
 use crate::sys::counter::batch_minimum_ns;
@@ -30,12 +31,12 @@ pub fn cost(path: PathBuf, cpus: &Cpus) -> Result<Option<Cost>, Error> {
 fn measure(instance: &Instance) -> Result<Option<Cost>, Error> {
     const EVENT: &str = "raw_syscalls:sys_enter";
     let plain = system_call_ns();
-    if !instance.enable(EVENT, &[None])? {
+    if instance.enable(EVENT, &[Filter::NONE])?.is_none() {
         return Ok(None);
     }
     instance.record(true)?;
     let traced = system_call_ns();
-    let stacked = instance.stack_after(EVENT, "common_pid != 0").then(system_call_ns);
+    let stacked = instance.stack_behind(EVENT, Some("common_pid != 0")).then(system_call_ns);
     instance.record(false)?;
     let stack_ns = stacked.map(|stacked| (stacked - traced).max(0.0));
     Ok(Some(Cost { event_ns: (traced - plain).max(0.0), stack_ns }))

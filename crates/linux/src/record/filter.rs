@@ -4,23 +4,34 @@
 use model::Cpus;
 use model::events::{EventSpec, Side};
 
+/// What of an event is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    /// As the kernel takes it; `None`: everything.
+    pub text: Option<String>,
+    /// Whether it leaves out what is aimed at other CPUs, or the event aims at none.
+    pub aimed: bool,
+}
+
+impl Filter {
+    /// None.
+    pub const NONE: Self = Self { text: None, aimed: true };
+}
+
 /// The filters to try for an event on a side, narrowest first; none at the end: unfiltered.
-pub fn filters(spec: &EventSpec, side: Side, measured: &Cpus) -> Vec<Option<String>> {
+pub fn filters(spec: &EventSpec, side: Side, measured: &Cpus) -> Vec<Filter> {
     let own = spec.filter.clone();
-    let aimed = match side {
-        Side::Victim | Side::Watched | Side::Given => None,
-        Side::Sender => aimed(spec, measured),
-    };
+    let aims = side == Side::Sender && (spec.aims.is_some() || spec.aims_set.is_some());
+    let aimed = aimed(spec, measured).filter(|_| aims);
     let both = match (&aimed, &own) {
         (Some(aimed), Some(own)) => Some(format!("({own}) && ({aimed})")),
         (Some(aimed), None) => Some(aimed.clone()),
         (None, _) => None,
     };
-    let mut all: Vec<Option<String>> = [both, own].into_iter().flatten().map(Some).collect();
+    let mut all = Vec::new();
+    all.extend(both.map(|text| Filter { text: Some(text), aimed: true }));
     // An event's own filter says what it means, and must hold; that on its aim only saves room.
-    if spec.filter.is_none() {
-        all.push(None);
-    }
+    all.push(Filter { text: own, aimed: !aims });
     all
 }
 
@@ -62,7 +73,10 @@ mod tests {
 
     fn of(name: &str, side: Side) -> Vec<Option<String>> {
         let catalogue = EventCatalogue::embedded().unwrap();
-        filters(catalogue.get(name).unwrap(), side, &"2-3,7".parse().unwrap())
+        let filters = filters(catalogue.get(name).unwrap(), side, &"2-3,7".parse().unwrap());
+        let aims = filters.len() > 1;
+        assert!(filters.iter().enumerate().all(|(at, filter)| filter.aimed == (at == 0 || !aims)), "{name}");
+        filters.into_iter().map(|filter| filter.text).collect()
     }
 
     #[test]

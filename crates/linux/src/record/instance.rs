@@ -1,5 +1,6 @@
 //! One private tracing instance: made, set up, switched, asked for its accounts, removed.
 
+use super::filter::Filter;
 use super::tracefs;
 use crate::error::Error;
 use model::Cpus;
@@ -34,30 +35,44 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Enables an event, `system:name`, with the first of the in-kernel filters that this kernel takes. `false` where it does not have
-    /// the event.
-    pub fn enable(&self, event: &str, filters: &[Option<String>]) -> Result<bool, Error> {
-        let dir = self.path.join("events").join(event.replace(':', "/"));
-        if !dir.is_dir() {
-            return Ok(false);
-        }
-        let mut taken = Ok(());
-        for filter in filters {
-            taken = filter.as_ref().map_or(Ok(()), |text| tracefs::write(&dir.join("filter"), text));
-            if taken.is_ok() {
-                break;
-            }
-        }
-        taken?;
-        tracefs::write(&dir.join("enable"), "1")?;
-        Ok(true)
+    /// Whether the kernel has an event, `system:name`.
+    pub fn has(&self, event: &str) -> bool {
+        self.of(event).is_dir()
     }
 
-    /// Has the kernel's stack recorded after each event of this name whose fields meet a condition (Documentation/trace/events.rst,
-    /// `stacktrace`). `false` where the kernel does not have the event, or no such trigger.
-    pub fn stack_after(&self, event: &str, condition: &str) -> bool {
-        let trigger = self.path.join("events").join(event.replace(':', "/")).join("trigger");
-        trigger.exists() && tracefs::write(&trigger, &format!("stacktrace if {condition}")).is_ok()
+    fn of(&self, event: &str) -> PathBuf {
+        self.path.join("events").join(event.replace(':', "/"))
+    }
+
+    /// Enables an event with the first of the in-kernel filters that this kernel takes, and tells which. `None` where it does not have
+    /// the event.
+    pub fn enable<'f>(&self, event: &str, filters: &'f [Filter]) -> Result<Option<&'f Filter>, Error> {
+        if !self.has(event) {
+            return Ok(None);
+        }
+        let dir = self.of(event);
+        let set = |filter: &Filter| {
+            filter.text.as_ref().map_or(Ok(()), |text| tracefs::write(&dir.join("filter"), text))
+        };
+        let mut refused = None;
+        for filter in filters {
+            match set(filter) {
+                Ok(()) => {
+                    tracefs::write(&dir.join("enable"), "1")?;
+                    return Ok(Some(filter));
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
+        refused.map_or(Ok(None), Err)
+    }
+
+    /// Has the kernel's stack recorded behind each event of this name whose fields meet a condition, or behind all
+    /// (Documentation/trace/events.rst, `stacktrace`). `false` where the kernel has no such trigger.
+    pub fn stack_behind(&self, event: &str, condition: Option<&str>) -> bool {
+        let condition = condition.map(|text| format!(" if {text}")).unwrap_or_default();
+        let trigger = self.of(event).join("trigger");
+        trigger.exists() && tracefs::write(&trigger, &format!("stacktrace{condition}")).is_ok()
     }
 
     /// Records only what these tasks do, and what tasks do that they fork (Documentation/trace/events.rst, `set_event_pid`). Descendants

@@ -8,7 +8,7 @@
 use super::remedies::label_of;
 use analysis::Analysis;
 use analysis::attribute::path::Step;
-use analysis::shape::{AttributedRow, PathSection};
+use analysis::shape::{AttributedRow, PathSection, SourceText};
 use model::events::EventCatalogue;
 use model::sample::ProbeKind;
 use model::{Cpus, EventClass, Finding, FindingState};
@@ -175,7 +175,7 @@ fn told(step: Step, cpu: u32, on: &Cpus, count: u64, ns: u64, share: f64) -> Str
 /// What ran on the measured CPUs, pooled over windows by class, label and function that asked.
 fn ran(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
     type Kind<'a> = (u32, EventClass, &'a str, Option<&'a str>, bool);
-    let mut kinds = BTreeMap::<Kind, (u64, u64)>::new();
+    let mut kinds = BTreeMap::<Kind, (u64, u64, Option<&SourceText>)>::new();
     let mut whole = BTreeMap::<u32, u64>::new();
     for (cpu, row) in analysis.attribution.iter().flat_map(|w| w.rows.iter().map(move |row| (w.cpu, row))) {
         if row.class == EventClass::SelfCaused {
@@ -184,10 +184,10 @@ fn ran(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
         *whole.entry(cpu).or_default() += row.net_ns;
         let site = row.source.as_ref().and_then(|source| source.site.as_deref());
         let sum = kinds.entry((cpu, row.class, row.label.as_str(), site, foreign(row, cpu))).or_default();
-        (sum.0, sum.1) = (sum.0 + row.count, sum.1 + row.net_ns);
+        *sum = (sum.0 + row.count, sum.1 + row.net_ns, sum.2.or(row.source.as_ref()));
     }
     let mut all = Vec::new();
-    for ((cpu, class, label, site, foreign), (count, ns)) in kinds {
+    for ((cpu, class, label, site, foreign), (count, ns, source)) in kinds {
         let share = ns as f64 / whole[&cpu].max(1) as f64;
         let asked = site.map(|site| format!(" asked for by {site}")).unwrap_or_default();
         let what = format!(
@@ -196,7 +196,7 @@ fn ran(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
             format::ns(ns as i64),
             format::share(share)
         );
-        let ids = catalogue.classes.get(&class).map(|entry| label_of(entry, label, site).to_vec());
+        let ids = catalogue.classes.get(&class).map(|entry| label_of(entry, label, source).to_vec());
         all.push(Cost { seen: Seen { what, cpu, count, ns, share }, ids: ids.unwrap_or_default(), foreign });
     }
     all
@@ -210,7 +210,7 @@ fn foreign(row: &AttributedRow, cpu: u32) -> bool {
 mod tests {
     use super::*;
     use crate::fixture;
-    use analysis::shape::{PathBox, SourceText};
+    use analysis::shape::PathBox;
 
     fn part(step: Step, cpu: u32, ns: u64) -> PathBox {
         fixture::part(step, cpu, ns, false)
@@ -280,8 +280,7 @@ mod tests {
         window.rows = vec![row];
         analysis.attribution.truncate(1);
         for (from, expected) in [(cpu, 0), (cpu + 1, 1)] {
-            analysis.attribution[0].rows[0].source =
-                Some(SourceText { cpu: from, who: "x".to_owned(), pid: None, site: None });
+            analysis.attribution[0].rows[0].source = Some(SourceText::new(from, "x", None));
             assert_eq!(of(&analysis, &[migration()]).len(), expected, "armed on CPU {from}");
         }
     }

@@ -4,6 +4,7 @@
 //! interrupts, so each label brings its own remedies, the costliest label first. The class's list speaks for labels without an
 //! entry, and only where they make up most of the cost.
 
+use analysis::shape::SourceText;
 use model::events::{EventCatalogue, Remedy};
 use model::{EventClass, Finding, FindingState};
 
@@ -75,10 +76,12 @@ pub fn against(catalogue: &EventCatalogue, findings: &[Finding], class: EventCla
     against
 }
 
-/// Mechanism ids against one thing that ran: by its label, else by the function that asked for it, else by its class.
-pub(crate) fn label_of<'a>(entry: &'a Remedy, label: &str, site: Option<&str>) -> &'a [String] {
-    let by_site = || site.and_then(|site| entry.for_label(site));
-    entry.for_label(label).or_else(by_site).unwrap_or(&entry.remedies)
+/// Mechanism ids against one thing that ran: by its label, else by the function that asked for it or one on its stack, the innermost
+/// first, else by its class.
+pub(crate) fn label_of<'a>(entry: &'a Remedy, label: &str, source: Option<&SourceText>) -> &'a [String] {
+    let mut functions = source.into_iter().flat_map(|source| source.site.iter().chain(&source.frames));
+    let by_function = || functions.find_map(|function| entry.for_label(function));
+    entry.for_label(label).or_else(by_function).unwrap_or(&entry.remedies)
 }
 
 /// Mechanism ids that fit what ran, each once, those against the costliest first.

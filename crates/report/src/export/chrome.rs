@@ -74,6 +74,8 @@ impl<W: Write> Exporter for Chrome<W> {
         if let (Value::Object(args), Some((source, confidence))) = (&mut args, event.sources.first()) {
             args.insert("source".into(), sources(event).into());
             args.insert("site".into(), source.site.clone().into());
+            args.insert("began".into(), source.began.clone().into());
+            args.insert("stack".into(), source.frames.join("\n").into());
             args.insert("confidence".into(), confidence.word().into());
         }
         let track = Track { cpu: event.cpu, probe: None };

@@ -8,6 +8,7 @@ mod chrome;
 mod csv;
 mod figures;
 mod figures_parquet;
+mod folded;
 mod lanes;
 mod latex;
 mod markdown;
@@ -25,6 +26,7 @@ pub use chrome::Chrome;
 pub use csv::csv;
 pub use figures::{Figure, figures};
 pub use figures_parquet::figures_parquet;
+pub use folded::Folded;
 pub use latex::latex;
 pub use markdown::markdown;
 pub use openmetrics::openmetrics;
@@ -76,7 +78,7 @@ pub trait Exporter {
 fn sources(event: &Attributed) -> String {
     let one = |(source, confidence): &(analysis::shape::SourceText, Confidence)| {
         let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
-        let site = source.site.as_ref().map(|site| format!(" by {site}")).unwrap_or_default();
+        let site = source.place().map(|site| format!(" by {site}")).unwrap_or_default();
         format!("{}{pid} on CPU {}{site} ({})", source.who, source.cpu, confidence.word())
     };
     event.sources.iter().map(one).collect::<Vec<_>>().join("; ")

@@ -125,6 +125,12 @@ impl<W: Write> Exporter for Perfetto<W> {
             if let Some(site) = &source.site {
                 about = text(about, "site", site);
             }
+            if let Some(began) = &source.began {
+                about = text(about, "began", began);
+            }
+            if !source.frames.is_empty() {
+                about = text(about, "stack", &source.frames.join("\n"));
+            }
         }
         self.span(Track { cpu: event.cpu, probe: None }, [event.t0_ns, event.t1_ns], about)
     }

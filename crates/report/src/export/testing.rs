@@ -32,10 +32,8 @@ pub(super) fn event(cpu: u32, t0_ns: i64, t1_ns: i64) -> Attributed {
 /// An IPI that served two senders.
 pub(super) fn served(cpu: u32, t0_ns: i64, t1_ns: i64) -> Attributed {
     let source = |cpu, who: &str, pid, site: Option<&str>| SourceText {
-        cpu,
-        who: who.into(),
-        pid,
         site: site.map(Into::into),
+        ..SourceText::new(cpu, who, pid)
     };
     Attributed {
         class: EventClass::IpiCall,

@@ -117,7 +117,7 @@ fn told(part: &PathBox, cpu: u32) -> Value {
         class => part.class.map(model::EventClass::name).or(part.blocking.map(Blocking::words)),
         label => part.ran(),
         source => part.source.as_ref().map(who),
-        site => part.source.as_ref().and_then(|source| source.site.as_deref()),
+        site => part.source.as_ref().and_then(analysis::shape::SourceText::place),
     }
 }
 

@@ -77,6 +77,15 @@ fn coverage(document: &Document) -> Vec<Value> {
     classes.chain(blocking).collect()
 }
 
+/// A row shows one of the stacks of its source.
+fn same(a: &Key<'_>, b: &Key<'_>) -> bool {
+    let by = match (a.2, b.2) {
+        (Some((one, known)), Some((other, sure))) => known == sure && one.is(other),
+        (one, other) => one.is_none() && other.is_none(),
+    };
+    by && (a.0, a.1) == (b.0, b.1)
+}
+
 /// The rows of all windows, those of the same source together; the probe's own events left out.
 fn pool(document: &Document, phases: usize) -> Vec<(Key<'_>, Pooled)> {
     let mut rows: Vec<(Key<'_>, Pooled)> = Vec::new();
@@ -85,7 +94,7 @@ fn pool(document: &Document, phases: usize) -> Vec<(Key<'_>, Pooled)> {
         for row in window.rows.iter().filter(|row| row.class != EventClass::SelfCaused) {
             let key: Key =
                 (row.class, &row.label, row.source.as_ref().map(|source| (source, row.confidence)));
-            let at = rows.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+            let at = rows.iter().position(|(known, _)| same(known, &key)).unwrap_or_else(|| {
                 rows.push((key, Pooled { counts: vec![0; phases], ..Pooled::default() }));
                 rows.len() - 1
             });
@@ -111,7 +120,7 @@ fn told(document: &Document, catalogue: Option<&EventCatalogue>, key: &Key<'_>, 
         class => class.name(),
         label => label,
         source => source.map(|(source, _)| who(source)),
-        site => source.and_then(|(source, _)| source.site.as_deref()),
+        site => source.and_then(|(source, _)| source.place()),
         own => class == EventClass::TimerTick && source.is_none(),
         sure => source.map_or("unknown", |(_, confidence)| known(confidence)),
         cpus => list(&row.cpus.iter().copied().collect::<Vec<_>>()),

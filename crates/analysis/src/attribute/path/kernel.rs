@@ -8,7 +8,7 @@
 use crate::attribute::blocking::{Blocking, Stretch};
 use crate::attribute::cause::{Cause, Causes, Source, Who};
 use crate::labels::LabelId;
-use crate::view::{KernelCode, Task};
+use crate::view::{Task, Way};
 
 /// The task that leaves for the one that waited, before its stack is read.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ struct Left {
     task: Task,
     from_ns: i64,
     until_ns: i64,
-    found: Option<KernelCode>,
+    found: Option<Way>,
 }
 
 /// What is known of the task on one CPU while another one waits for it.
@@ -25,7 +25,7 @@ pub(super) struct Kernel {
     /// When the one that is current came.
     came_ns: Option<i64>,
     /// In what the wake-up found it.
-    found: Option<KernelCode>,
+    found: Option<Way>,
     left: Option<Left>,
 }
 
@@ -40,7 +40,7 @@ impl Kernel {
     }
 
     /// In what an interrupt, or a wake-up of its own, found the current task while the other waits.
-    pub(super) fn found(&mut self, code: Option<KernelCode>) {
+    pub(super) fn found(&mut self, code: Option<Way>) {
         self.found = code.or(self.found);
     }
 
@@ -49,18 +49,21 @@ impl Kernel {
         &mut self,
         cpu: u32,
         pid: i32,
-        code: Option<KernelCode>,
+        code: Option<Way>,
         some_call: LabelId,
     ) -> Option<Stretch> {
         let left = self.left.take().filter(|left| left.task.pid == pid)?;
         let code = code?;
         let found = left.found.unwrap_or_default();
-        let by = Source { cpu, who: Who::Task(pid), site: found.site.or(code.site) };
+        // Where the wake-up found it says more than where it left.
+        let by = Source::new(cpu, Who::Task(pid))
+            .by_way(Way { began: None, ..code })
+            .by_way(Way { began: None, ..found });
         Some(Stretch {
             blocking: Blocking::KernelCode,
             t0_ns: left.from_ns,
             t1_ns: left.until_ns,
-            label: code.what.or(found.what).unwrap_or(some_call),
+            label: code.began.or(found.began).unwrap_or(some_call),
             causes: Causes::one(Cause::exact(by)),
             sleeper: None,
             shut: false,
