@@ -111,7 +111,7 @@ fn an_interrupt_names_what_it_found() {
         (
             "sysvec_reschedule_ipi < asm_sysvec_reschedule_ipi < do_fault < handle_mm_fault < exc_page_fault < asm_exc_page_fault < rep_stos_alternative < elf_load < load_elf_binary < bprm_execve < __x64_sys_execve < x64_sys_call < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
             "system call execve",
-            "do_fault < handle_mm_fault < exc_page_fault < rep_stos_alternative < elf_load < load_elf_binary",
+            "do_fault < handle_mm_fault < exc_page_fault < rep_stos_alternative < elf_load < load_elf_binary < bprm_execve",
         ),
         (
             "sysvec_reschedule_ipi < asm_sysvec_reschedule_ipi < get_page_from_freelist < __alloc_pages < wp_page_copy < handle_mm_fault < exc_page_fault < asm_exc_page_fault",
@@ -153,7 +153,7 @@ fn who_asks_is_the_first_function_that_is_no_helper() {
             "trace_event_raw_event_csd_queue_cpu < __traceiter_csd_queue_cpu < smp_call_function_many_cond < on_each_cpu_cond_mask < native_flush_tlb_multi < flush_tlb_mm_range < tlb_finish_mmu < unmap_region < do_vmi_munmap < __vm_munmap < __x64_sys_munmap < x64_sys_call < do_syscall_64 < entry_SYSCALL_64_after_hwframe",
             "system call munmap",
             "flush_tlb_mm_range",
-            9,
+            8,
         ),
         (
             "trace_event_raw_event_sched_wakeup_template < __traceiter_sched_waking < try_to_wake_up < wake_up_q < futex_wake < do_futex < __x64_sys_futex < do_syscall_64",
