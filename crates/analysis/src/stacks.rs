@@ -190,7 +190,7 @@ fn functions(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Way {
     };
     let own = |name: &&&str| !name.is_empty() && !entry(name) && !WAY_OUT.contains(*name);
     let own: Vec<&str> = frames.iter().filter(own).take(MOST).copied().collect();
-    let site = own.iter().find(|name| !helper(name)).or(own.last());
+    let site = own.iter().find(|name| !helper(name));
     Way {
         began: None,
         site: site.map(|name| (*name).to_owned()),

@@ -9,6 +9,7 @@
 mod unexplained;
 
 use analysis::attribute::Confidence;
+use analysis::attribute::blocking::Blocking;
 use analysis::shape::{Distribution, PathBox, SamplePath};
 use model::events::EventCatalogue;
 use model::sample::ProbeKind;
@@ -160,8 +161,16 @@ fn ran(part: &PathBox, own: u32) -> String {
     let what = part.what().unwrap_or_default();
     // Who keeps a CPU from being preempted does so itself.
     let by = if part.blocking.is_some() { "by" } else { "asked for by" };
-    let by = part.source.as_ref().map(|source| format!(", {by} {}", source_words(source)));
+    let by = part.source.as_ref().map(|source| format!(", {by} {}{}", source_words(source), inside(part)));
     format!("{what}{place}{}", by.unwrap_or_default())
+}
+
+/// The innermost functions of kernel code that could not be preempted.
+fn inside(part: &PathBox) -> String {
+    let source = part.source.as_ref().filter(|_| part.blocking == Some(Blocking::KernelCode));
+    let frames: Vec<&str> =
+        source.into_iter().flat_map(|source| &source.frames).take(4).map(String::as_str).collect();
+    if frames.is_empty() { String::new() } else { format!(" in {}", frames.join(" < ")) }
 }
 
 /// One command for the mechanisms that it sets, named behind it, and the names of those in place.

@@ -2,6 +2,7 @@
 
 use crate::args::TraceExplainArgs;
 use analysis::attribute::Confidence;
+use analysis::attribute::blocking::Blocking;
 use analysis::attribute::path::Step;
 use analysis::attribute::paths::Keep;
 use analysis::shape::{
@@ -256,7 +257,8 @@ fn story(sample: &SamplePath, path: &PathSection, stacks: bool) -> String {
     };
     for part in &sample.parts {
         let _ = writeln!(text, "  {:>9}  {}", format::ns(part.ns as i64), told(part, path.cpu, path.probe));
-        text.push_str(&stack(part.source.as_ref(), stacks));
+        let held = part.blocking == Some(Blocking::KernelCode);
+        text.push_str(&stack(part.source.as_ref(), stacks || held));
     }
     text.push('\n');
     text

@@ -1,4 +1,4 @@
-# A nice task that is long inside one system call, on the CPU of a waking FIFO task. Runs under
+# An ordinary task that is long inside one system call, on the CPU of a waking FIFO task. Runs under
 # busybox sh as root in its own directory; leaves its evidence there for held.rs. Facts only: nothing
 # is judged here.
 
@@ -9,9 +9,9 @@ dmesg -n 1
 
 # The state of all tasks, written under one read-side lock of RCU (drivers/tty/sysrq.c,
 # sysrq_handle_showstate).
-taskset 4 nice -n 19 sh -c 'while :; do echo t >/proc/sysrq-trigger; done' &
+taskset 4 sh -c 'while :; do echo t >/proc/sysrq-trigger; done' &
 talker=$!
-$stillcore measure wakeup --cpus 2 --priority 90 --period 20ms --duration 6s --trace --out run --json >answer.json 2>log
+$stillcore measure wakeup --cpus 2 --priority 90 --period 100ms --duration 8s --trace --out run --json >answer.json 2>log
 echo $? >code
 $stillcore trace explain run --worst 5 >explained 2>&1
 kill $talker

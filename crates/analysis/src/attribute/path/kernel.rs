@@ -55,10 +55,9 @@ impl Kernel {
         let left = self.left.take().filter(|left| left.task.pid == pid)?;
         let code = code?;
         let found = left.found.unwrap_or_default();
-        // Where the wake-up found it says more than where it left.
-        let by = Source::new(cpu, Who::Task(pid))
-            .by_way(Way { began: None, ..code })
-            .by_way(Way { began: None, ..found });
+        // Where the wake-up found it says more than where it left; which of its functions that was is chance.
+        let frames = found.frames.or(code.frames);
+        let by = Source { frames, ..Source::new(cpu, Who::Task(pid)) };
         Some(Stretch {
             blocking: Blocking::KernelCode,
             t0_ns: left.from_ns,

@@ -410,7 +410,7 @@ fn kernel_code(path: &Path) -> Option<(u64, LabelId, Source)> {
 fn a_task_in_kernel_code_that_is_not_preempted_holds_up_the_switch() {
     let low = task(5, fair());
     let woken = [between(50, idle(), false, low), expiry(200, 2), wake(210, 2, false), wake(220, 2, true)];
-    let source = |site, frames| Source { site, frames, ..Source::new(2, Who::Task(5)) };
+    let source = |frames| Source { frames, ..Source::new(2, Who::Task(5)) };
     let told = |after: &[KernelEvent], spans: &[Span]| {
         let events: Vec<_> = woken.iter().chain(after).copied().collect();
         paths(&[(100, 900)], &events, spans).remove(0)
@@ -422,11 +422,11 @@ fn a_task_in_kernel_code_that_is_not_preempted_holds_up_the_switch() {
         stack(901, 5, true, Some(RETURNED)),
     ];
     let path = told(&after, &[span(EventClass::Softirq, 150, 400)]);
-    assert_eq!(kernel_code(&path), Some((500, 40, source(Some(41), Some(42)))));
+    assert_eq!(kernel_code(&path), Some((500, 40, source(Some(42)))));
     assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Softirq), 180)), "{path:?}");
     // Nothing tells its name.
     let path = told(&[after[1], after[2]], &[]);
-    assert_eq!(kernel_code(&path), Some((680, KNOWN.system_call, source(None, None))));
+    assert_eq!(kernel_code(&path), Some((680, KNOWN.system_call, source(None))));
     // It was in user space, or could be preempted: it did not hold the CPU by that.
     let path = told(&[after[0], after[1], stack(901, 5, true, None)], &[]);
     assert_eq!(kernel_code(&path), None);
