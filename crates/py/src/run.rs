@@ -1,6 +1,6 @@
 //! A run directory: what it says of itself, its tables, and the conclusions drawn from it, as `stillcore report` draws them.
 
-use crate::error::{Answer, guarded};
+use crate::error::{Answer, Wrong, guarded};
 use crate::samples::Wanted;
 use crate::table::Table;
 use crate::{events, samples};
@@ -69,6 +69,12 @@ impl Conclusions {
     fn analysis_json(&self, py: Python<'_>) -> PyResult<String> {
         let told = || -> Answer<String> { Ok(self.document.analysis_json()?.to_string()) };
         Ok(py.detach(told)?)
+    }
+
+    /// The verdicts on the largest samples, as in the report's JSON, as text.
+    fn verdicts_json(&self) -> PyResult<String> {
+        let told = serde_json::to_string(&report::verdicts(&self.document)).map_err(Wrong::sentence);
+        Ok(told?)
     }
 
     /// The report, one page without anything outside it.

@@ -34,6 +34,16 @@ def test_a_run_is_a_mapping_of_its_run_json_with_attributes(small: Path) -> None
     }
 
 
+def test_the_verdicts_are_those_of_the_report(small: Path) -> None:
+    run = stillcore.open(small)
+    worst = run.verdicts()
+    assert [one.what for one in worst] == ["worst wake-up", "longest gap"]
+    text = " ".join(run.summary(120).split())
+    for one in worst:
+        assert one.value_ns > 0 and one.cpu in (2,), one
+        assert " ".join(one.cause.split())[:60] in text, one.cause
+
+
 def test_runs_travel_between_processes(small: Path) -> None:
     run = stillcore.open(small)
     assert pickle.loads(pickle.dumps(run)) == run == copying.copy(run)

@@ -76,7 +76,6 @@ fn fast() -> Vec<Machine> {
                 isolated_briefly(),
                 Case::new("refused", "refused.sh", isolate::an_invalid_partition_is_refused),
                 provoked(false),
-                held_up(),
             ],
         ),
         Machine {

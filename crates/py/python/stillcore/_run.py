@@ -177,6 +177,18 @@ class Run(Mapping[str, Any]):
         told: Record = loads(self._conclusions().analysis_json())
         return told
 
+    def verdicts(self) -> list[Record]:
+        """Of each kind that was measured the largest sample and its cause, as the report opens: the worst wake-up, the longest gap.
+
+        Each has ``what``, ``probe``, ``phase``, ``cpu``, ``value_ns``, ``t_ns``, ``cause`` (a sentence), ``confidence``, ``share`` (of the
+        value, 0 to 1; ``None`` where it was not taken apart), ``against`` (commands), ``in_place``, ``look`` (commands that show more).
+
+        Raises:
+            Error: a file of the run is missing or damaged.
+        """
+        told: list[Record] = loads(self._conclusions().verdicts_json())
+        return told
+
     def report_html(self) -> str:
         """The report: one page of HTML that needs nothing beside it."""
         return self._conclusions().report_html()

@@ -118,6 +118,7 @@ fn told(part: &PathBox, cpu: u32) -> Value {
         label => part.ran(),
         source => part.source.as_ref().map(who),
         site => part.source.as_ref().and_then(analysis::shape::SourceText::place),
+        frames => part.source.as_ref().map(|source| source.frames.clone()).unwrap_or_default(),
     }
 }
 
