@@ -194,6 +194,14 @@ impl EventCatalogue {
         Self::parse("catalogue/watch.toml", WATCH)
     }
 
+    /// The same events without stacks behind them: where what happens between two events is to be timed.
+    #[must_use]
+    pub fn without_stacks(mut self) -> Self {
+        self.events.retain(|event| event.name != KERNEL_STACK);
+        self.events.iter_mut().for_each(|event| event.stack.clear());
+        self
+    }
+
     /// The entry of an event.
     pub fn get(&self, name: &str) -> Option<&EventSpec> {
         self.events.iter().find(|event| event.name == name)
@@ -279,6 +287,20 @@ mod tests {
                 "{class}: remedies or a reason"
             );
         }
+    }
+
+    #[test]
+    fn without_stacks_no_event_asks_for_one() {
+        let catalogue = EventCatalogue::embedded().unwrap();
+        assert!(
+            catalogue.get(KERNEL_STACK).is_some() && catalogue.events.iter().any(|e| !e.stack.is_empty())
+        );
+        let plain = catalogue.clone().without_stacks();
+        assert_eq!(plain.events.len() + 1, catalogue.events.len());
+        assert!(plain.get(KERNEL_STACK).is_none() && plain.events.iter().all(|event| event.stack.is_empty()));
+        assert!(
+            catalogue.helpers.has("on_each_cpu_cond_mask") && !catalogue.helpers.has("flush_tlb_mm_range")
+        );
     }
 
     #[test]

@@ -44,7 +44,8 @@ pub(super) fn window(
     if order.mode == TraceMode::Off {
         return Ok(None);
     }
-    let events = EventCatalogue::embedded()?;
+    // A stack would be in what is timed.
+    let events = EventCatalogue::embedded()?.without_stacks();
     match recording::prepare(session, output, &events, place, false, &[], None) {
         Ok(mut recorder) => {
             let ended = record(order, output, session, &mut recorder, signals);
