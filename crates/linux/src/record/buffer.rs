@@ -1,6 +1,6 @@
 //! One of the recorder's instances: its events, its reader, its accounts.
 
-use super::filter::{Filter, filters};
+use super::filter::{Filter, filters, on_cpus};
 use super::instance::{self, Instance};
 use super::kprobe;
 use super::reader::Reader;
@@ -189,7 +189,7 @@ fn enable(
         }
         match instance.enable(&event.name, &filters(event, order.side, order.measured))? {
             Some(filter) => {
-                with_stacks |= stack(instance, event, order.side, filter);
+                with_stacks |= stack(instance, event, order, filter);
                 events.push(event.clone());
             }
             None if event.kprobe.is_none() => absent.push(event.name.clone()),
@@ -206,15 +206,14 @@ fn enable(
 
 /// Has the kernel's stack recorded behind an event where the catalogue wants it; whether it is. A sender pays for its stack, so it has
 /// one only for what is aimed at measured CPUs.
-fn stack(instance: &Instance, event: &EventSpec, side: Side, filter: &Filter) -> bool {
-    let Some(condition) = event.stack.get(&side).filter(|_| filter.aimed) else { return false };
+fn stack(instance: &Instance, event: &EventSpec, order: &Order<'_>, filter: &Filter) -> bool {
+    let Some(own) = event.stack.get(&order.side).filter(|_| filter.aimed) else { return false };
     if event.stack_unless.as_deref().is_some_and(|other| instance.has(other)) {
         return false;
     }
-    let own = Some(condition.as_str()).filter(|text| !text.is_empty());
-    let both = match (own, filter.text.as_deref()) {
-        (Some(own), Some(text)) => Some(format!("({own}) && ({text})")),
-        (own, text) => own.or(text).map(str::to_owned),
-    };
-    instance.stack_behind(&event.name, both.as_deref())
+    let here = on_cpus(order.cpus);
+    let conditions = [Some(own.as_str()), filter.text.as_deref(), Some(&here)];
+    let conditions = conditions.into_iter().flatten().filter(|text| !text.is_empty());
+    let all: Vec<String> = conditions.map(|text| format!("({text})")).collect();
+    instance.stack_behind(&event.name, &all.join(" && "))
 }

@@ -36,7 +36,7 @@ fn measure(instance: &Instance) -> Result<Option<Cost>, Error> {
     }
     instance.record(true)?;
     let traced = system_call_ns();
-    let stacked = instance.stack_behind(EVENT, Some("common_pid != 0")).then(system_call_ns);
+    let stacked = instance.stack_behind(EVENT, "common_pid != 0").then(system_call_ns);
     instance.record(false)?;
     let stack_ns = stacked.map(|stacked| (stacked - traced).max(0.0));
     Ok(Some(Cost { event_ns: (traced - plain).max(0.0), stack_ns }))

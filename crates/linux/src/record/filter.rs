@@ -35,23 +35,32 @@ pub fn filters(spec: &EventSpec, side: Side, measured: &Cpus) -> Vec<Filter> {
     all
 }
 
+/// What holds of events on these CPUs alone. A trigger needs it: unlike the event itself it acts on every CPU, whatever
+/// `tracing_cpumask` says.
+pub fn on_cpus(cpus: &Cpus) -> String {
+    within("CPU", cpus).join(" || ")
+}
+
 fn aimed(spec: &EventSpec, measured: &Cpus) -> Option<String> {
     if let Some(field) = &spec.aims_set {
         return Some(format!("{field} & CPUS{{{measured}}}"));
     }
     let field = spec.aims.as_ref()?;
-    let mut terms: Vec<String> = ranges(measured)
-        .into_iter()
-        .map(|(first, last)| {
-            if first == last {
-                format!("{field} == {first}")
-            } else {
-                format!("({field} >= {first} && {field} <= {last})")
-            }
-        })
-        .collect();
+    let mut terms = within(field, measured);
     terms.extend(spec.aims_any.map(|any| format!("{field} == {any}")));
     Some(terms.join(" || "))
+}
+
+/// A term for each run of neighbouring CPUs.
+fn within(field: &str, cpus: &Cpus) -> Vec<String> {
+    let term = |(first, last)| {
+        if first == last {
+            format!("{field} == {first}")
+        } else {
+            format!("({field} >= {first} && {field} <= {last})")
+        }
+    };
+    ranges(cpus).into_iter().map(term).collect()
 }
 
 /// Runs of neighbouring CPUs: an in-kernel filter has room for a page of text only.
@@ -88,6 +97,11 @@ mod tests {
         assert_eq!(of("ipi:ipi_send_cpumask", Side::Sender), [Some(set), None]);
         let work = of("workqueue:workqueue_queue_work", Side::Sender)[0].clone().unwrap();
         assert!(work.ends_with("cpu == 7 || cpu == 4294967295"), "{work}");
+    }
+
+    #[test]
+    fn a_trigger_is_told_its_cpus() {
+        assert_eq!(on_cpus(&"2-3,7".parse().unwrap()), "(CPU >= 2 && CPU <= 3) || CPU == 7");
     }
 
     #[test]

@@ -67,12 +67,12 @@ impl Instance {
         refused.map_or(Ok(None), Err)
     }
 
-    /// Has the kernel's stack recorded behind each event of this name whose fields meet a condition, or behind all
-    /// (Documentation/trace/events.rst, `stacktrace`). `false` where the kernel has no such trigger.
-    pub fn stack_behind(&self, event: &str, condition: Option<&str>) -> bool {
-        let condition = condition.map(|text| format!(" if {text}")).unwrap_or_default();
+    /// Has the kernel's stack recorded behind each event of this name whose fields meet a condition (Documentation/trace/events.rst,
+    /// `stacktrace`). `false` where the kernel has no such trigger. It also acts where recording is off, and on CPUs that are not
+    /// recorded: there it costs its time for nothing.
+    pub fn stack_behind(&self, event: &str, condition: &str) -> bool {
         let trigger = self.of(event).join("trigger");
-        trigger.exists() && tracefs::write(&trigger, &format!("stacktrace{condition}")).is_ok()
+        trigger.exists() && tracefs::write(&trigger, &format!("stacktrace if {condition}")).is_ok()
     }
 
     /// Records only what these tasks do, and what tasks do that they fork (Documentation/trace/events.rst, `set_event_pid`). Descendants
