@@ -5,7 +5,6 @@ use linux::record::provoke::provoke;
 use linux::record::recorder::{Place, Recorder};
 use linux::session::Session;
 use model::Cpus;
-use model::events::EventCatalogue;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +30,7 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     let (name, kprobes) = ("stillcore-provoke", kprobes == 1);
     let (measured, others, scratch) = (&measured, &others, &scratch);
     let place = Place { name, measured, others, scratch, kprobes, tids: &[], snapshots: None };
-    let mut recorder = Recorder::prepare(&mut session, &EventCatalogue::embedded()?, &place)?;
+    let mut recorder = Recorder::prepare(&mut session, &crate::run::recording::events(false)?, &place)?;
     recorder.record(true)?;
     let truth = provoke(cpu, from, times)?;
     recorder.record(false)?;

@@ -202,6 +202,19 @@ impl EventCatalogue {
         self
     }
 
+    /// The same events with stacks behind what others send, and none on the measured CPUs: nothing is recorded in the way of what
+    /// is measured there.
+    #[must_use]
+    pub fn without_own_stacks(mut self) -> Self {
+        for event in &mut self.events {
+            event.stack.remove(&Side::Victim);
+            if event.name == KERNEL_STACK {
+                event.on.retain(|side| *side != Side::Victim);
+            }
+        }
+        self
+    }
+
     /// The entry of an event.
     pub fn get(&self, name: &str) -> Option<&EventSpec> {
         self.events.iter().find(|event| event.name == name)
@@ -297,6 +310,10 @@ mod tests {
         );
         let plain = catalogue.clone().without_stacks();
         assert_eq!(plain.events.len() + 1, catalogue.events.len());
+        let senders = catalogue.clone().without_own_stacks();
+        assert_eq!(senders.get(KERNEL_STACK).unwrap().on, [Side::Sender]);
+        assert!(senders.get("sched:sched_switch").unwrap().stack.is_empty());
+        assert!(!senders.get("sched:sched_waking").unwrap().stack.is_empty());
         assert!(plain.get(KERNEL_STACK).is_none() && plain.events.iter().all(|event| event.stack.is_empty()));
         assert!(
             catalogue.helpers.has("on_each_cpu_cond_mask") && !catalogue.helpers.has("flush_tlb_mm_range")

@@ -66,7 +66,7 @@ impl Plan {
             dma_latency: (!args.no_dma_latency).then_some(0),
             trace: args.trace,
             kprobes: args.kprobes,
-            events: EventCatalogue::embedded()?,
+            events: crate::run::recording::events(args.stacks)?,
             out: args.out.clone().unwrap_or_else(default_out),
         })
     }

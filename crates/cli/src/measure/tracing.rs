@@ -13,7 +13,6 @@ use linux::record::recorder::Recorder;
 use linux::record::snapshots::SnapshotOrder;
 use linux::session::Session;
 use model::Error;
-use model::events::EventCatalogue;
 use std::time::Duration;
 
 /// What is kept before a sample at least, ns, and at most where nothing was said.
@@ -29,6 +28,10 @@ pub(crate) struct Tracing {
     /// With a trace, probe the kernel for senders of IPIs that it has no event for; this patches kernel text before the window.
     #[arg(long)]
     pub(crate) kprobes: bool,
+    /// With a trace, record the kernel's stack on the measured CPUs too, where an ordinary task gives one to a real-time task: tells
+    /// kernel code that could not be preempted, and adds microseconds to each wake-up of a busy CPU.
+    #[arg(long)]
+    pub(crate) stacks: bool,
     /// Record into a ring, and keep only what is around samples that reach this value: for measurements of days on a constant amount of
     /// disk.
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -74,7 +77,7 @@ impl Tracing {
         if mode == TraceMode::Off {
             return Ok(None);
         }
-        let events = EventCatalogue::embedded()?;
+        let events = recording::events(self.stacks)?;
         match recording::prepare(session, output, &events, place, self.kprobes, &[], snapshots) {
             Ok(recorder) => Ok(Some(recorder)),
             Err(error) if mode == TraceMode::Auto => {

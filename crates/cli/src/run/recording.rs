@@ -10,6 +10,12 @@ use linux::record::snapshots::SnapshotOrder;
 use linux::session::Session;
 use model::events::EventCatalogue;
 
+/// The events to record; `stacks`: the kernel's stacks on the measured CPUs, too, which cost time there.
+pub(crate) fn events(stacks: bool) -> Result<EventCatalogue, model::Error> {
+    let events = EventCatalogue::embedded()?;
+    Ok(if stacks { events } else { events.without_own_stacks() })
+}
+
 /// Raw pages of the trace while it is being recorded.
 const TRACE_PAGES: &str = "trace-pages";
 

@@ -11,7 +11,7 @@ dmesg -n 1
 # sysrq_handle_showstate).
 taskset 4 sh -c 'while :; do echo t >/proc/sysrq-trigger; done' &
 talker=$!
-$stillcore measure wakeup --cpus 2 --priority 90 --period 100ms --duration 8s --trace --out run --json >answer.json 2>log
+$stillcore measure wakeup --cpus 2 --priority 90 --period 100ms --duration 8s --trace --stacks --out run --json >answer.json 2>log
 echo $? >code
 $stillcore trace explain run --worst 5 >explained 2>&1
 kill $talker
