@@ -152,9 +152,11 @@ pub struct SourceText {
     pub who: String,
     /// The task's number.
     pub pid: Option<i32>,
-    /// The kernel function that asked; where its stack was recorded, the innermost one that does not only pass on what another asks for.
+    /// The kernel function that asked; where its stack was recorded, the innermost one that does
+    /// not only pass on what another asks for.
     pub site: Option<String>,
-    /// What it was in the kernel for, by that stack: `system call munmap`, `page fault`, `kernel thread`, `interrupt`.
+    /// What it was in the kernel for, by that stack: `system call munmap`, `page fault`, `kernel
+    /// thread`, `interrupt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<String>,
     /// The functions of that stack, innermost first; in a sum, of one of its events.

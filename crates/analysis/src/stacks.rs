@@ -1,4 +1,5 @@
-//! What a task does in the kernel, and how it came to ask for something, by the functions on its stack.
+//! What a task does in the kernel, and how it came to ask for something, by the functions on its
+//! stack.
 //!
 //! A task in user space gives the CPU away as soon as an interrupt asks for it. One in kernel code
 //! does so only where that code lets it: on a kernel built without preemption at the return to user
@@ -10,8 +11,8 @@
 /// What a stack tells.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Reading {
-    /// Whether the task was giving the CPU away; else an interrupt found it, or it did something that
-    /// has an event.
+    /// Whether the task was giving the CPU away; else an interrupt found it, or it did something
+    /// that has an event.
     pub(crate) at_switch: bool,
     /// The kernel code that the task was in, and that could not be preempted there.
     pub(crate) code: Option<Way>,
@@ -53,9 +54,8 @@ const RECORDS: [&str; 8] = [
     "ftrace_",
 ];
 
-/// Where the scheduler was entered because an interrupt wanted it: the code could be preempted.
-const PREEMPTED: [&str; 3] =
-    ["preempt_schedule_irq", "arm64_preempt_schedule_irq", "raw_irqentry_exit_cond_resched"];
+/// Where the scheduler is entered because an interrupt wants it: the code could be preempted.
+const PREEMPTED: &str = "preempt_schedule_irq";
 
 /// Between the scheduler and the code that lets it in.
 const WAY_IN: [&str; 15] = [
@@ -117,35 +117,36 @@ const AROUND: [&str; 2] = ["el0t_64_sync", "invoke_syscall"];
 /// What a new task begins in, and a kernel thread stays in.
 const THREADS: [&str; 2] = ["ret_from_fork", "kthread"];
 
-/// How functions of system calls begin (include/linux/syscalls.h, arch/*/include/asm/syscall_wrapper.h).
+/// How functions of system calls begin (include/linux/syscalls.h,
+/// arch/*/include/asm/syscall_wrapper.h).
 const CALLED: [&str; 7] =
     ["__x64_sys_", "__ia32_sys_", "__arm64_sys_", "__do_sys_", "__se_sys_", "ksys_", "__arm64_compat_sys_"];
 
-/// Where a wake-up begins: what is further in is the wake-up itself.
-const WAKES: [&str; 4] = ["try_to_wake_up", "ttwu_do_activate", "wake_up_process", "wake_up_q"];
+/// A function without a name.
+pub(crate) const UNNAMED: &str = "?";
 
 fn begins(name: &str, all: &[&str]) -> bool {
     all.iter().any(|start| name.starts_with(start))
 }
 
-/// Reads a stack: the names of its functions, innermost first, empty where one is not known.
+/// Reads a stack: the names of its functions, innermost first, [`UNNAMED`] where one has none.
 /// `helper`: whether a function only passes on what another one asks for.
 pub(crate) fn read(frames: &[&str], helper: impl Fn(&str) -> bool) -> Reading {
-    let outermost = frames.iter().rposition(|name| begins(name, &INTERRUPTS));
-    let scheduler = frames.iter().position(|name| *name == "__schedule");
-    // What an interrupt does is not what the task does.
-    if let Some(at) = scheduler.filter(|at| outermost.is_none_or(|outermost| *at < outermost)) {
-        let code = given_away(&frames[at + 1..], &helper);
-        return Reading { at_switch: true, code, act: Way::default() };
+    let own = &frames[frames.iter().take_while(|name| begins(name, &RECORDS)).count()..];
+    // Further out it is the scheduler that does something else: balance, or wake a worker.
+    if own.first() == Some(&"__schedule") {
+        return Reading { at_switch: true, code: given_away(&own[1..], &helper), act: Way::default() };
     }
-    // Outside of interrupts it is the task itself that wakes another one.
-    let before = outermost.or_else(|| frames.iter().rposition(|name| WAKES.contains(name)));
-    let code = way(&frames[before.map_or(0, |at| at + 1)..], &helper);
-    Reading { at_switch: false, code, act: act(frames, &helper) }
+    // What an interrupt does is not what the task does; outside of one, the task wakes by itself.
+    let task = match own.iter().rposition(|name| begins(name, &INTERRUPTS)) {
+        Some(outermost) => &own[outermost + 1..],
+        None => &own[own.iter().take_while(|name| helper(name)).count()..],
+    };
+    Reading { at_switch: false, code: way(task, &helper), act: act(own, &helper) }
 }
 
-fn act(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Way {
-    let own = &frames[frames.iter().take_while(|name| begins(name, &RECORDS)).count()..];
+/// How what has an event came about whose own functions these are.
+fn act(own: &[&str], helper: &impl Fn(&str) -> bool) -> Way {
     match own.iter().position(|name| begins(name, &INTERRUPTS)) {
         Some(at) => Way { began: Some(INTERRUPT.to_owned()), ..functions(&own[..at], helper) },
         None => way(own, helper).unwrap_or_else(|| functions(own, helper)),
@@ -154,7 +155,7 @@ fn act(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Way {
 
 /// What was going on when the scheduler was entered from these functions.
 fn given_away(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Option<Way> {
-    if frames.first().is_some_and(|name| PREEMPTED.contains(name)) {
+    if frames.first() == Some(&PREEMPTED) {
         return None;
     }
     let inside = &frames[frames.iter().take_while(|name| WAY_IN.contains(name)).count()..];
@@ -170,8 +171,8 @@ fn given_away(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Option<Way> {
     }
 }
 
-/// What a task does whose own functions these are; `None` where they do not tell what they began in,
-/// or where that is an interrupt.
+/// What a task does whose own functions these are; `None` where they do not tell what they began
+/// in, or where that is an interrupt.
 fn way(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Option<Way> {
     let began = match kind(frames)? {
         Kind::Interrupt => return None,
@@ -188,14 +189,12 @@ fn functions(frames: &[&str], helper: &impl Fn(&str) -> bool) -> Way {
     let entry = |name: &str| {
         [&SYSTEM_CALLS[..], &CALLED, &PAGE_FAULTS, &AROUND, &THREADS].iter().any(|all| begins(name, all))
     };
-    let own = |name: &&&str| !name.is_empty() && !entry(name) && !WAY_OUT.contains(*name);
+    let own = |name: &&&str| !entry(name) && !WAY_OUT.contains(*name);
     let own: Vec<&str> = frames.iter().filter(own).take(MOST).copied().collect();
-    let site = own.iter().find(|name| !helper(name));
-    Way {
-        began: None,
-        site: site.map(|name| (*name).to_owned()),
-        frames: (!own.is_empty()).then(|| own.join(INSIDE)),
-    }
+    // One without a name may be the one that matters.
+    let site = own.iter().find(|name| !helper(name)).filter(|name| **name != UNNAMED);
+    let named = own.iter().any(|name| *name != UNNAMED);
+    Way { began: None, site: site.map(|name| (*name).to_owned()), frames: named.then(|| own.join(INSIDE)) }
 }
 
 /// What brought a task into the kernel.

@@ -69,8 +69,8 @@ impl Task {
 /// A way through the kernel ([`crate::stacks`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Way {
-    /// What it began in: `system call write`, `kernel thread`, `interrupt`; `None` where that is not
-    /// known.
+    /// What it began in: `system call write`, `kernel thread`, `interrupt`; `None` where that is
+    /// not known.
     pub began: Option<LabelId>,
     /// The innermost function that is no helper.
     pub site: Option<LabelId>,

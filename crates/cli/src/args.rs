@@ -139,8 +139,9 @@ pub(crate) struct AssessArgs {
     /// Where this kernel has no events for the senders of IPIs (before 6.4), probe its functions for them.
     #[arg(long)]
     pub(crate) kprobes: bool,
-    /// Record the kernel's stack on the measured CPUs too, where an ordinary task gives one to a real-time task: tells kernel code that
-    /// could not be preempted, and adds microseconds to each wake-up of a busy CPU.
+    /// Record the kernel's stack on the measured CPUs too, where an ordinary task gives one to a
+    /// real-time task: tells kernel code that could not be preempted, and adds microseconds to each
+    /// wake-up of a busy CPU.
     #[arg(long)]
     pub(crate) stacks: bool,
     /// Read the mechanisms from this directory instead of the built-in catalogue.

@@ -28,7 +28,8 @@ pub enum Role {
     Link,
 }
 
-/// The record of the kernel's stack behind an event. It is no tracepoint: a trigger of the event makes it.
+/// The record of the kernel's stack behind an event. It is no tracepoint: a trigger of the event
+/// makes it.
 pub const KERNEL_STACK: &str = "ftrace:kernel_stack";
 
 /// The CPUs on which an event is recorded.
@@ -87,8 +88,8 @@ pub struct EventSpec {
     pub kprobe: Option<String>,
     /// The event that makes the probe needless.
     pub unless: Option<String>,
-    /// On which sides the kernel's stack is recorded behind it, and on which condition on its fields; an empty one: whenever it is
-    /// recorded itself.
+    /// On which sides the kernel's stack is recorded behind it, and on which condition on its
+    /// fields; an empty one: whenever it is recorded itself.
     #[serde(default)]
     pub stack: BTreeMap<Side, String>,
     /// The event whose stack makes its own needless.
@@ -194,7 +195,8 @@ impl EventCatalogue {
         Self::parse("catalogue/watch.toml", WATCH)
     }
 
-    /// The same events without stacks behind them: where what happens between two events is to be timed.
+    /// The same events without stacks behind them: where what happens between two events is to be
+    /// timed.
     #[must_use]
     pub fn without_stacks(mut self) -> Self {
         self.events.retain(|event| event.name != KERNEL_STACK);
@@ -202,8 +204,8 @@ impl EventCatalogue {
         self
     }
 
-    /// The same events with stacks behind what others send, and none on the measured CPUs: nothing is recorded in the way of what
-    /// is measured there.
+    /// The same events with stacks behind what others send, and none on the measured CPUs: nothing
+    /// is recorded in the way of what is measured there.
     #[must_use]
     pub fn without_own_stacks(mut self) -> Self {
         for event in &mut self.events {

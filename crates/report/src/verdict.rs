@@ -165,12 +165,12 @@ fn ran(part: &PathBox, own: u32) -> String {
     format!("{what}{place}{}", by.unwrap_or_default())
 }
 
-/// The innermost functions of kernel code that could not be preempted.
+/// The innermost functions that a stack shows of kernel code that could not be preempted.
 fn inside(part: &PathBox) -> String {
     let source = part.source.as_ref().filter(|_| part.blocking == Some(Blocking::KernelCode));
     let frames: Vec<&str> =
         source.into_iter().flat_map(|source| &source.frames).take(4).map(String::as_str).collect();
-    if frames.is_empty() { String::new() } else { format!(" in {}", frames.join(" < ")) }
+    if frames.is_empty() { String::new() } else { format!(", seen in {}", frames.join(" < ")) }
 }
 
 /// One command for the mechanisms that it sets, named behind it, and the names of those in place.

@@ -24,9 +24,11 @@ pub struct Source {
     pub cpu: u32,
     /// Who.
     pub who: Who,
-    /// The function of the kernel that asked, where the event or its stack tells; of irq_work the function that it runs.
+    /// The function of the kernel that asked, by its stack, else by the event; of irq_work the
+    /// function that it runs.
     pub site: Option<LabelId>,
-    /// What it was in the kernel for, where a stack tells: `system call munmap`, `kernel thread`, `interrupt`.
+    /// What it was in the kernel for, by its stack: `system call munmap`, `kernel thread`,
+    /// `interrupt`.
     pub began: Option<LabelId>,
     /// The functions on that stack.
     pub frames: Option<LabelId>,
@@ -38,11 +40,11 @@ impl Source {
         Self { cpu, who, site: None, began: None, frames: None }
     }
 
-    /// The same by its stack, which names the function that matters and not the helper that an event names.
+    /// The same by its stack: the helper that an event names is no site, even where the stack has
+    /// no better one.
     #[must_use]
-    pub fn by_way(self, way: Way) -> Self {
-        let Way { began, site, frames } = way;
-        Self { site: site.or(self.site), began: began.or(self.began), frames: frames.or(self.frames), ..self }
+    pub fn by_way(self, Way { began, site, frames }: Way) -> Self {
+        if frames.is_none() { self } else { Self { site, began, frames, ..self } }
     }
 
     /// The same without its stack, of which there may be many: for sums.

@@ -7,6 +7,7 @@ use super::blocking::Blocking;
 use super::cause::Confidence;
 use crate::shape::{BlockingCoverage, Coverage};
 use model::EventClass;
+use model::events::KERNEL_STACK;
 use std::collections::BTreeSet;
 
 /// How the source of a class is found: the event that tells, and how sure that is.
@@ -31,9 +32,6 @@ const fn way(
 }
 
 use Confidence::{Exact, Order};
-
-/// The record of the kernel's stack.
-pub(crate) const KERNEL_STACK: &str = "ftrace:kernel_stack";
 
 /// Best first.
 const WAYS: &[Way] = &[
@@ -107,8 +105,9 @@ const WAYS: &[Way] = &[
     way(EventClass::Exception, &["exceptions:page_fault_user"], &[], Exact, "the task's own"),
 ];
 
-/// One line for each thing that may keep a wake-up waiting while nothing else runs. `victim`: the events recorded on measured CPUs;
-/// `symbols`: whether functions can be named, without which a stack tells nothing.
+/// One line for each thing that may keep a wake-up waiting while nothing else runs. `victim`: the
+/// events recorded on measured CPUs; `symbols`: whether functions can be named, without which a
+/// stack tells nothing.
 pub fn blocking_coverage(victim: &[String], symbols: bool) -> Vec<BlockingCoverage> {
     let told = |blocking: Blocking| {
         let (events, how): (&[&str], _) = match blocking {

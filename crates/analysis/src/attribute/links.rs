@@ -159,30 +159,31 @@ impl Links {
     fn by_way(&mut self, event: &KernelEvent, way: Way, sets: &CpuSets) {
         let asked = self.asked.get_mut(event.cpu as usize).and_then(Option::take);
         let Some((_, asked)) = asked.filter(|(pid, _)| *pid == event.pid) else { return };
-        let told = |source: &mut Source, way: Way| {
+        let name = |source: &mut Source| {
             if source.cpu == event.cpu {
                 *source = source.by_way(way);
             }
         };
         match asked {
-            Asked::Call(csd) => self.calls.get_mut(&csd).into_iter().for_each(|source| told(source, way)),
-            Asked::Work(work) => self.works.get_mut(&work).into_iter().for_each(|source| told(source, way)),
-            Asked::Shootdown => self.shootdown.iter_mut().for_each(|source| told(source, way)),
+            Asked::Call(csd) => self.calls.get_mut(&csd).into_iter().for_each(name),
+            Asked::Work(work) => self.works.get_mut(&work).into_iter().for_each(name),
+            Asked::Shootdown => self.shootdown.iter_mut().for_each(name),
             Asked::Wake { pid, target } => {
-                self.wakings.get_mut(&pid).into_iter().for_each(|waking| told(&mut waking.source, way));
+                self.wakings.get_mut(&pid).into_iter().for_each(|waking| name(&mut waking.source));
                 let remote = self.remote.get_mut(target as usize).filter(|_| event.cpu != target);
-                remote.into_iter().flatten().for_each(|source| told(source, way));
+                remote.into_iter().flatten().for_each(name);
             }
             Asked::Sent { target, named } => {
-                let way = if named { Way { site: None, ..way } } else { way };
                 let is = |cpu: u32| match target {
                     Target::One(one) => one == cpu,
                     Target::Set(set) => sets.has(set, cpu),
                 };
                 let there = self.pending.iter_mut().enumerate().filter(|(cpu, _)| is(*cpu as u32));
-                there
-                    .filter_map(|(_, pending)| pending.last_mut())
-                    .for_each(|one| told(&mut one.source, way));
+                for one in there.filter_map(|(_, pending)| pending.last_mut()) {
+                    let site = one.source.site;
+                    name(&mut one.source);
+                    one.source.site = if named { site } else { one.source.site };
+                }
             }
         }
     }

@@ -242,16 +242,18 @@ impl PathBuilder {
     fn switched(&mut self, ts_ns: i64, prev: Task, runnable: bool, next: Task) {
         self.current = Some(next);
         let preempted = matches!(self.queue.state, State::Waits { preempted: true, .. });
-        // One that goes before takes the CPU by that, wherever it is.
         let waited = match self.queue.state {
             State::Waits { since_ns, preempted: false } => Some(since_ns),
             _ => None,
         };
-        let waited = waited.filter(|_| next.pid == self.tid && !prev.prio.may_delay(next.prio));
+        // One that goes before takes the CPU by that, wherever it is.
+        let behind = prev.prio.is_known() && !prev.prio.may_delay(next.prio);
+        let waited = waited.filter(|_| next.pid == self.tid && behind);
+        let without = self.queue.switched(ts_ns, self.tid, prev, runnable, next);
+        // While the task was out of budget nobody held it up.
+        let waited = waited.map(|since_ns| without.map_or(since_ns, |[_, until_ns]| since_ns.max(until_ns)));
         self.kernel.switched(ts_ns, prev, waited);
-        if let Some(without) = self.queue.switched(ts_ns, self.tid, prev, runnable, next) {
-            self.without_budget.push_back(without);
-        }
+        self.without_budget.extend(without);
         if next.pid != self.tid {
             return;
         }

@@ -336,6 +336,7 @@ mod tests {
         let mut data = vec![0; 8];
         data.extend(5u64.to_le_bytes());
         data.extend((0..5).flat_map(|place| (at(place) + 0x10).to_le_bytes()));
+        // Twice: the second time it is known by its addresses.
         for _ in 0..2 {
             let What::Stack { at_switch, code: Some(code), .. } = decode(&mut decoder, 0, &data).what else {
                 panic!()
@@ -346,6 +347,12 @@ mod tests {
                 (true, "system call wait4".into(), "do_wait".into(), "do_wait".into())
             );
         }
+        // Far behind the last symbol is no function of it.
+        data.truncate(16);
+        data[8] = 2;
+        data.extend([at(4) + (1 << 20), at(4) + 0x10].iter().flat_map(|address| address.to_le_bytes()));
+        let What::Stack { act, .. } = decode(&mut decoder, 0, &data).what else { panic!() };
+        assert_eq!((act.site, act.frames), (None, None));
     }
 
     fn blocking(name: &str, fields: &str, data: &[u8]) -> (What, Decoder) {

@@ -33,6 +33,10 @@ const MUTEX: u64 = 1 << 5;
 /// the one above them says that it was preempted.
 const TASK_STATES: u64 = 0xff;
 
+/// Further behind a symbol than this, bytes, an address is not of its function, but of code without
+/// symbols: a trampoline, a BPF program.
+const LONGEST_FUNCTION: u64 = 1 << 16;
+
 /// Stacks that are kept by their addresses; further ones are read anew each time.
 const MOST_STACKS: usize = 65_536;
 
@@ -201,9 +205,12 @@ impl<'d> Namer<'d> {
             return *known;
         }
         let symbols = self.symbols;
-        let name = |address| symbols.resolve(address).map_or("", |(name, _)| name);
-        let names: Vec<&str> =
-            layout.frames(self.data).map(|address| name(address).split('.').next().unwrap_or("")).collect();
+        let name = |address| match symbols.resolve(address) {
+            // Clones by the compiler (`.isra.0`) are the same function.
+            Some((name, offset)) if offset < LONGEST_FUNCTION => name.split('.').next().unwrap_or(name),
+            _ => stacks::UNNAMED,
+        };
+        let names: Vec<&str> = layout.frames(self.data).map(name).collect();
         let reading = stacks::read(&names, |name| self.helpers.has(name));
         let mut id = |text: Option<String>| text.map(|text| self.labels.id(&text));
         let mut way =

@@ -2,13 +2,12 @@
 
 use super::Decoder;
 use crate::attribute::blocking::Blocking;
-use crate::attribute::coverage::KERNEL_STACK;
 use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::view::Context;
 use ftrace::{EventFormat, Field, Formats, StackLayout};
 use model::EventClass;
-use model::events::{EventCatalogue, EventSpec, Role};
+use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Role};
 
 /// What to do with one event of the traced kernel.
 pub(super) struct Plan {

@@ -114,7 +114,26 @@ fn the_stack_behind_an_event_names_the_function_that_matters_and_what_it_was_for
 }
 
 #[test]
-fn a_send_and_a_wake_up_are_told_by_their_stacks_too() {
+fn a_stack_of_helpers_names_no_function_and_irq_work_keeps_what_it_runs() {
+    let helpers = What::Stack { at_switch: false, code: None, act: Way { site: None, ..WAY } };
+    let sent = |trace: Trace| trace.sent(0, 5, 10, Target::One(2), EventClass::IpiResched);
+    let trace = sent(Trace::default())
+        .on(0, 5, 11, 63, helpers)
+        .enter(2, 20, RESCHED, EventClass::IpiResched, 0)
+        .exit(2, 30, RESCHED, 0);
+    let none = Source { began: WAY.began, frames: WAY.frames, ..task(0, 5, None) };
+    assert_eq!(trace.causes(EventClass::IpiResched), [[Cause::order(none)]]);
+    let queued = What::CallQueued { csd: 0xc, target: 2, site: SITE, irq_work: true };
+    let trace = stack(Trace::default().on(0, 5, 10, 61, queued), 0, 5, 11)
+        .sent(0, 5, 12, Target::One(2), EventClass::IpiCall)
+        .enter(2, 20, CALL, EventClass::IpiCall, 0)
+        .exit(2, 30, CALL, 0);
+    let runs = Source { site: Some(SITE), ..none };
+    assert_eq!(trace.causes(EventClass::IpiCall), [[Cause::order(runs)]]);
+}
+
+#[test]
+fn a_send_and_a_wake_up_are_named_by_their_stacks_too() {
     let sent = Trace::default().sent(0, 5, 10, Target::One(2), EventClass::IpiResched);
     let trace =
         stack(sent, 0, 5, 11).enter(2, 20, RESCHED, EventClass::IpiResched, 0).exit(2, 30, RESCHED, 0);

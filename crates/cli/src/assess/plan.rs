@@ -3,6 +3,7 @@
 
 use crate::args::{AssessArgs, TraceMode};
 use crate::run::place::{Asked, Place, default_out};
+use crate::run::recording;
 use linux::disturb::{self, Order, suite};
 use linux::measure::spec::{NoiseSpec, ProbeSpec, Task, WakeupSpec};
 use linux::sys::clock::ClockId;
@@ -56,6 +57,9 @@ impl Plan {
             all_cpus: false,
         })?;
         let (window, period) = times(args)?;
+        if args.trace == TraceMode::Off {
+            recording::only_with_a_trace(args.stacks, args.kprobes, "no --trace=off")?;
+        }
         Ok(Self {
             place,
             window,
@@ -66,7 +70,7 @@ impl Plan {
             dma_latency: (!args.no_dma_latency).then_some(0),
             trace: args.trace,
             kprobes: args.kprobes,
-            events: crate::run::recording::events(args.stacks)?,
+            events: recording::events(args.stacks)?,
             out: args.out.clone().unwrap_or_else(default_out),
         })
     }

@@ -28,8 +28,9 @@ pub(crate) struct Tracing {
     /// With a trace, probe the kernel for senders of IPIs that it has no event for; this patches kernel text before the window.
     #[arg(long)]
     pub(crate) kprobes: bool,
-    /// With a trace, record the kernel's stack on the measured CPUs too, where an ordinary task gives one to a real-time task: tells
-    /// kernel code that could not be preempted, and adds microseconds to each wake-up of a busy CPU.
+    /// With a trace, record the kernel's stack on the measured CPUs too, where an ordinary task
+    /// gives one to a real-time task: tells kernel code that could not be preempted, and adds
+    /// microseconds to each wake-up of a busy CPU.
     #[arg(long)]
     pub(crate) stacks: bool,
     /// Record into a ring, and keep only what is around samples that reach this value: for measurements of days on a constant amount of
@@ -45,8 +46,18 @@ pub(crate) struct Tracing {
 }
 
 impl Tracing {
-    /// Where only snapshots are wanted: which, if that can be.
+    /// What was asked for, or follows from it.
+    fn mode(self) -> TraceMode {
+        let unsaid = if self.trace_over.is_some() { TraceMode::On } else { TraceMode::Off };
+        self.trace.unwrap_or(unsaid)
+    }
+
+    /// Where only snapshots are wanted: which, if that can be. Refuses options that contradict each other.
     pub(crate) fn snapshots(self, probes: &[ProbeSpec]) -> Result<Option<SnapshotOrder>, Error> {
+        if self.mode() == TraceMode::Off {
+            let expected = "--trace or --trace-over beside it";
+            recording::only_with_a_trace(self.stacks, self.kprobes, expected)?;
+        }
         let Some(over) = self.trace_over else { return Ok(None) };
         if self.trace == Some(TraceMode::Off) {
             return Err(Error::invalid("--trace-over", "a limit for a trace that is off", "no --trace=off"));
@@ -73,7 +84,7 @@ impl Tracing {
         output: &mut RunOutput,
         session: &mut Session,
     ) -> anyhow::Result<Option<Recorder>> {
-        let mode = self.trace.unwrap_or(if snapshots.is_some() { TraceMode::On } else { TraceMode::Off });
+        let mode = self.mode();
         if mode == TraceMode::Off {
             return Ok(None);
         }

@@ -8,10 +8,23 @@ use linux::record::instance::Instance;
 use linux::record::recorder::{self, Recorder};
 use linux::record::snapshots::SnapshotOrder;
 use linux::session::Session;
+use model::Error;
 use model::events::EventCatalogue;
 
-/// The events to record; `stacks`: the kernel's stacks on the measured CPUs, too, which cost time there.
-pub(crate) fn events(stacks: bool) -> Result<EventCatalogue, model::Error> {
+/// Refuses options of a trace where none is recorded; `expected`: what to do instead.
+pub(crate) fn only_with_a_trace(stacks: bool, kprobes: bool, expected: &str) -> Result<(), Error> {
+    let given = [("--stacks", stacks), ("--kprobes", kprobes)];
+    match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) => {
+            Err(Error::invalid(option, "an option of a trace, and none is recorded", expected))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The events to record; `stacks`: the kernel's stacks on the measured CPUs, too, which cost time
+/// there.
+pub(crate) fn events(stacks: bool) -> Result<EventCatalogue, Error> {
     let events = EventCatalogue::embedded()?;
     Ok(if stacks { events } else { events.without_own_stacks() })
 }

@@ -1,5 +1,5 @@
-//! A long system call of an ordinary task in the way of a FIFO wake-up: it is named where the kernel does
-//! not preempt it, and nobody blames it where the kernel does.
+//! A long system call of an ordinary task in the way of a FIFO wake-up: it is named where the
+//! kernel does not preempt it, and nobody blames it where the kernel does.
 
 use crate::machine::Guest;
 use crate::support::read_json;

@@ -30,7 +30,8 @@ struct Score {
     unknown: u32,
     wrong_exact: u32,
     wrong_order: u32,
-    /// Of the events whose sender was named, those of a task, and of these the ones whose stack goes back to its system call.
+    /// Of the events whose sender was named, those of a task, and of these the ones whose stack
+    /// goes back to its system call.
     of_tasks: u32,
     to_the_call: u32,
 }

@@ -308,6 +308,8 @@ fn what_cannot_be_recorded_is_refused_in_one_sentence() {
         (&["--trace-over", "1ms", "--keep-before", "2m"], "--keep-before"),
         (&["--keep-before", "1ms"], "--trace-over"),
         (&["--trace-over", "1ms", "--keep", "0"], "--keep"),
+        (&["--stacks"], "--trace or --trace-over beside it"),
+        (&["--trace=off", "--kprobes"], "--trace or --trace-over beside it"),
     ] {
         let output = measure_in_words(&place, "wakeup", order).output().unwrap();
         let said = text(&output.stderr);

@@ -176,7 +176,7 @@ fn enable(
     catalogue: &EventCatalogue,
     order: &Order<'_>,
 ) -> Result<(Vec<EventSpec>, Vec<String>), Error> {
-    let (mut events, mut absent, mut with_stacks) = (Vec::new(), Vec::new(), false);
+    let (mut events, mut absent, mut triggers) = (Vec::new(), Vec::new(), Vec::new());
     let here = catalogue.events.iter().filter(|event| {
         event.on.contains(&order.side)
             && event.arch.as_deref().is_none_or(|arch| arch == std::env::consts::ARCH)
@@ -189,13 +189,18 @@ fn enable(
         }
         match instance.enable(&event.name, &filters(event, order.side, order.measured))? {
             Some(filter) => {
-                with_stacks |= stack(instance, event, order, filter);
+                if let Some(condition) = stack_condition(instance, event, order, filter) {
+                    triggers.push(instance.stack_behind(&event.name, &condition));
+                }
                 events.push(event.clone());
             }
             None if event.kprobe.is_none() => absent.push(event.name.clone()),
             None => {}
         }
     }
+    // Recorded is what no trigger is missing of: where one is, nobody can tell that there was no
+    // such stack.
+    let with_stacks = !triggers.is_empty() && triggers.iter().all(|set| *set);
     match stacks {
         Some(stacks) if with_stacks => events.push(stacks),
         Some(stacks) => absent.push(stacks.name),
@@ -204,16 +209,72 @@ fn enable(
     Ok((events, absent))
 }
 
-/// Has the kernel's stack recorded behind an event where the catalogue wants it; whether it is. A sender pays for its stack, so it has
-/// one only for what is aimed at measured CPUs.
-fn stack(instance: &Instance, event: &EventSpec, order: &Order<'_>, filter: &Filter) -> bool {
-    let Some(own) = event.stack.get(&order.side).filter(|_| filter.aimed) else { return false };
+/// On what the kernel's stack is recorded behind an event; `None`: not at all. A sender pays for
+/// its stack, so it has one only for what is aimed at measured CPUs.
+fn stack_condition(
+    instance: &Instance,
+    event: &EventSpec,
+    order: &Order<'_>,
+    filter: &Filter,
+) -> Option<String> {
+    let own = event.stack.get(&order.side).filter(|_| filter.aimed)?;
     if event.stack_unless.as_deref().is_some_and(|other| instance.has(other)) {
-        return false;
+        return None;
     }
     let here = on_cpus(order.cpus);
     let conditions = [Some(own.as_str()), filter.text.as_deref(), Some(&here)];
     let conditions = conditions.into_iter().flatten().filter(|text| !text.is_empty());
-    let all: Vec<String> = conditions.map(|text| format!("({text})")).collect();
-    instance.stack_behind(&event.name, &all.join(" && "))
+    Some(conditions.map(|text| format!("({text})")).collect::<Vec<_>>().join(" && "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An instance whose kernel has the switch and reschedule IPIs.
+    fn instance(root: &Path) -> Instance {
+        for event in ["sched/sched_switch", "irq_vectors/reschedule_entry"] {
+            let dir = root.join("events").join(event);
+            fs::create_dir_all(&dir).unwrap();
+            for file in ["enable", "filter", "trigger"] {
+                fs::write(dir.join(file), "").unwrap();
+            }
+        }
+        Instance { path: root.to_owned() }
+    }
+
+    fn enabled(instance: &Instance) -> (Vec<String>, Vec<String>) {
+        let catalogue = EventCatalogue::embedded().unwrap();
+        let cpus = "2-3".parse().unwrap();
+        let order = Order {
+            name: "x",
+            side: Side::Victim,
+            cpus: &cpus,
+            measured: &cpus,
+            buffer_kib: 1,
+            kprobes: false,
+            tids: &[],
+        };
+        let (events, absent) = enable(instance, &catalogue, &order).unwrap();
+        (events.into_iter().map(|event| event.name).collect(), absent)
+    }
+
+    #[test]
+    fn stacks_have_their_conditions_and_are_recorded_if_every_trigger_is_set() {
+        let dir = tempfile::tempdir().unwrap();
+        let instance = instance(dir.path());
+        let (events, absent) = enabled(&instance);
+        assert!(events.iter().any(|name| name == KERNEL_STACK), "{absent:?}");
+        let trigger = dir.path().join("events/sched/sched_switch/trigger");
+        assert_eq!(
+            fs::read_to_string(&trigger).unwrap().trim(),
+            "stacktrace if (next_prio < 100 && prev_prio >= 100 && prev_pid != 0) && ((CPU >= 2 && CPU <= 3))"
+        );
+        // The kernel refuses one of them.
+        fs::remove_file(&trigger).unwrap();
+        fs::create_dir(&trigger).unwrap();
+        let (events, absent) = enabled(&instance);
+        assert!(events.iter().any(|name| name == "sched:sched_switch"));
+        assert!(absent.iter().any(|name| name == KERNEL_STACK), "{events:?}");
+    }
 }

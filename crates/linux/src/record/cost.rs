@@ -1,4 +1,5 @@
-//! What one recorded event, and one recorded stack, costs, measured on this machine: a cheap system call with its tracepoint on and off.
+//! What one recorded event, and one recorded stack, costs, measured on this machine: a cheap system
+//! call with its tracepoint on and off.
 //!
 //! The difference holds the recording of one event plus the slower path into the kernel that system-call tracing takes, so it is an
 //! upper bound. The minimum of many batches is taken, since a batch that something interrupts says nothing about the event.
@@ -20,7 +21,8 @@ pub struct Cost {
     pub stack_ns: Option<f64>,
 }
 
-/// `None` where the kernel has no system-call tracepoint. Uses an instance at `path`, which it removes.
+/// `None` where the kernel has no system-call tracepoint. Uses an instance at `path`, which it
+/// removes.
 pub fn cost(path: PathBuf, cpus: &Cpus) -> Result<Option<Cost>, Error> {
     let instance = Instance::create(path, cpus, 1024)?;
     let result = measure(&instance);

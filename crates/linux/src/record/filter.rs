@@ -35,8 +35,8 @@ pub fn filters(spec: &EventSpec, side: Side, measured: &Cpus) -> Vec<Filter> {
     all
 }
 
-/// What holds of events on these CPUs alone. A trigger needs it: unlike the event itself it acts on every CPU, whatever
-/// `tracing_cpumask` says.
+/// What holds of events on these CPUs alone. A trigger needs it: unlike the event itself it acts on
+/// every CPU, whatever `tracing_cpumask` says.
 pub fn on_cpus(cpus: &Cpus) -> String {
     within("CPU", cpus).join(" || ")
 }

@@ -44,8 +44,8 @@ impl Instance {
         self.path.join("events").join(event.replace(':', "/"))
     }
 
-    /// Enables an event with the first of the in-kernel filters that this kernel takes, and tells which. `None` where it does not have
-    /// the event.
+    /// Enables an event with the first of the in-kernel filters that this kernel takes, and tells
+    /// which. `None` where it does not have the event.
     pub fn enable<'f>(&self, event: &str, filters: &'f [Filter]) -> Result<Option<&'f Filter>, Error> {
         if !self.has(event) {
             return Ok(None);
@@ -67,9 +67,10 @@ impl Instance {
         refused.map_or(Ok(None), Err)
     }
 
-    /// Has the kernel's stack recorded behind each event of this name whose fields meet a condition (Documentation/trace/events.rst,
-    /// `stacktrace`). `false` where the kernel has no such trigger. It also acts where recording is off, and on CPUs that are not
-    /// recorded: there it costs its time for nothing.
+    /// Has the kernel's stack recorded behind each event of this name whose fields meet a condition
+    /// (Documentation/trace/events.rst, `stacktrace`). `false` where the kernel has no such
+    /// trigger. It also acts where recording is off, and on CPUs that are not recorded: there it
+    /// costs its time for nothing.
     pub fn stack_behind(&self, event: &str, condition: &str) -> bool {
         let trigger = self.of(event).join("trigger");
         trigger.exists() && tracefs::write(&trigger, &format!("stacktrace if {condition}")).is_ok()

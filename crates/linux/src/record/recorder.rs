@@ -296,7 +296,8 @@ fn format_file(event: &EventSpec) -> String {
 /// The system of the kernel's own record types, which are no tracepoints: stacks among them.
 const OF_THE_KERNEL: &str = "ftrace";
 
-/// The kernel's own record types. Viewers want to see all of them in a file, whichever are recorded.
+/// The kernel's own record types. Viewers want to see all of them in a file, whichever are
+/// recorded.
 fn ftrace_formats(tracefs: &Path) -> Vec<Vec<u8>> {
     let Ok(entries) = fs::read_dir(tracefs.join("events").join(OF_THE_KERNEL)) else { return Vec::new() };
     let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path().join("format"))).collect();

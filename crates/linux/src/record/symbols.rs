@@ -1,10 +1,11 @@
 //! The part of `/proc/kallsyms` that a trace needs.
 //!
-//! The whole file is 5 to 15 MB; a trace names a few hundred functions. Kept are the symbols that any pointer-sized field of any
-//! recorded event falls into, and any address of a recorded stack, so that every tool that opens the file resolves what it can show.
+//! The whole file is 5 to 15 MB; a trace names a few hundred functions. Kept are the symbols that
+//! any pointer-sized field of any recorded event falls into, and any address of a recorded stack,
+//! so that every tool that opens the file resolves what it can show.
 
 use ftrace::{Formats, Item, StackLayout, Symbols};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 /// The lines of `kallsyms` that the recorded pages refer to. `Err` when the pages cannot be read.
@@ -15,7 +16,7 @@ pub fn referenced(
 ) -> Result<String, ftrace::Error> {
     let symbols = Symbols::parse(kallsyms);
     let mut addresses = BTreeSet::new();
-    let stacks = StackLayout::of(formats);
+    let (stacks, mut known) = (StackLayout::of(formats), HashSet::<Vec<u8>>::new());
     let mut stream = ftrace::stream_raw(formats, cpus)?;
     while let Some(item) = stream.next()? {
         let Item::Event(event) = item else { continue };
@@ -23,6 +24,11 @@ pub fn referenced(
         let pointers = format.fields.iter().filter(|field| field.size == 8 && !field.signed);
         let values = pointers.filter_map(|field| field.uint(event.data, formats.endian()));
         let stack = stacks.as_ref().filter(|layout| layout.id == event.id);
+        // Most stacks come many times.
+        let stack = stack.filter(|layout| {
+            let bytes = layout.bytes(event.data);
+            !known.contains(bytes) && known.insert(bytes.to_vec())
+        });
         let frames = stack.into_iter().flat_map(|layout| layout.frames(event.data));
         let values = values.chain(frames);
         // Kernel text lies in the upper half of the address space on every 64-bit architecture.

@@ -76,8 +76,8 @@ pub fn against(catalogue: &EventCatalogue, findings: &[Finding], class: EventCla
     against
 }
 
-/// Mechanism ids against one thing that ran: by its label, else by the function that asked for it or one on its stack, the innermost
-/// first, else by its class.
+/// Mechanism ids against one thing that ran: by its label, else by the function that asked for it
+/// or one on its stack, the innermost first, else by its class.
 pub(crate) fn label_of<'a>(entry: &'a Remedy, label: &str, source: Option<&SourceText>) -> &'a [String] {
     let mut functions = source.into_iter().flat_map(|source| source.site.iter().chain(&source.frames));
     let by_function = || functions.find_map(|function| entry.for_label(function));

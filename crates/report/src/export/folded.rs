@@ -1,7 +1,8 @@
-//! Folded stacks: a line for each way on which time was taken, outermost first, with that time in ns.
-//! Flame graphs are drawn from them (flamegraph.pl, inferno, speedscope).
+//! Folded stacks: a line for each way on which time was taken, outermost first, with that time in
+//! ns. Flame graphs are drawn from them (flamegraph.pl, inferno, speedscope).
 //!
-//! `CPU 2;ipi.call do_sync_core;bash[812] on CPU 0;system call munmap;unmap_region;flush_tlb_mm_range 1200`
+//! `CPU 2;ipi.call do_sync_core;bash[812] on CPU 0;system call
+//! munmap;unmap_region;flush_tlb_mm_range 1200`
 
 use super::{Exporter, Taken, name};
 use crate::Error;
@@ -68,7 +69,7 @@ impl<W: Write> Exporter for Folded<W> {
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), Error> {
-        for (way, ns) in &self.ns {
+        for (way, ns) in self.ns.iter().filter(|(_, ns)| **ns > 0) {
             writeln!(self.out, "{way} {ns}")?;
         }
         Ok(self.out.flush()?)

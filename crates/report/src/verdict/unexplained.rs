@@ -64,6 +64,11 @@ pub(super) fn of_step(document: &Document, window: &Distribution, step: Step, ns
     format!("{waited}, and no recorded event held it up: {suspects}; not recorded which{steal}")
 }
 
+/// What a task may do that goes behind and was not preempted.
+const CODE: &str = "kernel code that could not be preempted";
+/// The same, where nothing was recorded that would show it.
+const CODE_UNSEEN: &str = "kernel code that could not be preempted (record it with --stacks)";
+
 /// What may have held a step up without an event. The list never ends with a suspect: it may have
 /// been something else that this kernel does not record.
 fn suspects(document: &Document, step: Step) -> String {
@@ -77,7 +82,8 @@ fn suspects(document: &Document, step: Step) -> String {
             all.push("an exit from idle");
         }
         Step::Switch if !seen(Blocking::PreemptionOff) => {
-            all.push("kernel code that could not be preempted");
+            let stacks = seen(Blocking::KernelCode);
+            all.push(if stacks { CODE } else { CODE_UNSEEN });
         }
         Step::TimerHandler | Step::WakeUp | Step::Return => all.push("its own code"),
         _ => {}

@@ -1,8 +1,9 @@
 //! Kernel code that could not be preempted while the task waited: whose, since when, and which.
 //!
-//! The stack at the switch shows whether the task that left was in such code ([`crate::stacks`]). If
-//! so, it held the CPU since the one that waited was put into the queue, or since it came itself. A
-//! system call that ends there has no name on that stack any more: the one that was taken where an
+//! The stack at the switch shows whether the task that left was in such code ([`crate::stacks`]).
+//! If so, it held the CPU since the one that waited was put into the queue. A task of lower priority
+//! that comes only after that is no case of it, but the sign of a used-up budget (`super::queue`).
+//! A system call that ends there has no name on that stack any more: the one that was taken where an
 //! interrupt brought the wake-up has it.
 
 use crate::attribute::blocking::{Blocking, Stretch};
@@ -22,21 +23,17 @@ struct Left {
 /// What is known of the task on one CPU while another one waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Kernel {
-    /// When the one that is current came.
-    came_ns: Option<i64>,
     /// In what the wake-up found it.
     found: Option<Way>,
     left: Option<Left>,
 }
 
 impl Kernel {
-    /// The CPU goes from `prev` to another task; `since_ns`: since when that one had waited, if it is
-    /// the one that matters.
+    /// The CPU goes from `prev` to another task; `since_ns`: since when that one waited for `prev`, if
+    /// it is the one that matters.
     pub(super) fn switched(&mut self, at_ns: i64, prev: Task, since_ns: Option<i64>) {
         let found = self.found.take();
-        let from_ns = since_ns.map(|since_ns| since_ns.max(self.came_ns.unwrap_or(since_ns)));
-        self.left = from_ns.map(|from_ns| Left { task: prev, from_ns, until_ns: at_ns, found });
-        self.came_ns = Some(at_ns);
+        self.left = since_ns.map(|from_ns| Left { task: prev, from_ns, until_ns: at_ns, found });
     }
 
     /// In what an interrupt, or a wake-up of its own, found the current task while the other waits.
@@ -55,7 +52,8 @@ impl Kernel {
         let left = self.left.take().filter(|left| left.task.pid == pid)?;
         let code = code?;
         let found = left.found.unwrap_or_default();
-        // Where the wake-up found it says more than where it left; which of its functions that was is chance.
+        // Where the wake-up found it says more than where it left; which of its functions that was
+        // is chance.
         let frames = found.frames.or(code.frames);
         let by = Source { frames, ..Source::new(cpu, Who::Task(pid)) };
         Some(Stretch {

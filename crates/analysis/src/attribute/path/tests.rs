@@ -1,7 +1,6 @@
 //! Wake-ups taken apart: what each step is given, and that the boxes add up whatever the trace holds.
 
 use super::*;
-use crate::attribute::cause::{Source, Who};
 use crate::testing;
 use crate::view::{Context, Way};
 use proptest::prelude::*;
@@ -389,73 +388,11 @@ fn whom_the_scheduler_passes_over_is_out_of_budget() {
     }
 }
 
+mod kernel;
+
 /// A stack of the task `pid`, at its switch or in an interrupt.
 fn stack(ts_ns: i64, pid: i32, at_switch: bool, code: Option<Way>) -> KernelEvent {
     KernelEvent { pid, ..event(ts_ns, 2, What::Stack { at_switch, code, act: Way::default() }) }
-}
-
-const RETURNED: Way = Way { began: None, site: None, frames: None };
-const WRITE: Way = Way { began: Some(40), site: Some(41), frames: Some(42) };
-
-/// The box of kernel code: its length, label, and who with which functions.
-fn kernel_code(path: &Path) -> Option<(u64, LabelId, Source)> {
-    let of = |part: &Part| part.taken.filter(|taken| taken.taker == Taker::Blocking(Blocking::KernelCode));
-    path.parts.iter().find_map(|part| {
-        let taken = of(part)?;
-        Some((part.ns, taken.label, taken.causes.iter().next()?.source))
-    })
-}
-
-#[test]
-fn a_task_in_kernel_code_that_is_not_preempted_holds_up_the_switch() {
-    let low = task(5, fair());
-    let woken = [between(50, idle(), false, low), expiry(200, 2), wake(210, 2, false), wake(220, 2, true)];
-    let source = |frames| Source { frames, ..Source::new(2, Who::Task(5)) };
-    let told = |after: &[KernelEvent], spans: &[Span]| {
-        let events: Vec<_> = woken.iter().chain(after).copied().collect();
-        paths(&[(100, 900)], &events, spans).remove(0)
-    };
-    // The interrupt found it in a system call, which ends before the switch; a softirq inside has its own box.
-    let after = [
-        stack(221, 5, false, Some(WRITE)),
-        between(900, low, true, victim()),
-        stack(901, 5, true, Some(RETURNED)),
-    ];
-    let path = told(&after, &[span(EventClass::Softirq, 150, 400)]);
-    assert_eq!(kernel_code(&path), Some((500, 40, source(Some(42)))));
-    assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Softirq), 180)), "{path:?}");
-    // Nothing tells its name.
-    let path = told(&[after[1], after[2]], &[]);
-    assert_eq!(kernel_code(&path), Some((680, KNOWN.system_call, source(None))));
-    // It was in user space, or could be preempted: it did not hold the CPU by that.
-    let path = told(&[after[0], after[1], stack(901, 5, true, None)], &[]);
-    assert_eq!(kernel_code(&path), None);
-    // The stack of somebody else says nothing about it.
-    let path = told(&[after[1], stack(901, 6, true, Some(WRITE))], &[]);
-    assert_eq!(kernel_code(&path), None);
-    // One that came later held the CPU only since then.
-    let other = task(6, fair());
-    let path = told(
-        &[
-            between(600, low, false, other),
-            between(900, other, false, victim()),
-            stack(901, 6, true, Some(WRITE)),
-        ],
-        &[],
-    );
-    assert_eq!(kernel_code(&path).map(|told| told.0), Some(300));
-    // One of higher priority goes before anyway.
-    let high = task(7, fifo(FIFO + 1));
-    let path = told(
-        &[
-            between(600, low, true, high),
-            between(900, high, false, victim()),
-            stack(901, 7, true, Some(WRITE)),
-        ],
-        &[ran(high, 600, 900)],
-    );
-    assert_eq!(kernel_code(&path), None);
-    assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Switch), 300)), "{path:?}");
 }
 
 proptest! {
@@ -476,7 +413,7 @@ proptest! {
             5..=7 => blocked(ts_ns, Blocking::ALL[usize::from(kind) - 5], 60 + cpu),
             8 => blocked(ts_ns, Blocking::Lock, SLEEPING),
             9..=11 => unblocked(ts_ns, Blocking::ALL[usize::from(kind) - 9]),
-            _ => stack(ts_ns, 0, kind == 12, Some(WRITE)),
+            _ => stack(ts_ns, 0, kind == 12, Some(Way::default())),
         }).collect();
         events.sort_by_key(|event| event.ts_ns);
         let classes = [EventClass::Irq, EventClass::Switch, EventClass::SelfCaused];

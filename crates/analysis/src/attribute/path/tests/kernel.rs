@@ -1,0 +1,74 @@
+//! Kernel code that could not be preempted in the way of a wake-up.
+
+use super::*;
+use crate::attribute::cause::{Source, Who};
+
+const RETURNED: Way = Way { began: None, site: None, frames: None };
+const WRITE: Way = Way { began: Some(40), site: Some(41), frames: Some(42) };
+
+/// The box of kernel code: its length, label, and who with which functions.
+fn kernel_code(path: &Path) -> Option<(u64, LabelId, Source)> {
+    let of = |part: &Part| part.taken.filter(|taken| taken.taker == Taker::Blocking(Blocking::KernelCode));
+    path.parts.iter().find_map(|part| {
+        let taken = of(part)?;
+        Some((part.ns, taken.label, taken.causes.iter().next()?.source))
+    })
+}
+
+#[test]
+fn a_task_in_kernel_code_that_is_not_preempted_holds_up_the_switch() {
+    let low = task(5, fair());
+    let woken = [between(50, idle(), false, low), expiry(200, 2), wake(210, 2, false), wake(220, 2, true)];
+    let source = |frames| Source { frames, ..Source::new(2, Who::Task(5)) };
+    let path_of = |after: &[KernelEvent], spans: &[Span]| {
+        let events: Vec<_> = woken.iter().chain(after).copied().collect();
+        paths(&[(100, 900)], &events, spans).remove(0)
+    };
+    // The interrupt found it in a system call, which ends before the switch; a softirq inside has
+    // its own box.
+    let after = [
+        stack(221, 5, false, Some(WRITE)),
+        between(900, low, true, victim()),
+        stack(901, 5, true, Some(RETURNED)),
+    ];
+    let path = path_of(&after, &[span(EventClass::Softirq, 150, 400)]);
+    assert_eq!(kernel_code(&path), Some((500, 40, source(Some(42)))));
+    assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Softirq), 180)), "{path:?}");
+    // Nothing tells its name.
+    let path = path_of(&[after[1], after[2]], &[]);
+    assert_eq!(kernel_code(&path), Some((680, KNOWN.system_call, source(None))));
+    // It was in user space, or could be preempted: it did not hold the CPU by that.
+    let path = path_of(&[after[0], after[1], stack(901, 5, true, None)], &[]);
+    assert_eq!(kernel_code(&path), None);
+    // The stack of somebody else says nothing about it.
+    let path = path_of(&[after[1], stack(901, 6, true, Some(WRITE))], &[]);
+    assert_eq!(kernel_code(&path), None);
+    // Of one whose priority is not known nobody can say that it goes behind.
+    let unknown = task(5, Prio::UNKNOWN);
+    let path = path_of(&[between(900, unknown, true, victim()), after[2]], &[]);
+    assert_eq!(kernel_code(&path), None);
+    // One of higher priority goes before anyway.
+    let high = task(7, fifo(FIFO + 1));
+    let path = path_of(
+        &[
+            between(600, low, true, high),
+            between(900, high, false, victim()),
+            stack(901, 7, true, Some(WRITE)),
+        ],
+        &[ran(high, 600, 900)],
+    );
+    assert_eq!(kernel_code(&path), None);
+    assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Switch), 300)), "{path:?}");
+    // It was out of budget: whoever ran meanwhile, in whatever code, did not hold it up.
+    let path = path_of(
+        &[
+            between(400, low, true, idle()),
+            between(600, idle(), false, low),
+            between(900, low, true, victim()),
+            stack(901, 5, true, Some(WRITE)),
+        ],
+        &[],
+    );
+    assert_eq!(kernel_code(&path), None);
+    assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Throttle), 680)), "{path:?}");
+}
