@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analyse;
+pub mod any_trace;
 pub mod attribute;
 pub mod block_length;
 pub mod bounds;

@@ -14,6 +14,9 @@ const FAIR: i16 = 100;
 /// Of a fair task that is neither nicer nor less nice (`DEFAULT_PRIO`).
 const NICE_0: i16 = 120;
 
+/// How the names of the stopper threads begin (kernel/stop_machine.c).
+const STOPPER: &[u8] = b"migration/";
+
 impl Prio {
     /// A stopper thread's.
     pub const STOPPER: Self = Self(-2);
@@ -26,6 +29,16 @@ impl Prio {
     /// The number of an event.
     pub fn new(number: i64) -> Self {
         i16::try_from(number).map_or(Self::UNKNOWN, Self)
+    }
+
+    /// The number that an event gives for the task of this name, if it gives one. Stopper threads
+    /// show the number of the highest real-time priority.
+    pub fn of(number: Option<i64>, comm: &[u8]) -> Self {
+        match number {
+            Some(0) if comm.starts_with(STOPPER) => Self::STOPPER,
+            Some(number) => Self::new(number),
+            None => Self::UNKNOWN,
+        }
     }
 
     /// The number; `None` where no event has told it.

@@ -1,6 +1,7 @@
 //! What an analysis says: one section a question, plain data, written as `analysis.json`.
 
 mod paths;
+mod threads;
 
 use crate::attribute::Confidence;
 use crate::attribute::blocking::Blocking;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use paths::{PathBox, PathSection, SamplePath, TaskText};
+pub use threads::{CpuSources, ThreadPaths};
 
 /// Schema of `analysis.json`.
 pub const SCHEMA: &str = "stillcore.analysis/1";

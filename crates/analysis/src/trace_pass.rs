@@ -111,7 +111,8 @@ fn stream_trace<'r>(
     Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, comms, lengths, around })
 }
 
-fn remarks(decoder: &Decoder, stream: &ftrace::EventStream, unknown: u64) -> Vec<String> {
+/// What could not be read of a trace, one sentence each; `unknown`: events without a format.
+pub(crate) fn remarks(decoder: &Decoder, stream: &ftrace::EventStream, unknown: u64) -> Vec<String> {
     let damage = stream.damage();
     let mut remarks: Vec<String> = damage
         .map(|at| {

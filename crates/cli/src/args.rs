@@ -224,10 +224,12 @@ pub(crate) enum TraceVerb {
 /// Arguments of `trace explain`.
 #[derive(Debug, Args)]
 pub(crate) struct TraceExplainArgs {
-    /// A run directory, or a trace.dat that was recorded with the kernel's tracers timerlat or osnoise.
+    /// A run directory, or any trace.dat: of trace-cmd, rtla or stillcore.
     #[arg(value_name = "RUN|FILE")]
     pub(crate) run: PathBuf,
-    /// How many of the latest wake-ups of each window, or of timerlat's samples, to take apart.
+    #[command(flatten)]
+    pub(crate) threads: TraceThreads,
+    /// How many of the latest wake-ups of each window or thread, or of timerlat's samples, to take apart.
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) worst: usize,
     /// Only wake-ups that were at least this late.
@@ -242,6 +244,43 @@ pub(crate) struct TraceExplainArgs {
     /// Print one JSON object instead of words.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Whose wake-ups of a trace that others have recorded.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TraceThreads {
+    /// Of a FILE: the wake-ups of threads of this name [default: of threads under real-time policies].
+    #[arg(long, value_name = "NAME", conflicts_with = "pid")]
+    pub(crate) comm: Option<String>,
+    /// Of a FILE: the wake-ups of these threads, by the number that the trace gives each.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) pid: Vec<i32>,
+    /// Of a FILE: only what ran on these CPUs [default: those that the threads ran on].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<Cpus>,
+    /// Of a FILE: only from T0 to T1, seconds as `trace-cmd report` prints them; either may be left out.
+    #[arg(long, value_name = "T0..T1", value_parser = seconds_range)]
+    pub(crate) window: Option<[i64; 2]>,
+}
+
+/// `T0..T1` in seconds, ns.
+fn seconds_range(text: &str) -> Result<[i64; 2], String> {
+    let wrong =
+        || format!("{text:?} is no stretch of time; expected seconds such as 812.25..812.5, or 812.25..");
+    let (from, until) = text.split_once("..").ok_or_else(wrong)?;
+    let ns = |text: &str, unsaid: i64| if text.is_empty() { Some(unsaid) } else { seconds(text) };
+    let window = [ns(from, i64::MIN).ok_or_else(wrong)?, ns(until, i64::MAX).ok_or_else(wrong)?];
+    if window[0] > window[1] { Err(wrong()) } else { Ok(window) }
+}
+
+/// Seconds with up to nine decimals, exactly; a fraction of a floating-point number would lose ns.
+fn seconds(text: &str) -> Option<i64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || part.len() > 9 || !digits(whole) || !digits(part) {
+        return None;
+    }
+    whole.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(format!("{part:0<9}").parse().ok()?)
 }
 
 /// Arguments of `trace export`.

@@ -147,6 +147,11 @@ impl TraceFile {
         top.or(self.meta.options.clock.as_deref())
     }
 
+    /// Whether it says how ticks of the counter become nanoseconds, which [`Event::ts_ns`](crate::Event) then is in.
+    pub fn has_ticks_in_ns(&self) -> bool {
+        self.meta.options.tsc.is_some()
+    }
+
     /// The traced system as uname(1) gives it.
     pub fn uname(&self) -> Option<&str> {
         self.meta.options.uname.as_deref()

@@ -96,6 +96,8 @@ pub struct EventSpec {
     pub stack_unless: Option<String>,
     /// Only on this architecture.
     pub arch: Option<String>,
+    /// The first kernel that has it, `MAJOR.MINOR`, where 5.10 lacks it.
+    pub since: Option<String>,
     /// Whether a context switch may come between enter and exit.
     #[serde(default)]
     pub preemptible: bool,

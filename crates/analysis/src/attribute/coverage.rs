@@ -151,7 +151,7 @@ pub fn coverage(observable: &BTreeSet<EventClass>, victim: &[String], sender: &[
             (EventClass::TimerTick, _) => "the CPU's own tick",
             (EventClass::Nmi, _) => "the handler tells what it was for, not who asked",
             (_, Some(way)) => way.how,
-            (_, None) => "this kernel has no event that tells",
+            (_, None) => "no recorded event tells",
         };
         Coverage { class, seen, sources: way.filter(|_| seen).map(|way| way.confidence), how: how.to_owned() }
     })

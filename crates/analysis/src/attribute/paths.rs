@@ -237,9 +237,9 @@ struct Open {
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
     probes: Vec<Open>,
-    /// Places in `probes` by CPU and by thread.
+    /// Places in `probes` by CPU and by thread: of a thread that has moved one a CPU.
     by_cpu: FastMap<u32, usize>,
-    by_thread: FastMap<i32, usize>,
+    by_thread: FastMap<i32, Vec<usize>>,
     /// Of the last timer's expiry its time, its address, and in what it was, by CPU.
     expiries: FastMap<u32, (i64, u64, Level)>,
     /// Each path with its probe's place, until it is taken; only where somebody wants them.
@@ -271,7 +271,7 @@ impl Paths {
         }
         let at = self.probes.len();
         self.by_cpu.insert(cpu, at);
-        self.by_thread.insert(tid, at);
+        self.by_thread.entry(tid).or_default().push(at);
         let builder = PathBuilder::new(cpu, tid, known, samples);
         self.probes.push(Open { place, builder, sums: PathSums::keeping(keep), armed: None });
     }
@@ -288,18 +288,18 @@ impl Paths {
                 self.expiries.insert(event.cpu, (event.ts_ns, key, event.level));
             }
             What::Armed { timer } if event.in_task() => {
-                if let Some(at) = self.by_thread.get(&event.pid) {
+                for at in self.by_thread.get(&event.pid).into_iter().flatten() {
                     self.probes[*at].armed = Some(timer);
                 }
             }
             _ => {}
         }
-        let own = self.by_cpu.get(&event.cpu).copied();
-        let woken =
-            if let What::Wake { pid, .. } = event.what { self.by_thread.get(&pid).copied() } else { None };
-        let expiry = self.expiries.get(&event.cpu).copied();
-        for at in own.into_iter().chain(woken.filter(|at| Some(*at) != own)) {
-            let Self { probes, each, .. } = self;
+        let Self { probes, by_cpu, by_thread, expiries, each } = self;
+        let own = by_cpu.get(&event.cpu).copied();
+        let woken = if let What::Wake { pid, .. } = event.what { by_thread.get(&pid) } else { None };
+        let woken = woken.into_iter().flatten().copied().filter(|at| Some(*at) != own);
+        let expiry = expiries.get(&event.cpu).copied();
+        for at in own.into_iter().chain(woken) {
             let Open { place, builder, sums, armed } = &mut probes[at];
             let expiry = expiry.map(|(at_ns, timer, level)| {
                 let known = if *armed == Some(timer) { Confidence::Exact } else { Confidence::Order };

@@ -43,20 +43,6 @@ const MOST_STACKS: usize = 65_536;
 /// How the names of the threads that serve a CPU's softirqs begin (kernel/softirq.c; the last is of 5.10-rt and older).
 const SOFTIRQ_THREADS: [&[u8]; 3] = [b"ksoftirqd/", b"ktimers/", b"ktimersoftd/"];
 
-/// How the names of the stopper threads begin (kernel/stop_machine.c).
-const STOPPER: &[u8] = b"migration/";
-
-/// The number of the highest real-time priority, which stopper threads show.
-const HIGHEST: i64 = 0;
-
-fn prio(number: Option<i64>, comm: &[u8]) -> Prio {
-    match number {
-        Some(HIGHEST) if comm.starts_with(STOPPER) => Prio::STOPPER,
-        Some(number) => Prio::new(number),
-        None => Prio::UNKNOWN,
-    }
-}
-
 /// Reads the fields of one record.
 pub(super) struct Namer<'a> {
     pub(super) symbols: &'a Symbols,
@@ -112,7 +98,7 @@ impl<'d> Namer<'d> {
             let number = fields.prio.as_ref().and_then(|prio| prio.int(self.data, self.endian));
             Task {
                 pid: self.pid(&fields.pid),
-                prio: prio(number, names[at]),
+                prio: Prio::of(number, names[at]),
                 comm: comms[at],
                 softirqd: SOFTIRQ_THREADS.iter().any(|start| names[at].starts_with(start)),
             }

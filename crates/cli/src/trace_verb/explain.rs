@@ -27,7 +27,13 @@ const LONGEST_VALUE: usize = 40;
 /// Explains a run.
 pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     if !args.run.is_dir() {
-        return super::kernel_results::run(args);
+        return super::any_trace::run(args);
+    }
+    if let Some(option) = super::any_trace::given(&args.threads) {
+        let trace = args.run.join("trace.dat").display().to_string();
+        return Err(
+            model::Error::invalid(option, "an option of a trace that is explained by itself", trace).into()
+        );
     }
     let keep = Keep { worst: args.worst.max(Keep::default().worst), sample: args.sample };
     let asked = Asked { keep, trace_only: true, ..Asked::default() };
@@ -63,13 +69,15 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
 
 /// The paths with as many samples as were asked for.
 fn chosen(analysis: &Analysis, args: &TraceExplainArgs) -> Vec<PathSection> {
-    let worst = |path: &PathSection| -> Vec<SamplePath> {
-        let over_ns = args.over.map_or(0, |over| i64::try_from(over.as_nanos()).unwrap_or(i64::MAX));
-        let wanted = path.worst.iter().filter(|sample| args.sample.is_none_or(|at| sample.t_ns == at));
-        let wanted = wanted.filter(|sample| sample.value_ns >= over_ns);
-        wanted.take(args.worst).cloned().collect()
-    };
-    analysis.paths.iter().map(|path| PathSection { worst: worst(path), ..path.clone() }).collect()
+    let chosen = |path: &PathSection| PathSection { worst: worst(path, args), ..path.clone() };
+    analysis.paths.iter().map(chosen).collect()
+}
+
+/// The samples of a window that were asked for.
+pub(super) fn worst(path: &PathSection, args: &TraceExplainArgs) -> Vec<SamplePath> {
+    let over_ns = args.over.map_or(0, |over| i64::try_from(over.as_nanos()).unwrap_or(i64::MAX));
+    let wanted = path.worst.iter().filter(|sample| args.sample.is_none_or(|at| sample.t_ns == at));
+    wanted.filter(|sample| sample.value_ns >= over_ns).take(args.worst).cloned().collect()
 }
 
 fn text(analysis: &Analysis, proposals: &[Proposal], args: &TraceExplainArgs) -> String {
@@ -81,7 +89,7 @@ fn text(analysis: &Analysis, proposals: &[Proposal], args: &TraceExplainArgs) ->
         for window in analysis.attribution.iter().filter(|window| !window.rows.is_empty()) {
             text.push_str(&sources(window, args.stacks));
         }
-        text.push_str(&coverage(&analysis.coverage, &analysis.blocking));
+        text.push_str(&coverage("this kernel", &analysis.coverage, &analysis.blocking));
     }
     for path in chosen(analysis, args) {
         if args.sample.is_none() {
@@ -110,8 +118,14 @@ fn sources(window: &Attribution, stacks: bool) -> String {
         window.by_order,
         window.unknown
     );
-    let rows = window.rows.iter().filter(|row| row.class != EventClass::SelfCaused);
-    for row in rows.take(ROWS) {
+    text.push_str(&rows(&window.rows, stacks));
+    text
+}
+
+/// What ran, and who asked for it, a line each.
+pub(super) fn rows(rows: &[AttributedRow], stacks: bool) -> String {
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| row.class != EventClass::SelfCaused).take(ROWS) {
         text.push_str(&source_line(row));
         text.push_str(&stack(row.source.as_ref(), stacks));
     }
@@ -166,11 +180,11 @@ pub(super) fn word(confidence: Confidence) -> &'static str {
     }
 }
 
-fn coverage(lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
+pub(super) fn coverage(of: &str, lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let mut text = "What this kernel shows of sources:\n".to_owned();
+    let mut text = format!("What {of} shows of sources:\n");
     for line in lines {
         let sources = match (line.seen, line.sources) {
             (false, _) => "not recorded",
@@ -188,6 +202,7 @@ fn coverage(lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
     text
 }
 
+/// The boxes of a window.
 fn boxes(path: &PathSection, stacks: bool) -> String {
     let what = match path.probe {
         ProbeKind::Noise => format!("where the time of {} went", format::plural(path.samples, "gap")),
@@ -196,13 +211,13 @@ fn boxes(path: &PathSection, stacks: bool) -> String {
         }
         _ => format!("where the latencies of {} went", format::plural(path.samples, "wake-up")),
     };
-    let mut text = format!(
-        "CPU {}{}, phase {}: {what} ({} in all)\n",
-        path.cpu,
-        thread(path.thread),
-        path.phase,
-        format::ns(path.total_ns as i64)
-    );
+    let place = format!("CPU {}{}, phase {}", path.cpu, thread(path.thread), path.phase);
+    format!("{place}: {what} ({} in all)\n{}", format::ns(path.total_ns as i64), shares(path, stacks))
+}
+
+/// The boxes, with their shares.
+pub(super) fn shares(path: &PathSection, stacks: bool) -> String {
+    let mut text = String::new();
     for one in path.boxes.iter().take(ROWS).filter(|one| one.ns > 0) {
         let share = one.ns as f64 * 100.0 / path.total_ns.max(1) as f64;
         let _ = writeln!(
@@ -249,7 +264,7 @@ fn proposed(proposals: &[Proposal]) -> String {
 }
 
 /// One sample as sentences.
-fn story(sample: &SamplePath, path: &PathSection, stacks: bool) -> String {
+pub(super) fn story(sample: &SamplePath, path: &PathSection, stacks: bool) -> String {
     let value = format::ns(sample.value_ns);
     let mut text = match path.probe {
         ProbeKind::Noise => format!("The gap that began at {} ns took {value}:\n", sample.t_ns),

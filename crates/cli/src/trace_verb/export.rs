@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// No thread: in a trace that nobody measured in, nothing is the probe's own.
 const NOBODY: i32 = -1;
 /// The buffer of a trace of ours that holds what other CPUs do to the measured ones.
-const SENDER: &str = "sender";
+pub(super) const SENDER: &str = "sender";
 
 /// What is exported.
 struct Subject {

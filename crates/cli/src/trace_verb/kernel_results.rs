@@ -14,18 +14,19 @@ use std::fmt::Write;
 /// Noise events that are printed of a sample, longest first.
 const NOISE: usize = 12;
 
-/// Explains a trace.
-pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
-    let file = TraceFile::open(&args.run)?;
+/// What the tracers have left in a trace, if they have.
+pub(super) fn results(file: &TraceFile, args: &TraceExplainArgs) -> anyhow::Result<Option<KernelResults>> {
     let over_ns = args.over.map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
     let wanted = Wanted { over_ns, release_ns: args.sample, keep: args.worst };
-    let results = kernel_results(&file, &[""], &wanted)?.ok_or_else(|| {
-        model::Error::invalid(
-            args.run.display(),
-            "the kernel's tracers timerlat and osnoise have left nothing in it",
-            "a run directory, or a trace.dat of `trace-cmd record -p timerlat` or of rtla",
-        )
-    })?;
+    Ok(kernel_results(file, &[""], &wanted)?)
+}
+
+/// Prints it.
+pub(super) fn print(
+    file: &TraceFile,
+    results: &KernelResults,
+    args: &TraceExplainArgs,
+) -> anyhow::Result<()> {
     if let Some(wanted) = args.sample {
         anyhow::ensure!(
             !results.worst.is_empty(),
@@ -42,9 +43,9 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
         });
         println!("{answer}");
     } else {
-        print!("{}", text(&results));
+        print!("{}", text(results));
     }
-    Ok(0)
+    Ok(())
 }
 
 fn text(results: &KernelResults) -> String {

@@ -1,5 +1,6 @@
 //! `stillcore trace`: what a trace holds, and what it says of who interrupted whom.
 
+mod any_trace;
 mod counts;
 mod destination;
 mod explain;
@@ -8,6 +9,7 @@ mod functions;
 mod kernel_results;
 mod list;
 mod raw;
+mod threads;
 mod watch;
 mod watch_text;
 

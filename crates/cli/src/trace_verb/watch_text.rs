@@ -1,5 +1,6 @@
 //! A watched program in words and tables, readable at 100 columns.
 
+use super::threads;
 use crate::measure::table::table;
 use analysis::attribute::watch::WatchSection;
 use analysis::attribute::watch::shape::{Chain, Figures, Preemption, Release, ReleaseKind, ThreadSection};
@@ -38,6 +39,7 @@ pub(super) fn text(dir: &Path, run: &Run, section: &WatchSection, statements: &[
         section.threads.iter().filter(|thread| thread.activations > 0 || !thread.preemptions.is_empty());
     told.take(THREADS).for_each(|thread| text.push_str(&story(thread)));
     text.push_str(&chains(section));
+    text.push_str(&threads::text(&section.paths, 1, false, true));
     for statement in run.limits.iter().chain(statements.iter().copied()) {
         let _ = writeln!(text, "note: {statement}");
     }
@@ -76,7 +78,7 @@ fn times(section: &WatchSection) -> String {
     text + "\n"
 }
 
-fn latencies(section: &WatchSection) -> String {
+pub(super) fn latencies(section: &WatchSection) -> String {
     let head = ["run latency", "n", "min", "mean", "median", "p99", "observed max", "preempted", "migrated"];
     let rows = section.threads.iter().take(THREADS).filter_map(|thread| {
         let figures = thread.run_latency?;
@@ -101,7 +103,7 @@ fn cells(figures: &Figures) -> Vec<String> {
 }
 
 /// One thread's releases and preemptions.
-fn story(thread: &ThreadSection) -> String {
+pub(super) fn story(thread: &ThreadSection) -> String {
     let mut text = format!("{}\n", name(thread));
     thread.releases.iter().take(ROWS).for_each(|release| text.push_str(&release_lines(release)));
     rest(&mut text, thread.releases.len(), "kinds of release");

@@ -70,6 +70,7 @@ fn a_shell_its_children_and_its_exit_code_are_seen() {
             .sum();
         assert_eq!(sum, ns("observed_ns"), "{thread}");
     }
+    wake_ups_add_up(section);
     let text_of_run = std::fs::read_to_string(place.path("run/run.json")).unwrap();
     let run: Value = serde_json::from_str(&text_of_run).unwrap();
     assert_eq!(run["complete"], true);
@@ -83,6 +84,25 @@ fn a_shell_its_children_and_its_exit_code_are_seen() {
     let again = stillcore(&["trace", "watch", "--json", "--from"]).arg(place.path("run")).output().unwrap();
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(again["watch"], answer["watch"]);
+}
+
+/// Of each thread every nanosecond from its releases to its runs is in one box, and no wake-up is
+/// there twice.
+fn wake_ups_add_up(section: &Value) {
+    let paths = section["paths"].as_array().unwrap();
+    assert!(!paths.is_empty(), "{section}");
+    for path in paths {
+        let ns = |boxes: &Value| -> u64 {
+            boxes.as_array().unwrap().iter().map(|one| one["ns"].as_u64().unwrap()).sum()
+        };
+        assert_eq!(ns(&path["boxes"]), path["total_ns"].as_u64().unwrap(), "{path}");
+        for sample in path["worst"].as_array().unwrap() {
+            assert_eq!(ns(&sample["parts"]), sample["value_ns"].as_u64().unwrap(), "{sample}");
+        }
+        let thread = section["threads"].as_array().unwrap().iter().find(|one| one["tid"] == path["tid"]);
+        let activations = thread.unwrap()["activations"].as_u64().unwrap();
+        assert!(path["samples"].as_u64().unwrap() <= activations, "{path}");
+    }
 }
 
 #[test]

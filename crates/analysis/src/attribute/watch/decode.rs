@@ -33,7 +33,7 @@ struct Switched {
 /// Which fields of one event tell what it says.
 enum Pick {
     Switch(Box<Switched>),
-    Waking { pid: Field, comm: Field },
+    Waking { pid: Field, comm: Field, prio: Option<Field> },
     Woken { pid: Field, new: bool },
     Migrate { pid: Field, to: Field },
     Fork { parent: Field, child: Field, comm: Field },
@@ -91,11 +91,12 @@ impl Decoder {
             let bytes = field.bytes(data, endian).unwrap_or_default();
             labels.id_of_bytes(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
         };
+        let prio = |number: &Option<Field>, comm: &Field| {
+            Prio::of(number.as_ref().and_then(int), comm.bytes(data, endian).unwrap_or_default())
+        };
         Some(match picks.get(&i32::from(id))? {
             Pick::Switch(fields) => {
                 let Switched { prev, prev_comm, state, next, next_comm, prios } = &**fields;
-                let prio =
-                    |field: &Option<Field>| field.as_ref().and_then(int).map_or(Prio::UNKNOWN, Prio::new);
                 let bits = state.uint(data, endian)? & STATES;
                 let leaves = match bits {
                     0 => Leaves::Runnable,
@@ -106,10 +107,12 @@ impl Decoder {
                     prev: (pid(prev)?, text(labels, prev_comm)),
                     leaves,
                     next: (pid(next)?, text(labels, next_comm)),
-                    prios: [prio(&prios[0]), prio(&prios[1])],
+                    prios: [prio(&prios[0], prev_comm), prio(&prios[1], next_comm)],
                 }
             }
-            Pick::Waking { pid: task, comm } => What::Waking { task: (pid(task)?, text(labels, comm)) },
+            Pick::Waking { pid: task, comm, prio: number } => {
+                What::Waking { task: (pid(task)?, text(labels, comm)), prio: prio(number, comm) }
+            }
             Pick::Woken { pid: task, new } => What::Woken { pid: pid(task)?, new: *new },
             Pick::Migrate { pid: task, to } => What::Migrate { pid: pid(task)?, to: int(to)? as u32 },
             Pick::Fork { parent, child, comm } => {
@@ -171,7 +174,9 @@ fn pick(format: &EventFormat) -> Option<Pick> {
             next_comm: field("next_comm")?,
             prios: [field("prev_prio"), field("next_prio")],
         })),
-        "sched:sched_waking" => Pick::Waking { pid: field("pid")?, comm: field("comm")? },
+        "sched:sched_waking" => {
+            Pick::Waking { pid: field("pid")?, comm: field("comm")?, prio: field("prio") }
+        }
         "sched:sched_wakeup" => Pick::Woken { pid: field("pid")?, new: false },
         "sched:sched_wakeup_new" => Pick::Woken { pid: field("pid")?, new: true },
         "sched:sched_migrate_task" => Pick::Migrate { pid: field("pid")?, to: field("dest_cpu")? },

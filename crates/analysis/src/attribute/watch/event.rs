@@ -47,6 +47,8 @@ pub enum What {
     Waking {
         /// Whom, and its name.
         task: (i32, LabelId),
+        /// How it competes for a CPU.
+        prio: Prio,
     },
     /// A task is in a run queue.
     Woken {

@@ -7,12 +7,43 @@ use super::thread::{PreemptKey, State, Thread, Wake, Waker};
 use super::waker::{By, Wakers};
 use crate::hash::FastMap;
 use crate::labels::LabelId;
+use crate::prio::Prio;
 use model::Cpus;
 use model::syscalls::{self, Wait};
 use std::collections::BTreeSet;
 
 /// The most tasks of the machine whose names and last wakers are remembered.
 const MOST: usize = 1 << 16;
+
+/// Whom to watch beside the threads that are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Follow {
+    /// What these make.
+    #[default]
+    Made,
+    /// Nobody.
+    Nobody,
+    /// Every thread that has this name.
+    Named(LabelId),
+    /// Every thread that is under a real-time policy or has deadlines, but for the kernel's stoppers.
+    RealTime,
+}
+
+/// A wake-up after which a thread ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wakeup {
+    /// The thread.
+    pub tid: i32,
+    /// The CPU that it ran on.
+    pub cpu: u32,
+    /// When it was to run, ns of the trace's clock: the timer's intended expiry, else when somebody
+    /// asked for the wake-up.
+    pub release_ns: i64,
+    /// When the CPU was handed to it.
+    pub ran_ns: i64,
+    /// Whether who asked for it is not in the trace: it is known from when it was queued on.
+    pub unasked: bool,
+}
 
 /// A program being watched.
 pub struct Watch {
@@ -35,6 +66,9 @@ pub struct Watch {
     expected: BTreeSet<i32>,
     /// The CPUs whose switches are recorded; all, where it is not told.
     recorded: Option<Cpus>,
+    follow: Follow,
+    /// The wake-ups of all threads, in the order of their ends; only where somebody wants them.
+    pub(crate) wakeups: Option<Vec<Wakeup>>,
     arch: String,
     t0_ns: i64,
     now_ns: i64,
@@ -55,6 +89,8 @@ impl Watch {
             missing: 0,
             expected: BTreeSet::new(),
             recorded: None,
+            follow: Follow::default(),
+            wakeups: None,
             arch: arch.to_owned(),
             t0_ns,
             now_ns: t0_ns,
@@ -66,6 +102,23 @@ impl Watch {
             }
         }
         watch
+    }
+
+    /// Watches threads by what the trace tells of them, and keeps each of their wake-ups.
+    pub(crate) fn following(mut self, follow: Follow) -> Self {
+        (self.follow, self.wakeups) = (follow, Some(Vec::new()));
+        self
+    }
+
+    /// Begins at `t0_ns`, which was not known before.
+    pub(crate) fn begin(&mut self, t0_ns: i64) {
+        (self.t0_ns, self.now_ns) = (t0_ns, t0_ns);
+        self.threads.iter_mut().for_each(|thread| thread.begin(t0_ns));
+    }
+
+    /// For traces by another clock than CLOCK_MONOTONIC.
+    pub(crate) fn by_another_clock(&mut self) {
+        self.wakers.by_another_clock();
     }
 
     /// Threads that were seen after recording had begun: watched even where the event of their making is missing.
@@ -84,6 +137,19 @@ impl Watch {
         self.threads.push(Thread::new(tid, state, ts_ns));
     }
 
+    /// Begins to watch a thread that is one of those to be followed.
+    fn meet(&mut self, (tid, name): (i32, LabelId), prio: Prio, ts_ns: i64) {
+        let wanted = match self.follow {
+            Follow::Made | Follow::Nobody => false,
+            Follow::Named(wanted) => name == wanted,
+            Follow::RealTime => prio.realtime().is_some() || prio == Prio::DEADLINE,
+        };
+        // Of idle there is one a CPU.
+        if wanted && tid > 0 && !self.index.contains_key(&tid) && self.threads.len() < MOST {
+            self.add(tid, State::Lost, ts_ns);
+        }
+    }
+
     fn thread(&mut self, tid: i32) -> Option<&mut Thread> {
         self.threads.get_mut(*self.index.get(&tid)?)
     }
@@ -100,6 +166,8 @@ impl Watch {
                 self.name(prev);
                 self.name(next);
                 self.last.remove(&event.cpu);
+                self.meet(prev, prios[0], event.ts_ns);
+                self.meet(next, prios[1], event.ts_ns);
                 let woken = self.woken_by.get(&next.0).copied().and_then(|by| self.waker(by));
                 let by = (next.0, PreemptKey { by: next.1, woken });
                 if let Some(thread) = self.thread(prev.0) {
@@ -109,8 +177,9 @@ impl Watch {
                 }
                 self.switch_in(event, next);
             }
-            What::Waking { task } => {
+            What::Waking { task, prio } => {
                 self.name(task);
+                self.meet(task, prio, event.ts_ns);
                 let wake = self.wake(event, false);
                 self.last.insert(event.cpu, (wake.by, task.0));
                 self.woken_by.insert(task.0, wake.by);
@@ -135,7 +204,7 @@ impl Watch {
             }
             What::Fork { parent, child, name } => {
                 self.name((child, name));
-                if self.thread(parent).is_some() {
+                if self.follow == Follow::Made && self.thread(parent).is_some() {
                     self.add(child, State::Asleep, event.ts_ns);
                 }
             }
@@ -198,12 +267,15 @@ impl Watch {
 
     fn switch_in(&mut self, event: &WatchEvent, (tid, name): (i32, LabelId)) {
         let Some(at) = self.index.get(&tid).copied() else { return };
-        let Self { threads, chains, .. } = self;
+        let Self { threads, chains, wakeups, .. } = self;
         let Some(thread) = threads.get_mut(at) else { return };
         thread.comm = Some(name);
         if let Some(wake) = thread.switch_in(event.ts_ns, event.cpu) {
-            let released_ns = wake.intended_ns.unwrap_or(wake.at_ns);
-            thread.place = chains.run(wake.before, tid, released_ns, Some(event.ts_ns));
+            let (release_ns, ran_ns) = (wake.intended_ns.unwrap_or(wake.at_ns), event.ts_ns);
+            thread.place = chains.run(wake.before, tid, release_ns, Some(ran_ns));
+            let unasked = wake.by == By::Unknown && !wake.start;
+            let wakeup = Wakeup { tid, cpu: event.cpu, release_ns, ran_ns, unasked };
+            wakeups.iter_mut().for_each(|wakeups| wakeups.push(wakeup));
         }
     }
 

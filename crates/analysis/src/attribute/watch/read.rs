@@ -2,19 +2,25 @@
 
 use super::decode::Decoder;
 use super::event::What;
-use super::program::Watch;
+use super::program::{Follow, Watch};
 use super::shape::{Chain, Preemption, Release, ReleaseKind, ThreadSection, WatchSection};
 use super::thread::{ReleaseKey, ReleaseSums, State, Thread, Waker};
 use super::waker::By;
 use crate::Error;
+use crate::attribute::paths::Keep;
+use crate::attribute::wakeups;
 use crate::prio::Prio;
 use ftrace::{Item, TraceFile};
+use model::events::EventCatalogue;
 use model::run::{Run, SenderRecord};
 use model::syscalls::{SYSCALLS, Wait};
 use model::watch::{FILE, SCHEMA, WatchRecord};
 use model::{Cpus, store};
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// Of each thread so many wake-ups are kept, the latest.
+const KEEP: Keep = Keep { worst: 5, sample: None };
 
 /// Rows of releases and preemptions that are told of a thread, and chains of a program.
 const MOST_TOLD: usize = 100;
@@ -34,7 +40,7 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     let mut decoder = Decoder::new(file.formats(), file.symbols()?);
     let (before, later): (Vec<_>, Vec<_>) = record.tasks.iter().partition(|task| task.before);
     let tasks = before.into_iter().map(|task| (task.tid, task.syscall));
-    let mut watch = Watch::new(&record.arch, phase.t0_ns, tasks);
+    let mut watch = Watch::new(&record.arch, phase.t0_ns, tasks).following(Follow::Made);
     watch.expect(later.into_iter().map(|task| task.tid));
     watch.recorded_on(&run.measured_cpus);
     let beside = [&trace.sender, &trace.watched].into_iter().flatten().map(|one| one.buffer.as_str());
@@ -56,6 +62,15 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     watch.finish(phase.t1_ns);
     let teller = Teller { watch: &watch, decoder: &decoder, record: &record };
     let mut section = teller.section(phase.t0_ns, phase.t1_ns);
+    let wakeups = watch.wakeups.as_deref().unwrap_or_default();
+    let chosen = wakeups::choose(wakeups, &run.measured_cpus, None, false);
+    if chosen.has_threads() {
+        let sender = trace.sender.as_ref().map(|sender| sender.buffer.as_str());
+        let buffers: Vec<&str> = [Some(""), sender].into_iter().flatten().collect();
+        let (catalogue, window) = (EventCatalogue::embedded()?, [phase.t0_ns, phase.t1_ns]);
+        section.paths = wakeups::take_apart(&file, &catalogue, &buffers, window, &chosen, KEEP)?.paths;
+        section.statements.extend(chosen.statement());
+    }
     section.statements.extend(elsewhere(&watch, &run.measured_cpus));
     section.statements.extend(trace.watched.iter().filter_map(|watched| call_losses(watched, &calls)));
     if trace.watched.as_ref().is_none_or(|watched| watched.events.is_empty()) {
@@ -65,6 +80,19 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
         );
     }
     Ok(Some(section))
+}
+
+/// What a trace that others have recorded says of the threads that were watched in it.
+pub(crate) fn of_trace(
+    watch: &Watch,
+    decoder: &Decoder,
+    asked: String,
+    [t0_ns, t1_ns]: [i64; 2],
+) -> WatchSection {
+    let (schema, arch) = (SCHEMA.to_owned(), String::new());
+    let record =
+        WatchRecord { schema, asked, arch, tasks: Vec::new(), descriptors: Vec::new(), command: None };
+    Teller { watch, decoder, record: &record }.section(t0_ns, t1_ns)
 }
 
 /// What is not known of threads that have left the CPUs whose switches are recorded.
@@ -165,6 +193,7 @@ impl Teller<'_> {
             t1_ns,
             command: self.record.command.clone(),
             threads,
+            paths: Vec::new(),
             chains,
             chains_dropped: self.watch.chains.dropped,
             statements,

@@ -1,5 +1,6 @@
 //! What is said of a watched program: the section `watch` of `analysis.json`.
 
+use crate::shape::ThreadPaths;
 use model::Cpus;
 use model::watch::CommandRecord;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,10 @@ pub struct WatchSection {
     pub command: Option<CommandRecord>,
     /// The threads, most activations first.
     pub threads: Vec<ThreadSection>,
+    /// Their wake-ups taken apart, a section for each CPU that a thread ran on; the most late time
+    /// first.
+    #[serde(default)]
+    pub paths: Vec<ThreadPaths>,
     /// Wake-ups from thread to thread, most frequent first.
     pub chains: Vec<Chain>,
     /// Wake-ups that found no room among the chains.

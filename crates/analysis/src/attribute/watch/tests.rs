@@ -1,7 +1,7 @@
 //! A program watched through events made by hand: each story has one right answer.
 
 use super::event::{Leaves, WatchEvent, What};
-use super::program::Watch;
+use super::program::{Follow, Wakeup, Watch};
 use super::thread::{State, Thread};
 use super::waker::By;
 use crate::prio::Prio;
@@ -29,7 +29,7 @@ fn switch(ts_ns: i64, cpu: u32, prev: i32, leaves: Leaves, next: i32) -> WatchEv
 }
 
 fn waking(ts_ns: i64, cpu: u32, by: i32, task: i32) -> WatchEvent {
-    event(ts_ns, cpu, by, What::Waking { task: (task, task.cast_unsigned()) })
+    event(ts_ns, cpu, by, What::Waking { task: (task, task.cast_unsigned()), prio: Prio::UNKNOWN })
 }
 
 fn woken(ts_ns: i64, cpu: u32, by: i32, pid: i32) -> WatchEvent {
@@ -66,7 +66,7 @@ fn a_timer_is_late_and_the_thread_waits() {
             switch(100, 0, A, Leaves::Sleeps, 0),
             event(100, 1, OTHER, What::Armed { timer, expires_ns: 1_000 }),
             interrupt(1_030, 0, What::Expires { timer, now_ns: 1_020, function }),
-            interrupt(1_040, 0, What::Waking { task: (A, 1) }),
+            interrupt(1_040, 0, What::Waking { task: (A, 1), prio: Prio::UNKNOWN }),
             interrupt(1_050, 0, What::Woken { pid: A, new: false }),
             interrupt(1_060, 0, What::Exit),
             switch(1_100, 0, 0, Leaves::Runnable, A),
@@ -93,7 +93,7 @@ fn a_timer_of_another_clock_is_late_by_that_clock() {
         &[
             event(100, 1, OTHER, What::Armed { timer, expires_ns: start }),
             interrupt(1_030, 0, What::Expires { timer, now_ns: start + 25, function: 7 }),
-            interrupt(1_040, 0, What::Waking { task: (A, 1) }),
+            interrupt(1_040, 0, What::Waking { task: (A, 1), prio: Prio::UNKNOWN }),
             interrupt(1_060, 0, What::Exit),
             switch(1_100, 0, 0, Leaves::Runnable, A),
         ],
@@ -298,7 +298,7 @@ fn any_event() -> impl Strategy<Value = (i64, WatchEvent)> {
     parts.prop_map(|(step, cpu, pid, in_task, kind, other, leaves)| {
         let what = match kind {
             0..=2 => What::Switch { prev: (pid, 1), leaves, next: (other, 2), prios: [Prio::UNKNOWN; 2] },
-            3 | 4 => What::Waking { task: (other, 2) },
+            3 | 4 => What::Waking { task: (other, 2), prio: Prio::UNKNOWN },
             5 => What::Woken { pid: other, new: step % 7 == 0 },
             6 => What::Migrate { pid: other, to: cpu },
             7 => What::Fork { parent: pid, child: other, name: 4 },
@@ -336,4 +336,58 @@ proptest! {
             prop_assert!(first.state == State::Gone || first.times.observed_ns == (now + 1_000).unsigned_abs());
         }
     }
+}
+
+#[test]
+fn threads_are_met_by_name_or_by_priority_and_their_wake_ups_are_kept() {
+    let named = |pid: i32| (pid, pid.cast_unsigned());
+    let to = |ts_ns: i64, prev: i32, next: i32, prio: i64| {
+        let prios = [Prio::UNKNOWN, Prio::new(prio)];
+        let what = What::Switch { prev: named(prev), leaves: Leaves::Sleeps, next: named(next), prios };
+        event(ts_ns, 1, prev, what)
+    };
+    let events = [
+        waking(100, 0, OTHER, A),
+        to(130, 0, A, 19),
+        waking(200, 0, OTHER, B),
+        to(210, A, B, 120),
+        waking(300, 0, OTHER, A),
+        to(350, B, A, 19),
+    ];
+    let followed = |follow: Follow| {
+        let mut watch = Watch::new("x86_64", 0, []).following(follow);
+        events.iter().for_each(|event| watch.event(event));
+        watch.finish(1_000);
+        let of = |one: &Wakeup| (one.tid, one.cpu, one.release_ns, one.ran_ns);
+        watch.wakeups.unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    // Only its first switch told how A competes: what came before is not known.
+    assert_eq!(followed(Follow::RealTime), [(A, 1, 300, 350)]);
+    assert_eq!(followed(Follow::Named(B.cast_unsigned())), [(B, 1, 200, 210)]);
+    assert_eq!(followed(Follow::Nobody), []);
+}
+
+#[test]
+fn a_timer_s_lateness_by_another_clock_is_what_the_interrupt_saw_of_it() {
+    let (timer, function) = (0xf00, 7);
+    let wakeups = |other: bool| {
+        let mut watch = Watch::new("x86_64", 0, [(A, None)]).following(Follow::Nobody);
+        if other {
+            watch.by_another_clock();
+        }
+        // The timer's clock is 500 ahead of the trace's.
+        for event in [
+            event(0, 0, A, What::Armed { timer, expires_ns: 1_500 }),
+            switch(10, 0, A, Leaves::Sleeps, 0),
+            interrupt(1_040, 0, What::Expires { timer, now_ns: 1_530, function }),
+            interrupt(1_045, 0, What::Waking { task: (A, 1), prio: Prio::UNKNOWN }),
+            interrupt(1_050, 0, What::Exit),
+            switch(1_060, 0, 0, Leaves::Runnable, A),
+        ] {
+            watch.event(&event);
+        }
+        watch.wakeups.unwrap()[0].release_ns
+    };
+    assert_eq!(wakeups(true), 1_010, "30 late when the interrupt looked at the clock");
+    assert_eq!(wakeups(false), 1_500);
 }

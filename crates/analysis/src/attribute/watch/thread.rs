@@ -157,6 +157,11 @@ impl Thread {
         }
     }
 
+    /// It is watched from `ts_ns` on, of which nothing was known when it was added.
+    pub(crate) fn begin(&mut self, ts_ns: i64) {
+        (self.first_ns, self.since_ns) = (ts_ns, ts_ns);
+    }
+
     /// Books the time until now as spent in `spent`, and goes over to `next`.
     fn go(&mut self, ts_ns: i64, spent: State, next: State) {
         let ts_ns = ts_ns.max(self.since_ns);
@@ -265,7 +270,6 @@ impl Thread {
         Some(wake)
     }
 
-    /// It loses the CPU.
     /// A switch from it told its priority; `sleeps`: it goes to sleep.
     pub(crate) fn has_prio(&mut self, prio: Prio, sleeps: bool) {
         if prio.is_known() && (sleeps || !self.prio.is_known()) {
@@ -273,6 +277,7 @@ impl Thread {
         }
     }
 
+    /// It loses the CPU.
     pub(crate) fn switch_out(&mut self, ts_ns: i64, leaves: Leaves, next: (i32, PreemptKey)) {
         let was = self.was(State::Running);
         let pending = self.pending.take();

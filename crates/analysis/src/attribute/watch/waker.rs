@@ -8,7 +8,7 @@ use crate::labels::LabelId;
 const MOST: usize = 1 << 16;
 /// Deepest nesting that is followed.
 const DEEPEST: usize = 8;
-/// A clock that is further than this from CLOCK_MONOTONIC is another one.
+/// A timer whose clock is further than this from the trace's is of another clock.
 const SAME_CLOCK_NS: u64 = 1_000_000_000;
 
 /// Who woke a task.
@@ -33,7 +33,9 @@ pub(crate) enum By {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     by: By,
-    /// When the timer was to expire, CLOCK_MONOTONIC, ns.
+    /// When the timer was to expire, by the trace's clock, ns. What that and the timer's own are
+    /// apart is known to the time between the interrupt's reading of the timer's clock and the
+    /// event, by which a timer of another clock seems less late than it was.
     intended_ns: Option<i64>,
 }
 
@@ -42,9 +44,16 @@ struct Open {
 pub(crate) struct Wakers {
     open: FastMap<u32, Vec<Open>>,
     armed: FastMap<u64, i64>,
+    /// Whether the trace's clock is another one than CLOCK_MONOTONIC.
+    other_clock: bool,
 }
 
 impl Wakers {
+    /// The trace's clock is not CLOCK_MONOTONIC, however near to it.
+    pub(crate) fn by_another_clock(&mut self) {
+        self.other_clock = true;
+    }
+
     /// Takes note of an event.
     pub(crate) fn event(&mut self, event: &WatchEvent) {
         match event.what {
@@ -55,7 +64,11 @@ impl Wakers {
                 self.armed.insert(timer, expires_ns);
             }
             What::Expires { timer, now_ns, function } => {
-                let intended_ns = self.armed.remove(&timer).map(|at| intended(at, now_ns, event.ts_ns));
+                let same = !self.other_clock && now_ns.abs_diff(event.ts_ns) < SAME_CLOCK_NS;
+                let intended = |at_ns: i64| {
+                    if same { at_ns } else { event.ts_ns.saturating_sub(now_ns.saturating_sub(at_ns)) }
+                };
+                let intended_ns = self.armed.remove(&timer).map(intended);
                 self.enter(event.cpu, Open { by: By::Timer { function }, intended_ns });
             }
             What::Enter(label) => self.enter(event.cpu, Open { by: By::Interrupt(label), intended_ns: None }),
@@ -91,15 +104,5 @@ impl Wakers {
     pub(crate) fn lost(&mut self, cpu: u32) {
         self.open.remove(&cpu);
         self.armed.clear();
-    }
-}
-
-/// Expiry on CLOCK_MONOTONIC of a timer by its own clock. What the two clocks are apart is known to the time between the interrupt's
-/// reading of the timer's clock and the event, by which a timer of another clock seems less late than it was.
-fn intended(expires_ns: i64, now_ns: i64, ts_ns: i64) -> i64 {
-    if now_ns.abs_diff(ts_ns) < SAME_CLOCK_NS {
-        expires_ns
-    } else {
-        ts_ns.saturating_sub(now_ns.saturating_sub(expires_ns))
     }
 }

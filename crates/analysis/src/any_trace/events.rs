@@ -1,0 +1,102 @@
+//! What a trace's own accounts say: by which clock, and which events it lacks.
+
+use super::shape::Record;
+use crate::Error;
+use ftrace::TraceFile;
+use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Side};
+
+/// Clocks that count something else than nanoseconds (Documentation/trace/ftrace.rst, trace_clock).
+const COUNTERS: [&str; 2] = ["counter", "uptime"];
+/// The same, unless the file says how its ticks become nanoseconds.
+const TICKS: &str = "x86-tsc";
+/// What a file without the name of its clock was recorded by: the kernel's default.
+const DEFAULT: &str = "local";
+
+/// The systems whose events are recorded together: each is of one interrupt vector, and some come
+/// once in years.
+const WHOLE: [&str; 1] = ["irq_vectors"];
+/// The systems that only x86 has.
+const X86: [&str; 4] = ["irq_vectors", "exceptions", "nmi", "tlb"];
+
+/// The clock of a trace; an error where it counts no nanoseconds.
+pub(super) fn clock(file: &TraceFile) -> Result<String, Error> {
+    let top = file.buffer("").and_then(|top| top.clock.as_deref());
+    let clock = top.or(file.clock()).unwrap_or(DEFAULT);
+    if COUNTERS.contains(&clock) || (clock == TICKS && !file.has_ticks_in_ns()) {
+        let what = format!("its clock is {clock}, which counts no nanoseconds");
+        let expected = "a trace by another clock: trace-cmd record -C mono";
+        return Err(model::Error::invalid(file.path().display(), what, expected).into());
+    }
+    Ok(clock.to_owned())
+}
+
+/// What to record, beside the events that were `seen`, to know more. `uname`: of the kernel that was
+/// traced.
+pub(super) fn record(catalogue: &EventCatalogue, seen: &[String], uname: Option<&str>) -> Record {
+    let mut record = Record::default();
+    let is_seen = |spec: &EventSpec| seen.contains(&spec.name);
+    for spec in catalogue.events.iter().filter(|spec| is_traced(spec, uname)) {
+        let system = spec.name.split(':').next().unwrap_or_default();
+        let whole = WHOLE.contains(&system);
+        let name = if whole { system } else { spec.name.as_str() };
+        let of_system = |other: &&EventSpec| other.name.split(':').next() == Some(system);
+        let seen = is_seen(spec) || (whole && catalogue.events.iter().filter(of_system).any(is_seen));
+        let later = spec.since.as_deref().filter(|since| !seen && is_before(uname, since));
+        if let Some(since) = later {
+            record.later.push((name.to_owned(), since.to_owned()));
+            continue;
+        }
+        let list = if seen { &mut record.have } else { &mut record.missing };
+        if !list.iter().any(|one| one == name) {
+            list.push(name.to_owned());
+        }
+    }
+    record
+}
+
+/// Whether it is a tracepoint that such a machine may have.
+fn is_traced(spec: &EventSpec, uname: Option<&str>) -> bool {
+    let on = spec.on.iter().any(|side| matches!(side, Side::Victim | Side::Sender));
+    let arch = |name: &str| uname.is_some_and(|uname| uname.contains(name));
+    let system = spec.name.split(':').next().unwrap_or_default();
+    let fits = match &spec.arch {
+        Some(only) => arch(only),
+        None => !X86.contains(&system) || arch("x86_64") || arch("i686"),
+    };
+    on && fits && spec.kprobe.is_none() && spec.name != KERNEL_STACK
+}
+
+/// Whether a kernel is older than `since`; one whose version is not known is not.
+fn is_before(uname: Option<&str>, since: &str) -> bool {
+    let version = |text: &str| -> Option<(u32, u32)> {
+        let mut parts = text.split(|char: char| !char.is_ascii_digit());
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    };
+    let release = uname.and_then(|uname| uname.split_whitespace().find_map(version));
+    release.zip(version(since)).is_some_and(|(release, since)| release < since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: Option<&str> = Some("Linux guest 6.1.0-31-amd64 #1 SMP x86_64");
+
+    #[test]
+    fn what_a_kernel_cannot_record_is_not_asked_of_it() {
+        let catalogue = EventCatalogue::embedded().unwrap();
+        let seen = ["sched:sched_switch".to_owned(), "irq_vectors:local_timer_entry".to_owned()];
+        let record = |uname| record(&catalogue, &seen, uname);
+        let old = record(OLD);
+        assert_eq!(old.have, ["irq_vectors", "sched:sched_switch"]);
+        assert!(old.missing.iter().any(|name| name == "timer:hrtimer_start"));
+        assert!(!old.missing.iter().any(|name| name.starts_with("ipi:") || name.starts_with("stillcore:")));
+        assert!(old.later.contains(&("ipi:ipi_send_cpu".to_owned(), "6.4".to_owned())), "{:?}", old.later);
+        let new = record(Some("Linux guest 6.12.9-amd64 #1 SMP x86_64"));
+        assert_eq!(new.later, []);
+        assert!(new.missing.iter().any(|name| name == "csd:csd_queue_cpu"));
+        let arm = record(Some("Linux guest 6.12.9-arm64 #1 SMP aarch64"));
+        assert!(arm.missing.iter().any(|name| name == "ipi:ipi_entry"));
+        assert!(!arm.missing.iter().any(|name| name.starts_with("irq_vectors")));
+    }
+}

@@ -1,0 +1,163 @@
+//! The first reading: what is in the trace, which threads are those that are asked for, and when each
+//! was to run and ran.
+
+use super::{Threads, Wanted};
+use crate::Error;
+use crate::attribute::watch::WatchSection;
+use crate::attribute::watch::decode::Decoder;
+use crate::attribute::watch::program::{Follow, Wakeup, Watch};
+use crate::attribute::watch::read::of_trace;
+use crate::holes::Hole;
+use ftrace::{Item, TraceFile};
+use model::Cpus;
+use std::collections::BTreeSet;
+
+/// Architectures whose system calls have names here, as uname(1) gives them.
+const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
+
+/// What was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// First and last event.
+    pub(super) t0_ns: i64,
+    pub(super) t1_ns: i64,
+    pub(super) cpus: Cpus,
+    pub(super) events: u64,
+    pub(super) holes: u64,
+    /// Names of the events of which there are some.
+    pub(super) seen: Vec<String>,
+    pub(super) section: WatchSection,
+    pub(super) wakeups: Vec<Wakeup>,
+}
+
+/// Reads the trace. `mono`: its clock is CLOCK_MONOTONIC.
+pub(super) fn read(file: &TraceFile, buffers: &[&str], wanted: &Wanted, mono: bool) -> Result<Found, Error> {
+    let mut decoder = Decoder::new(file.formats(), file.symbols()?);
+    let mut watch = watch(file, &mut decoder, wanted, mono);
+    let mut stream = file.stream_buffers(buffers)?;
+    let mut kinds = vec![false; usize::from(u16::MAX) + 1];
+    let (mut cpus, mut events, mut holes) = (BTreeSet::new(), 0, 0);
+    let mut extent: Option<[i64; 2]> = None;
+    let [from_ns, until_ns] = wanted.window;
+    while let Some(item) = stream.next()? {
+        match item {
+            Item::Event(event) => {
+                let ts_ns = i64::try_from(event.ts_ns).unwrap_or(i64::MAX);
+                if ts_ns < from_ns {
+                    continue;
+                }
+                if ts_ns > until_ns {
+                    break;
+                }
+                if extent.is_none() {
+                    watch.begin(ts_ns);
+                }
+                extent = Some([extent.map_or(ts_ns, |[first, _]| first), ts_ns]);
+                events += 1;
+                kinds[usize::from(event.id)] = true;
+                cpus.insert(event.cpu);
+                watch.event(&decoder.decode(&event));
+            }
+            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
+                if Hole::new(cpu, after_ts_ns, before_ts_ns).touches(wanted.window) {
+                    holes += 1;
+                    watch.lost(cpu);
+                }
+            }
+        }
+    }
+    let [t0_ns, t1_ns] = extent.ok_or_else(|| nothing(file))?;
+    watch.finish(t1_ns);
+    let seen = file.formats().iter().filter(|format| kinds[usize::from(format.id)]);
+    let section = of_trace(&watch, &decoder, asked(&wanted.threads), [t0_ns, t1_ns]);
+    Ok(Found {
+        t0_ns,
+        t1_ns,
+        cpus: cpus.into_iter().collect(),
+        events,
+        holes,
+        seen: seen.map(ftrace::EventFormat::full_name).collect(),
+        section,
+        wakeups: watch.wakeups.take().unwrap_or_default(),
+    })
+}
+
+fn watch(file: &TraceFile, decoder: &mut Decoder, wanted: &Wanted, mono: bool) -> Watch {
+    let numbers: &[i32] = if let Threads::Numbers(numbers) = &wanted.threads { numbers } else { &[] };
+    let follow = match &wanted.threads {
+        Threads::RealTime => Follow::RealTime,
+        Threads::Named(name) => Follow::Named(decoder.labels.id(name)),
+        Threads::Numbers(_) => Follow::Nobody,
+    };
+    let uname = file.uname().unwrap_or_default();
+    let arch = ARCHITECTURES.into_iter().find(|arch| uname.contains(arch)).unwrap_or_default();
+    let mut watch = Watch::new(arch, 0, numbers.iter().map(|tid| (*tid, None))).following(follow);
+    if !mono {
+        watch.by_another_clock();
+    }
+    watch
+}
+
+fn asked(threads: &Threads) -> String {
+    match threads {
+        Threads::RealTime => "threads under real-time policies and with deadlines".to_owned(),
+        Threads::Named(name) => format!("threads named {name}"),
+        Threads::Numbers(numbers) => {
+            let numbers: Vec<String> = numbers.iter().map(i32::to_string).collect();
+            format!("threads {}", numbers.join(", "))
+        }
+    }
+}
+
+fn nothing(file: &TraceFile) -> Error {
+    let what = "no event of it is in the time that is asked for";
+    model::Error::invalid(file.path().display(), what, "a window in which something was recorded").into()
+}
+
+impl Found {
+    /// What is missing or not known, one sentence each.
+    pub(super) fn statements(&self, wanted: &Wanted, clock: &str) -> Vec<String> {
+        let mut statements = self.section.statements.clone();
+        let has = |name: &str| self.seen.iter().any(|one| one == name);
+        if clock != "mono" {
+            statements.push(format!(
+                "the clock is {clock}: times of different CPUs may lie apart by microseconds, and the lateness of timers is known only from \
+                 the interrupt's own look at the clock on (record with -C mono)"
+            ));
+        }
+        if !has("sched:sched_switch") {
+            statements.push(
+                "there is no sched:sched_switch in it: who ran when is not known, and no wake-up can be taken apart".to_owned(),
+            );
+        } else if !has("sched:sched_waking") && !has("sched:sched_wakeup") {
+            statements.push(
+                "there are no wake-ups in it (sched:sched_waking): nobody's latency is known".to_owned(),
+            );
+        } else if self.wakeups.is_empty() {
+            statements
+                .push(format!("none of the {} was seen to be woken and to run", asked(&wanted.threads)));
+        }
+        let unasked = self.wakeups.iter().filter(|one| one.unasked).count();
+        if unasked > 0 {
+            statements.push(format!(
+                "of {} wake-ups {unasked} count only from when the thread was queued: who asked for them, and how late that was, is not in \
+                 the trace (sched:sched_waking, on the CPUs from which they came)",
+                self.wakeups.len()
+            ));
+        }
+        if !has("timer:hrtimer_start") || !has("timer:hrtimer_expire_entry") {
+            statements.push(
+                "timers were not recorded (timer:hrtimer_start, timer:hrtimer_expire_entry): a wake-up counts from the moment that somebody \
+                 asked for it, and how late its timer was is not in it"
+                    .to_owned(),
+            );
+        }
+        if self.holes > 0 {
+            statements.push(format!(
+                "events are missing in {} places: wake-ups on whose way some are missing are not taken apart",
+                self.holes
+            ));
+        }
+        statements
+    }
+}

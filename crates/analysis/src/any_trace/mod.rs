@@ -1,0 +1,78 @@
+//! Any trace, whoever recorded it: what its events can answer, who interrupted its CPUs, and the
+//! wake-ups of its threads, taken apart as if they were samples of a measurement.
+//!
+//! A trace is read twice. [`first`] follows the threads that are asked for and finds when each was
+//! to run and when it did; [`crate::attribute::wakeups`] makes spans of the CPUs where they ran, names
+//! their sources and takes the wake-ups apart. [`events`] tells what was recorded, and what to record
+//! for the rest; [`shape`] is the answer.
+
+mod events;
+mod first;
+pub mod shape;
+#[cfg(test)]
+mod tests;
+
+use crate::Error;
+use crate::attribute::coverage::{blocking_coverage, coverage};
+use crate::attribute::paths::Keep;
+use crate::attribute::wakeups;
+use ftrace::TraceFile;
+use model::Cpus;
+use model::events::EventCatalogue;
+use shape::AnyTrace;
+
+/// Which threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Threads {
+    /// Those under a real-time policy and those with deadlines, the kernel's stoppers aside.
+    RealTime,
+    /// Those of this name, as the events give it: at most 15 bytes.
+    Named(String),
+    /// Those of these numbers.
+    Numbers(Vec<i32>),
+}
+
+/// What of a trace.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Whose wake-ups.
+    pub threads: Threads,
+    /// On which CPUs; on all where they are `None`.
+    pub cpus: Option<Cpus>,
+    /// From when to when, ns of the trace's clock, both included.
+    pub window: [i64; 2],
+    /// What to keep of each thread.
+    pub keep: Keep,
+}
+
+/// What a trace says.
+///
+/// `buffers`: names of the file's buffers, "" for the top one. An error where the file cannot be
+/// read, or its times are no nanoseconds.
+pub fn any_trace(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<AnyTrace, Error> {
+    let clock = events::clock(file)?;
+    let catalogue = EventCatalogue::embedded()?;
+    let mut found = first::read(file, buffers, wanted, clock == "mono")?;
+    let all = matches!(wanted.threads, Threads::Numbers(_));
+    let chosen = wakeups::choose(&found.wakeups, &found.cpus, wanted.cpus.as_ref(), all);
+    let window = [found.t0_ns, found.t1_ns];
+    let apart = wakeups::take_apart(file, &catalogue, buffers, window, &chosen, wanted.keep)?;
+    found.section.paths = apart.paths;
+    let mut statements = found.statements(wanted, &clock);
+    statements.extend(apart.statements);
+    Ok(AnyTrace {
+        kernel: file.uname().map(str::to_owned),
+        clock,
+        t0_ns: found.t0_ns,
+        t1_ns: found.t1_ns,
+        events: found.events,
+        holes: found.holes,
+        coverage: coverage(&apart.decoder.observable(&catalogue, &found.seen), &found.seen, &found.seen),
+        blocking: blocking_coverage(&found.seen, apart.decoder.has_symbols()),
+        record: events::record(&catalogue, &found.seen, file.uname()),
+        cpus: found.cpus,
+        threads: found.section,
+        attribution: apart.attribution,
+        statements,
+    })
+}

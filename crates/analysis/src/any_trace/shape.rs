@@ -1,0 +1,48 @@
+//! What is said of any trace.
+
+use crate::attribute::watch::WatchSection;
+use crate::shape::{BlockingCoverage, Coverage, CpuSources};
+use model::Cpus;
+use serde::Serialize;
+
+/// A trace that anybody recorded.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AnyTrace {
+    /// The kernel, as the file names it.
+    pub kernel: Option<String>,
+    /// The clock of its times.
+    pub clock: String,
+    /// The first event of what was asked for, ns of that clock.
+    pub t0_ns: i64,
+    /// The last one.
+    pub t1_ns: i64,
+    /// The CPUs that recorded something.
+    pub cpus: Cpus,
+    /// Events in that time.
+    pub events: u64,
+    /// Places where events are missing.
+    pub holes: u64,
+    /// The threads as the scheduler saw them, and their wake-ups taken apart.
+    pub threads: WatchSection,
+    /// What ran on their CPUs, and who asked for it.
+    pub attribution: Vec<CpuSources>,
+    /// What its events tell of each class.
+    pub coverage: Vec<Coverage>,
+    /// What they tell of waits in which nothing else ran.
+    pub blocking: Vec<BlockingCoverage>,
+    /// What to record to know more.
+    pub record: Record,
+    /// What is missing or not known, one sentence each.
+    pub statements: Vec<String>,
+}
+
+/// What a recording needs to answer what this one does not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// Events that are in the trace and tell something, `system:name`.
+    pub have: Vec<String>,
+    /// Events of which the trace holds none, and that this kernel has by its version.
+    pub missing: Vec<String>,
+    /// Those that only later kernels have, each with the first one that does.
+    pub later: Vec<(String, String)>,
+}

@@ -1,0 +1,231 @@
+//! The wake-ups of any threads, taken apart as if they were samples of a probe, and who interrupted
+//! the CPUs that they ran on.
+//!
+//! When each was to run and when it ran was found before ([`super::watch::program::Wakeup`]); this
+//! reads the trace once more. What a thread itself causes is no interference with it, so the spans
+//! of a CPU are made anew for each thread that is taken apart there.
+
+use super::paths::{Keep, PathSums, Paths};
+use super::table::Table;
+use super::watch::program::Wakeup;
+use crate::Error;
+use crate::decode::Decoder;
+use crate::hash::FastMap;
+use crate::holes::Hole;
+use crate::shape::{CpuSources, ThreadPaths};
+use crate::spans::{MeasuredCpu, Span, SpanBuilder};
+use crate::trace_pass::remarks;
+use ftrace::{Item, TraceFile};
+use model::Cpus;
+use model::events::EventCatalogue;
+use model::sample::ProbeKind;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Nobody: of a CPU on which no thread is taken apart nothing is its own.
+const NOBODY: i32 = -1;
+/// The most threads of a CPU that are taken apart where not every one is wanted.
+const MOST_A_CPU: usize = 4;
+
+/// A thread on one CPU, with release and latency of each of its wake-ups there, by release, ns.
+type Thread = (MeasuredCpu, Vec<(i64, i64)>);
+
+/// What is taken apart.
+#[derive(Debug, Default)]
+pub(crate) struct Chosen {
+    /// Those that waited longest in all first.
+    threads: Vec<Thread>,
+    /// The CPUs.
+    cpus: Vec<u32>,
+    left_out: usize,
+}
+
+/// Chooses among the wake-ups of a trace: those on the CPUs `wanted`, else on all that it `recorded`.
+/// `all`: every thread; else of a CPU those that waited longest.
+pub(crate) fn choose(wakeups: &[Wakeup], recorded: &Cpus, wanted: Option<&Cpus>, all: bool) -> Chosen {
+    let is_wanted = |cpu: u32| wanted.unwrap_or(recorded).contains(cpu);
+    let mut by_thread: BTreeMap<(u32, i32), Vec<(i64, i64)>> = BTreeMap::new();
+    for one in wakeups.iter().filter(|one| is_wanted(one.cpu)) {
+        let sample = (one.release_ns, one.ran_ns.saturating_sub(one.release_ns));
+        by_thread.entry((one.cpu, one.tid)).or_default().push(sample);
+    }
+    let mut threads: Vec<Thread> =
+        by_thread.into_iter().map(|((cpu, tid), samples)| (MeasuredCpu { cpu, tid }, samples)).collect();
+    threads.iter_mut().for_each(|(_, samples)| samples.sort_unstable());
+    threads.sort_by_key(|(_, samples)| {
+        std::cmp::Reverse(samples.iter().fold(0i64, |sum, (_, ns)| sum.saturating_add(*ns)))
+    });
+    let found = threads.len();
+    if !all {
+        let mut of_cpu: FastMap<u32, usize> = FastMap::default();
+        threads.retain(|(thread, _)| {
+            let before = of_cpu.entry(thread.cpu).or_default();
+            *before += 1;
+            *before <= MOST_A_CPU
+        });
+    }
+    let of_threads: BTreeSet<u32> = threads.iter().map(|(thread, _)| thread.cpu).collect();
+    let cpus = match wanted {
+        Some(cpus) => cpus.iter().filter(|cpu| recorded.contains(*cpu)).collect(),
+        None if of_threads.is_empty() => recorded.iter().collect(),
+        None => of_threads.into_iter().collect(),
+    };
+    Chosen { left_out: found - threads.len(), threads, cpus }
+}
+
+impl Chosen {
+    /// Whether somebody waits for a reading.
+    pub(crate) fn has_threads(&self) -> bool {
+        !self.threads.is_empty()
+    }
+
+    /// That some are left out.
+    pub(crate) fn statement(&self) -> Option<String> {
+        (self.left_out > 0).then(|| {
+            format!(
+                "the wake-ups of {} more threads were not taken apart: of each CPU those {MOST_A_CPU} were that waited longest in all",
+                self.left_out
+            )
+        })
+    }
+}
+
+/// What the reading gave.
+pub(crate) struct Apart {
+    /// The most late time first.
+    pub(crate) paths: Vec<ThreadPaths>,
+    /// By CPU.
+    pub(crate) attribution: Vec<CpuSources>,
+    /// What is missing or not known, one sentence each.
+    pub(crate) statements: Vec<String>,
+    /// What read the trace.
+    pub(crate) decoder: Decoder,
+}
+
+/// Spans and ways of one thread a CPU.
+struct Layer {
+    builder: SpanBuilder,
+    paths: Paths,
+    /// What ran on each CPU beside that thread; of further threads of a CPU none.
+    tables: BTreeMap<u32, (i32, Table)>,
+}
+
+fn give(span: &Span, paths: &mut Paths, tables: &mut BTreeMap<u32, (i32, Table)>) {
+    paths.span(span);
+    if let Some((_, table)) = tables.get_mut(&span.cpu) {
+        table.add(span, span.net_ns);
+    }
+}
+
+/// Reads what of some buffers of a trace lies in a window, both ends included.
+pub(crate) fn take_apart(
+    file: &TraceFile,
+    catalogue: &EventCatalogue,
+    buffers: &[&str],
+    window: [i64; 2],
+    chosen: &Chosen,
+    keep: Keep,
+) -> Result<Apart, Error> {
+    let mut decoder = Decoder::new(catalogue, file.formats(), file.symbols()?, &file.constants()?);
+    let mut layers = layers(chosen, &decoder, window, keep);
+    let mut stream = file.stream_buffers(buffers)?;
+    let mut unknown = 0;
+    while let Some(item) = stream.next()? {
+        match item {
+            Item::Event(event) => {
+                let Some(event) = decoder.decode(&event) else {
+                    unknown += 1;
+                    continue;
+                };
+                if event.ts_ns < window[0] {
+                    continue;
+                }
+                if event.ts_ns > window[1] {
+                    break;
+                }
+                for Layer { builder, paths, tables } in &mut layers {
+                    paths.event(&event);
+                    builder.event(&event, decoder.sets(), &mut |span| give(&span, paths, tables));
+                }
+            }
+            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
+                let hole = Hole::new(cpu, after_ts_ns, before_ts_ns);
+                if hole.touches(window) {
+                    for Layer { builder, paths, tables } in &mut layers {
+                        paths.lost(hole);
+                        builder.lost(hole, &mut |span| give(&span, paths, tables));
+                    }
+                }
+            }
+        }
+    }
+    let statements = remarks(&decoder, &stream, unknown).into_iter().chain(chosen.statement()).collect();
+    let (mut paths, mut attribution) = (Vec::new(), Vec::new());
+    let names = Names { file, decoder: &decoder };
+    for mut layer in layers {
+        layer.builder.finish(&mut |span| give(&span, &mut layer.paths, &mut layer.tables));
+        attribution.extend(names.sources(&layer.tables));
+        paths.extend(names.paths(chosen, layer.paths));
+    }
+    paths.sort_by_key(|one| std::cmp::Reverse(one.path.total_ns));
+    Ok(Apart { paths, attribution, statements, decoder })
+}
+
+/// As many layers as the CPU with most threads needs; the first has every CPU.
+fn layers(chosen: &Chosen, decoder: &Decoder, [t0_ns, t1_ns]: [i64; 2], keep: Keep) -> Vec<Layer> {
+    let mut layers: Vec<(Vec<MeasuredCpu>, Paths)> = vec![Default::default()];
+    for (place, (thread, samples)) in chosen.threads.iter().enumerate() {
+        let free =
+            |(measured, _): &(Vec<MeasuredCpu>, Paths)| measured.iter().all(|one| one.cpu != thread.cpu);
+        let at = layers.iter().position(free).unwrap_or(layers.len());
+        if at == layers.len() {
+            layers.push(Default::default());
+        }
+        let (measured, paths) = &mut layers[at];
+        measured.push(*thread);
+        paths.add(place, *thread, keep, decoder.known(), samples.iter().copied());
+    }
+    for &cpu in &chosen.cpus {
+        if layers[0].0.iter().all(|one| one.cpu != cpu) {
+            layers[0].0.push(MeasuredCpu { cpu, tid: NOBODY });
+        }
+    }
+    let layer = |(at, (measured, paths)): (usize, (Vec<MeasuredCpu>, Paths))| {
+        let builder = SpanBuilder::new(t0_ns, t1_ns, &measured, decoder.known());
+        let tables = measured.iter().filter(|_| at == 0).map(|one| (one.cpu, (one.tid, Table::default())));
+        Layer { builder, paths, tables: tables.collect() }
+    };
+    layers.into_iter().enumerate().map(layer).collect()
+}
+
+/// What gives numbers their names.
+struct Names<'a> {
+    file: &'a TraceFile,
+    decoder: &'a Decoder,
+}
+
+impl Names<'_> {
+    /// The last name of a task: what events say goes before what was stored beside.
+    fn comm(&self, pid: i32) -> Option<String> {
+        self.decoder.comm(pid).or_else(|| self.file.comm(pid)).map(str::to_owned)
+    }
+
+    fn sources(&self, tables: &BTreeMap<u32, (i32, Table)>) -> Vec<CpuSources> {
+        let told = |(&cpu, (tid, table)): (&u32, &(i32, Table))| {
+            let tid = Some(*tid).filter(|tid| *tid != NOBODY);
+            let [exact, by_order, unknown] = table.known();
+            let rows = table.told(self.decoder.labels(), &|pid| self.comm(pid));
+            CpuSources { cpu, tid, comm: tid.and_then(|tid| self.comm(tid)), exact, by_order, unknown, rows }
+        };
+        tables.iter().map(told).collect()
+    }
+
+    fn paths(&self, chosen: &Chosen, paths: Paths) -> Vec<ThreadPaths> {
+        let told = |(place, sums): (usize, PathSums)| {
+            let MeasuredCpu { cpu, tid } = chosen.threads[place].0;
+            let window = ("", ProbeKind::Wakeup);
+            let path = sums.told(window, [cpu, 0], self.decoder.labels(), &|pid| self.comm(pid))?;
+            Some(ThreadPaths { tid, comm: self.comm(tid).unwrap_or_default(), path })
+        };
+        paths.finish().filter_map(told).collect()
+    }
+}

@@ -1,0 +1,192 @@
+//! `stillcore trace explain FILE`: what a trace says that anybody recorded.
+//!
+//! Where the kernel's tracers timerlat or osnoise have left their results in it and no threads are
+//! asked for, those are told; else the wake-ups of threads, and who interrupted their CPUs.
+
+use super::explain::{coverage, rows, worst};
+use super::export::SENDER;
+use super::{kernel_results, threads, watch_text};
+use crate::args::{TraceExplainArgs, TraceThreads};
+use analysis::any_trace::shape::{AnyTrace, Record};
+use analysis::any_trace::{Threads, Wanted, any_trace};
+use analysis::attribute::paths::Keep;
+use analysis::shape::{CpuSources, PathSection};
+use ftrace::TraceFile;
+use model::{Cpus, Error};
+use report::format;
+use serde_json::json;
+use std::fmt::Write;
+
+/// CPUs whose sources are told.
+const CPUS: usize = 8;
+/// The longest name of a task, bytes (`TASK_COMM_LEN` without its end).
+const LONGEST_NAME: usize = 15;
+/// Columns of a command line that is printed.
+const COLUMNS: usize = 96;
+
+/// The first option that is given of those that only such a trace takes.
+pub(super) fn given(threads: &TraceThreads) -> Option<&'static str> {
+    let given = [
+        ("--comm", threads.comm.is_some()),
+        ("--pid", !threads.pid.is_empty()),
+        ("--cpus", threads.cpus.is_some()),
+        ("--window", threads.window.is_some()),
+    ];
+    given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+}
+
+/// Explains a trace.
+pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
+    let file = TraceFile::open(&args.run)?;
+    if given(&args.threads).is_none()
+        && let Some(results) = kernel_results::results(&file, args)?
+    {
+        kernel_results::print(&file, &results, args)?;
+        return Ok(0);
+    }
+    let asked = wanted(&file, args)?;
+    let sender = file.buffer(SENDER).map(|buffer| buffer.name.as_str());
+    let buffers: Vec<&str> = [Some(""), sender].into_iter().flatten().collect();
+    let mut found = any_trace(&file, &buffers, &asked)?;
+    if found.threads.threads.is_empty()
+        && let Some(name) = &args.threads.comm
+    {
+        let expected = "the name of a thread as the scheduler's events in this trace give it";
+        return Err(Error::invalid("--comm", name, expected).into());
+    }
+    if let Some(wanted) = args.sample {
+        anyhow::ensure!(
+            found.threads.paths.iter().flat_map(|one| &one.path.worst).any(|sample| sample.t_ns == wanted),
+            "{}: no wake-up of these threads was due at {wanted} ns: expected the time of one, as --worst N lists them",
+            args.run.display()
+        );
+    }
+    for one in &mut found.threads.paths {
+        one.path = PathSection { worst: worst(&one.path, args), ..one.path.clone() };
+    }
+    if args.json {
+        let mut answer = serde_json::to_value(&found)?;
+        answer["schema"] = json!("stillcore.trace-explain/1");
+        println!("{answer}");
+    } else {
+        print!("{}", text(&found, args));
+    }
+    Ok(0)
+}
+
+/// What is asked for; an error where the trace cannot have it.
+fn wanted(file: &TraceFile, args: &TraceExplainArgs) -> Result<Wanted, Error> {
+    let TraceThreads { comm, pid, cpus, window } = args.threads.clone();
+    let threads = match comm {
+        Some(name) if name.is_empty() || name.len() > LONGEST_NAME => {
+            return Err(Error::invalid(
+                "--comm",
+                name,
+                format!("a name of at most {LONGEST_NAME} bytes, which is what the kernel keeps of it"),
+            ));
+        }
+        Some(name) => Threads::Named(name),
+        None if pid.is_empty() => Threads::RealTime,
+        None => Threads::Numbers(pid),
+    };
+    let known: Cpus = file.buffer("").iter().flat_map(|top| &top.cpus).map(|data| data.cpu).collect();
+    if let Some(other) = cpus.iter().flat_map(Cpus::iter).find(|cpu| !known.contains(*cpu)) {
+        let expected = format!("some of {known}, the CPUs of the trace");
+        return Err(Error::invalid("--cpus", format!("CPU {other}"), expected));
+    }
+    let keep = Keep { worst: args.worst.max(Keep::default().worst), sample: args.sample };
+    Ok(Wanted { threads, cpus, window: window.unwrap_or([i64::MIN, i64::MAX]), keep })
+}
+
+fn text(found: &AnyTrace, args: &TraceExplainArgs) -> String {
+    let mut text = String::new();
+    if args.sample.is_none() {
+        text.push_str(&head(found));
+        text.push_str(&watch_text::latencies(&found.threads));
+    }
+    text.push_str(&threads::text(&found.threads.paths, args.worst, args.stacks, args.sample.is_none()));
+    if args.sample.is_none() {
+        found.attribution.iter().take(CPUS).for_each(|one| text.push_str(&sources(one, args.stacks)));
+        if found.attribution.len() > CPUS {
+            let _ = writeln!(text, "and {} more CPUs (--cpus chooses)\n", found.attribution.len() - CPUS);
+        }
+        text.push_str(&coverage("this trace", &found.coverage, &found.blocking));
+        text.push_str(&record(&found.record));
+    }
+    found.statements.iter().for_each(|one| {
+        let _ = writeln!(text, "note: {one}");
+    });
+    text
+}
+
+fn head(found: &AnyTrace) -> String {
+    format!(
+        "{}\n{} events of CPUs {} in {}, from {} s to {} s of clock {}\n\n",
+        found.kernel.as_deref().unwrap_or("a kernel that the file does not name"),
+        format::count(found.events),
+        found.cpus,
+        format::span(found.t1_ns.abs_diff(found.t0_ns)),
+        seconds(found.t0_ns),
+        seconds(found.t1_ns),
+        found.clock
+    )
+}
+
+/// As `--window` takes them.
+fn seconds(ns: i64) -> String {
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+fn sources(one: &CpuSources, stacks: bool) -> String {
+    let all = one.exact + one.by_order + one.unknown;
+    let beside = match (&one.comm, one.tid) {
+        (Some(comm), Some(tid)) => format!(", beside {comm}[{tid}]"),
+        (None, Some(tid)) => format!(", beside thread {tid}"),
+        _ => String::new(),
+    };
+    format!(
+        "CPU {}{beside}: {all} events asked for by somebody; source exact for {}, by order for {}, unknown for {}\n{}",
+        one.cpu,
+        one.exact,
+        one.by_order,
+        one.unknown,
+        rows(&one.rows, stacks)
+    )
+}
+
+/// The command that would record what is not in the trace.
+fn record(record: &Record) -> String {
+    let Record { have, missing, later } = record;
+    if missing.is_empty() && later.is_empty() {
+        return String::new();
+    }
+    let mut text = String::new();
+    if !missing.is_empty() {
+        text.push_str(
+            "None of these events are in it; the command below records all that tells of sources:\n",
+        );
+        text.push_str(&wrapped(missing.iter().map(|name| format!(" {name}")), ""));
+        let words = have.iter().chain(missing).map(|name| format!(" -e {name}"));
+        text.push_str(&wrapped(std::iter::once(" trace-cmd record -C mono".to_owned()).chain(words), " \\"));
+    }
+    if !later.is_empty() {
+        text.push_str("Later kernels have more:\n");
+        text.push_str(&wrapped(later.iter().map(|(name, since)| format!(" {name} (from {since} on)")), ""));
+    }
+    text.push('\n');
+    text
+}
+
+/// Words, each with the space before it, in lines that end with `joint` where another follows.
+fn wrapped(words: impl Iterator<Item = String>, joint: &str) -> String {
+    let (mut text, mut line) = (String::new(), " ".to_owned());
+    for word in words {
+        if line.len() + word.len() + joint.len() > COLUMNS {
+            let _ = writeln!(text, "{line}{joint}");
+            line.replace_range(.., "   ");
+        }
+        line.push_str(&word);
+    }
+    let _ = writeln!(text, "{line}");
+    text
+}

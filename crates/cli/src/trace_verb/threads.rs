@@ -1,0 +1,37 @@
+//! Wake-ups of threads that are no probe's, taken apart, in words.
+
+use super::explain::{shares, story};
+use analysis::shape::ThreadPaths;
+use report::format;
+use std::fmt::Write;
+
+/// Threads that are told.
+const THREADS: usize = 6;
+
+/// Where the latencies of each thread went, and its so many latest wake-ups; `sums`: not only those.
+pub(super) fn text(paths: &[ThreadPaths], worst: usize, stacks: bool, sums: bool) -> String {
+    let mut text = String::new();
+    for one in paths.iter().take(THREADS) {
+        if sums {
+            text.push_str(&boxes(one, stacks));
+        }
+        let latest = one.path.worst.iter().take(worst);
+        latest.for_each(|sample| text.push_str(&story(sample, &one.path, stacks)));
+    }
+    if sums && paths.len() > THREADS {
+        let _ = writeln!(text, "and {} more threads (--json lists all)\n", paths.len() - THREADS);
+    }
+    text
+}
+
+fn boxes(one: &ThreadPaths, stacks: bool) -> String {
+    format!(
+        "{}[{}], CPU {}: where the latencies of {} went ({} in all)\n{}",
+        one.comm,
+        one.tid,
+        one.path.cpu,
+        format::plural(one.path.samples, "wake-up"),
+        format::ns(one.path.total_ns as i64),
+        shares(&one.path, stacks)
+    )
+}
