@@ -35,10 +35,11 @@ struct Plan {
 }
 
 fn main() {
-    let text = option("--cpus", "1,2".to_owned());
+    let last = std::thread::available_parallelism().map_or(1, |n| n.get() as u32).max(2) - 1;
+    let text = option("--cpus", format!("{},{last}", last - 1));
     let cpus: Vec<u32> = text.split(',').filter_map(|cpu| cpu.parse().ok()).collect();
     let plan = Plan {
-        cpus: [cpus.first().copied().unwrap_or(1), cpus.last().copied().unwrap_or(2)],
+        cpus: [cpus.first().copied().unwrap_or(0), cpus.last().copied().unwrap_or(1)],
         seconds: option("--seconds", 1),
         repetitions: option("--repetitions", 7),
     };

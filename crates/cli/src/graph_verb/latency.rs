@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use graph::latency::{Heard, Outcome, Plan, measure};
 use graph::transport::Kind;
 use linux::class::Class;
+use linux::machine::{self, Root};
 use linux::session::{Session, default_state};
 use linux::sys::sched;
 use linux::sys::signals::EndSignals;
@@ -223,6 +224,7 @@ fn plans(args: &LatencyArgs) -> anyhow::Result<Vec<Plan>> {
 /// Those asked for; else the two highest this process may use, or the only one.
 fn cpus(args: &LatencyArgs) -> anyhow::Result<[u32; 2]> {
     if let Some(cpus) = args.cpus {
+        machine::check_online(&machine::read(&Root::live())?, &cpus.into_iter().collect())?;
         return Ok(cpus);
     }
     let usable: Vec<u32> = sched::affinity()?.iter().collect();

@@ -68,6 +68,7 @@ fn what_cannot_be_is_refused_in_one_sentence() {
         (&["--transport", "pipe", "--depth", "0"], "a depth of 0; expected 1 to 4096"),
         (&["--period", "1us"], "expected 10us to 10s"),
         (&["--cpus", "1"], "is no pair; expected two CPUs"),
+        (&["--cpus", "0,1023"], "this machine has no CPU 1023; expected CPUs among 0"),
     ] {
         let output = latency(words).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();

@@ -55,7 +55,9 @@ fn both(plan: &Plan, end: &EndOrder, parcel: &mut Parcel, bell: Option<&Doorbell
                 starts.recv().map_err(io::Error::other)
             })
         });
-        let heard = subscriber(plan, receiver, bell, || {
+        // What starts the publisher is the subscriber's own: if that fails before, the publisher hears
+        // of it.
+        let heard = subscriber(plan, receiver, bell, move || {
             // A publisher that could not prepare itself says why when it is joined.
             let _ = is_prepared.recv();
             let start_ns = say_ready()?;
@@ -142,5 +144,39 @@ fn listen(receiver: &mut Receiver, waiter: &mut Waiter, heard: &mut Vec<Heard>) 
             Take::Empty => drop(waiter.wait(seen, None)?),
             Take::Closed => return Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::{Kind, Link};
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    #[test]
+    fn a_subscriber_that_cannot_be_prepared_ends_the_publisher_too() {
+        let plan = Plan {
+            kind: Kind::Queue,
+            message_bytes: 8,
+            depth: 1,
+            period_ns: 1_000_000,
+            messages: 1,
+            warm_up: 0,
+            cpus: [0, model::cpus::MAX_CPU],
+            policies: [Policy::other(), Policy::other()],
+            threads: true,
+        };
+        let (done, is_done) = mpsc::channel();
+        std::thread::spawn(move || {
+            let bell = Doorbell::new(&[plan.kind]).unwrap();
+            let link = Link::new(&plan.link(), &bell).unwrap();
+            let mut parcel = Parcel::default();
+            let order = link.pair_order(&mut parcel).unwrap();
+            let mut parcel = parcel.arrived();
+            let _ = done.send(both(&plan, &order, &mut parcel, Some(&bell)).is_err());
+        });
+        let failed = is_done.recv_timeout(Duration::from_secs(10));
+        assert!(failed.expect("it waits for a start that never comes"));
     }
 }

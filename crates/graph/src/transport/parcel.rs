@@ -29,7 +29,7 @@ impl Parcel {
     }
 
     /// The same parcel as if it had arrived in this very process.
-    pub(super) fn arrived(self) -> Self {
+    pub(crate) fn arrived(self) -> Self {
         Self::of(self.given)
     }
 
