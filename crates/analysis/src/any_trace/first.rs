@@ -134,8 +134,10 @@ impl Found {
                 "there are no wake-ups in it (sched:sched_waking): nobody's latency is known".to_owned(),
             );
         } else if self.wakeups.is_empty() {
-            statements
-                .push(format!("none of the {} was seen to be woken and to run", asked(&wanted.threads)));
+            statements.push(format!(
+                "none of the {} was seen to be woken and to run (others by --comm NAME or --pid N)",
+                asked(&wanted.threads)
+            ));
         }
         let unasked = self.wakeups.iter().filter(|one| one.unasked).count();
         if unasked > 0 {

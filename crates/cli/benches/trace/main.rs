@@ -3,7 +3,8 @@
 //! [--library PROGRAM]`; recording needs root and the packages trace-cmd and rt-tests, a given FILE and DIR the first only. What is
 //! recorded is kept under the target directory and used again.
 //!
-//! `trace explain RUN` decodes both buffers of a default `assess` run, classifies, attributes and takes every wake-up apart.
+//! `trace explain RUN` decodes both buffers of a default `assess` run, classifies, attributes and takes every wake-up apart;
+//! `trace explain FILE` does so with a trace of scheduler events alone, as anybody may have recorded it.
 //! `trace counts FILE` decodes a large trace of every CPU; `--library` names the example `attribute` of the crate `analysis`, which
 //! attributes the same trace on one thread, in a row of its own. The peer decodes and prints into nothing. First both count the large
 //! trace: events by name and CPU, and losses by CPU, must be equal, else this ends with 1. Rates are of CPU time, because neighbours
@@ -39,7 +40,16 @@ fn compare(rows: &mut Sink) -> Result<(), Failed> {
     rows.note(format!("trace explain: a default assess run, {events} events in all buffers"))?;
     let tools = [
         Tool::new("trace-cmd report", "trace-cmd", &["report", "-i"], &trace),
-        Tool::new("trace explain", &program, &["trace", "explain"], &run),
+        Tool::new("trace explain RUN", &program, &["trace", "explain"], &run).within(5.0, 64.0),
+    ];
+    judge(events, &tools, repetitions, rows)?;
+    let file = recording::scheduler()?;
+    let events = events_of_all_buffers(&file)?;
+    rows.note(format!("trace explain: scheduler events alone, {events} of them"))?;
+    let tools = [
+        Tool::new("trace-cmd report", "trace-cmd", &["report", "-i"], &file),
+        Tool::new("trace explain FILE", &program, &["trace", "explain", "--comm", "hackbench"], &file)
+            .within(20.0, 50.0),
     ];
     judge(events, &tools, repetitions, rows)?;
     let file = match option("--file", PathBuf::new()) {
@@ -70,12 +80,18 @@ struct Tool {
     name: &'static str,
     program: PathBuf,
     arguments: Vec<OsString>,
+    /// At least so many million events a second, in at most so many MB.
+    within: Option<[f64; 2]>,
 }
 
 impl Tool {
     fn new(name: &'static str, program: impl Into<PathBuf>, words: &[&str], reads: &Path) -> Self {
         let arguments = words.iter().map(OsString::from).chain([reads.into()]).collect();
-        Self { name, program: program.into(), arguments }
+        Self { name, program: program.into(), arguments, within: None }
+    }
+
+    fn within(self, rate: f64, megabytes: f64) -> Self {
+        Self { within: Some([rate, megabytes]), ..self }
     }
 }
 
@@ -149,19 +165,19 @@ fn judge(events: u64, tools: &[Tool], repetitions: u32, rows: &mut Sink) -> Resu
         };
         let memory =
             Row::new(format!("{name}: peak memory"), peak(runs_of), "MB").n(n).beside(peer, peak(&runs[0]));
-        let most = Limit::AtMost(50.0);
-        if name == "trace explain" {
+        if let Some([rate, most]) = tool.within {
             rows.push(beside("rate beside the peer").budget(Of::Ratio, Limit::AtLeast(15.0)))?;
+            let least = Limit::AtLeast(rate);
             let mut sorted = ours.clone();
             sorted.sort_by(f64::total_cmp);
             let rate =
-                Row::new("trace explain: rate", median(ours.clone()), "M events per s of CPU time").n(n);
+                Row::new(format!("{name}: rate"), median(ours.clone()), "M events per s of CPU time").n(n);
             let rate = match median_interval(&sorted) {
                 Some([low, high]) => rate.between(low, high),
                 None => rate,
             };
-            rows.push(rate.budget(Of::Value, Limit::AtLeast(20.0)))?;
-            rows.push(memory.budget(Of::Value, most))?;
+            rows.push(rate.budget(Of::Value, least))?;
+            rows.push(memory.budget(Of::Value, Limit::AtMost(most)))?;
         } else {
             rows.push(beside("rate beside the peer"))?;
             rows.push(memory)?;

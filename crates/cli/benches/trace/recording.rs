@@ -22,7 +22,19 @@ pub(crate) fn cached(megabytes: u64) -> Result<PathBuf, Failed> {
     if !file.exists() {
         let _ = std::fs::remove_dir_all(&place);
         eprintln!("recording about {megabytes} MB of this machine under load, once");
-        record(&place, megabytes * 1_000_000)?;
+        record(&place, megabytes * 1_000_000, |_| true)?;
+    }
+    Ok(file)
+}
+
+/// A recording of scheduler events alone, made if there is none.
+pub(crate) fn scheduler() -> Result<PathBuf, Failed> {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-trace-sched");
+    let file = place.join(model::store::TRACE);
+    if !file.exists() {
+        let _ = std::fs::remove_dir_all(&place);
+        eprintln!("recording 200 MB of scheduler events of this machine under load, once");
+        record(&place, 200_000_000, |event| event.starts_with("sched:"))?;
     }
     Ok(file)
 }
@@ -76,25 +88,32 @@ impl Drop for Load {
     }
 }
 
-fn record(place: &Path, bytes: u64) -> Result<(), Failed> {
+fn record(place: &Path, bytes: u64, wanted: impl Fn(&str) -> bool) -> Result<(), Failed> {
     let scratch = place.join("pages");
     std::fs::create_dir_all(&scratch).map_err(Failed::because)?;
     let program = Path::new(env!("CARGO_BIN_EXE_stillcore"));
     let mut session = Session::open(program, &place.join("state")).map_err(Failed::because)?;
-    let done = pages(&mut session, place, &scratch, bytes);
+    let mut catalogue = EventCatalogue::embedded().map_err(Failed::because)?;
+    catalogue.events.retain(|event| wanted(&event.name));
+    let done = pages(&mut session, &catalogue, place, &scratch, bytes);
     let left = session.close();
     done?;
     if left.is_empty() { Ok(()) } else { Err(Failed(format!("left behind: {}", left.join("; ")))) }
 }
 
-fn pages(session: &mut Session, place: &Path, scratch: &Path, bytes: u64) -> Result<(), Failed> {
+fn pages(
+    session: &mut Session,
+    catalogue: &EventCatalogue,
+    place: &Path,
+    scratch: &Path,
+    bytes: u64,
+) -> Result<(), Failed> {
     let machine = linux::machine::read(&linux::machine::Root::live()).map_err(Failed::because)?;
-    let catalogue = EventCatalogue::embedded().map_err(Failed::because)?;
     let (measured, others) = (machine.topology.online, Cpus::default());
     let (name, kprobes) = ("stillcore-bench", false);
     let place_of =
         Place { name, measured: &measured, others: &others, scratch, kprobes, tids: &[], snapshots: None };
-    let mut recorder = Recorder::prepare(session, &catalogue, &place_of).map_err(Failed::because)?;
+    let mut recorder = Recorder::prepare(session, catalogue, &place_of).map_err(Failed::because)?;
     {
         let _load = Load::start()?;
         recorder.record(true).map_err(Failed::because)?;
