@@ -8,20 +8,18 @@ use std::path::{Path, PathBuf};
 /// The source that stillcore's own mounts bear.
 pub const OWN_SOURCE: &str = "stillcore";
 
-/// Where tracefs is mounted, by the text of `/proc/mounts`: mount points of its own first, then inside a debugfs. Mounts of other
-/// stillcore processes do not count, because they end with those.
+/// Where tracefs is mounted, by the text of `/proc/mounts`. Mounts of other stillcore processes do not
+/// count, because they end with those.
+///
+/// Nobody looks into a debugfs for it: its directory `tracing` mounts a tracefs as soon as anybody
+/// does, and keeps it (kernel/trace/trace.c, `trace_automount`).
 pub fn mounted_at(mounts: &str) -> Option<PathBuf> {
-    let of_type = |wanted: &'static str| {
-        mounts.lines().filter_map(move |line| {
-            let mut words = line.split_whitespace();
-            let (source, target, kind) = (words.next()?, words.next()?, words.next()?);
-            (kind == wanted && source != OWN_SOURCE).then(|| PathBuf::from(unescape(target)))
-        })
+    let place = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (source, target, kind) = (words.next()?, words.next()?, words.next()?);
+        (kind == "tracefs" && source != OWN_SOURCE).then(|| PathBuf::from(unescape(target)))
     };
-    let own = of_type("tracefs").find(|path| path.join("instances").is_dir());
-    own.or_else(|| {
-        of_type("debugfs").map(|path| path.join("tracing")).find(|path| path.join("instances").is_dir())
-    })
+    mounts.lines().filter_map(place).find(|path| path.join("instances").is_dir())
 }
 
 /// `/proc/mounts` writes blanks and backslashes as octal escapes.
@@ -78,19 +76,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mount_without_instances_is_not_taken() {
+    fn a_mount_without_instances_is_not_taken_and_a_debugfs_not_looked_into() {
         let dir = tempfile::tempdir().unwrap();
         let (empty, good) = (dir.path().join("a b"), dir.path().join("good"));
+        let debugfs = dir.path().join("debug");
         fs::create_dir_all(&empty).unwrap();
-        fs::create_dir_all(good.join("tracing/instances")).unwrap();
+        fs::create_dir_all(good.join("instances")).unwrap();
+        fs::create_dir_all(debugfs.join("tracing/instances")).unwrap();
         let mounts = format!(
-            "nodev {} tracefs rw 0 0\nnone {} debugfs rw 0 0\n",
+            "none {} debugfs rw 0 0\nnodev {} tracefs rw 0 0\nnodev {} tracefs rw 0 0\n",
+            debugfs.display(),
             empty.display().to_string().replace(' ', "\\040"),
             good.display()
         );
-        assert_eq!(mounted_at(&mounts), Some(good.join("tracing")));
+        assert_eq!(mounted_at(&mounts), Some(good));
         fs::create_dir_all(empty.join("instances")).unwrap();
         assert_eq!(mounted_at(&mounts), Some(empty));
-        assert_eq!(mounted_at(&mounts.replace("nodev", OWN_SOURCE)), Some(good.join("tracing")));
+        assert_eq!(mounted_at(&mounts.replace("nodev", OWN_SOURCE)), None);
     }
 }
