@@ -16,6 +16,8 @@ pub(crate) struct Reading {
     pub(crate) at_switch: bool,
     /// The kernel code that the task was in, and that could not be preempted there.
     pub(crate) code: Option<Way>,
+    /// Whether an interrupt found it in user space: there is nothing below that interrupt.
+    pub(crate) in_user_space: bool,
     /// How the kernel came to do what the event in front of the stack tells: in the task, or in the
     /// innermost interrupt, and then no further.
     pub(crate) act: Way,
@@ -135,14 +137,16 @@ pub(crate) fn read(frames: &[&str], helper: impl Fn(&str) -> bool) -> Reading {
     let own = &frames[frames.iter().take_while(|name| begins(name, &RECORDS)).count()..];
     // Further out it is the scheduler that does something else: balance, or wake a worker.
     if own.first() == Some(&"__schedule") {
-        return Reading { at_switch: true, code: given_away(&own[1..], &helper), act: Way::default() };
+        return Reading { at_switch: true, code: given_away(&own[1..], &helper), ..Reading::default() };
     }
     // What an interrupt does is not what the task does; outside of one, the task wakes by itself.
-    let task = match own.iter().rposition(|name| begins(name, &INTERRUPTS)) {
+    let outermost = own.iter().rposition(|name| begins(name, &INTERRUPTS));
+    let task = match outermost {
         Some(outermost) => &own[outermost + 1..],
         None => &own[own.iter().take_while(|name| helper(name)).count()..],
     };
-    Reading { at_switch: false, code: way(task, &helper), act: act(own, &helper) }
+    let in_user_space = outermost.is_some() && task.is_empty();
+    Reading { at_switch: false, code: way(task, &helper), in_user_space, act: act(own, &helper) }
 }
 
 /// How what has an event came about whose own functions these are.

@@ -197,6 +197,13 @@ pub enum What {
         /// Name of the task.
         label: LabelId,
     },
+    /// A task competes for the CPU in another way from here on: it inherits, or has inherited.
+    Prio {
+        /// Who.
+        pid: i32,
+        /// How.
+        prio: Prio,
+    },
     /// The function that a call-function IPI brought.
     Called {
         /// The function.
@@ -228,6 +235,8 @@ pub enum What {
         at_switch: bool,
         /// The kernel code that it was in, and that could not be preempted there.
         code: Option<Way>,
+        /// Whether an interrupt found it in user space, where nothing keeps it from giving the CPU away.
+        in_user_space: bool,
         /// How the kernel came to do what that event tells.
         act: Way,
     },

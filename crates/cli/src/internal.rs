@@ -30,6 +30,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         "occupy" => linux::isolate::change::occupy(text).map_err(anyhow::Error::from),
         "held" => return Some(ExitCode::from(linux::sys::held::become_command(rest) as u8)),
         "provoke" => crate::provoke::run(rest),
+        "plant" => crate::provoke::run_plant(rest),
         lab_matrix::inside::VERB => lab_matrix::inside::run(rest),
         study_verb::experiment::inside::VERB => study_verb::experiment::inside::run(rest),
         study_verb::experiment::hosts::playbook::VERB => {

@@ -1,40 +1,79 @@
-//! The hidden verb `internal provoke DIR CPU FROM TIMES KPROBES`: known causes on a measured CPU with a trace of them, for tests of attribution.
+//! The hidden verbs `internal provoke DIR CPU FROM TIMES KPROBES` and `internal plant DIR CPU FROM TIMES STACKS`: known causes, and
+//! known holdups, on a measured CPU with a trace of them, for tests of attribution.
 
 use lab::guest_config::CONFIG_PATH;
+use linux::record::plant::plant;
 use linux::record::provoke::provoke;
 use linux::record::recorder::{Place, Recorder};
 use linux::session::Session;
 use model::Cpus;
+use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Writes `trace.dat`, `trace.json` (its record) and `truth.json` into the directory.
+/// What the words ask for.
+struct Order {
+    dir: PathBuf,
+    cpu: u32,
+    from: u32,
+    times: u32,
+    flag: bool,
+}
+
+/// `internal provoke`.
 pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
-    // It sets a sysctl with no journal: what is to be thrown away may be left in any state.
-    anyhow::ensure!(Path::new(CONFIG_PATH).exists(), "`internal provoke` is for guests of the lab");
-    let [dir, numbers @ ..] = words else { anyhow::bail!("a directory, two CPUs and a number are needed") };
-    let numbers: Vec<u32> = numbers
-        .iter()
-        .map(|word| Ok(word.to_string_lossy().parse::<u32>()?))
-        .collect::<anyhow::Result<_>>()?;
-    let [cpu, from, times, kprobes] = numbers[..] else {
-        anyhow::bail!("two CPUs and two numbers are needed")
-    };
-    let dir = PathBuf::from(dir);
+    let order = Order::of(words)?;
+    let truth = || provoke(order.cpu, order.from, order.times);
+    recorded(&order, false, order.flag, truth)
+}
+
+/// `internal plant`.
+pub(crate) fn run_plant(words: &[OsString]) -> anyhow::Result<()> {
+    let order = Order::of(words)?;
+    let truth = || plant(order.cpu, order.from, order.times);
+    recorded(&order, order.flag, false, truth)
+}
+
+impl Order {
+    fn of(words: &[OsString]) -> anyhow::Result<Self> {
+        // Settings are written with no journal: what is to be thrown away may be left in any state.
+        anyhow::ensure!(Path::new(CONFIG_PATH).exists(), "it is for guests of the lab");
+        let [dir, numbers @ ..] = words else {
+            anyhow::bail!("a directory, two CPUs and a number are needed")
+        };
+        let numbers: Vec<u32> = numbers
+            .iter()
+            .map(|word| Ok(word.to_string_lossy().parse::<u32>()?))
+            .collect::<anyhow::Result<_>>()?;
+        let [cpu, from, times, flag] = numbers[..] else {
+            anyhow::bail!("two CPUs and two numbers are needed")
+        };
+        Ok(Self { dir: PathBuf::from(dir), cpu, from, times, flag: flag == 1 })
+    }
+}
+
+/// Records while something is done, and writes `trace.dat`, `trace.json` (its record) and `truth.json` into the directory.
+fn recorded<T: Serialize>(
+    order: &Order,
+    stacks: bool,
+    kprobes: bool,
+    work: impl FnOnce() -> Result<T, linux::error::Error>,
+) -> anyhow::Result<()> {
+    let dir = &order.dir;
     let scratch = dir.join("pages");
     std::fs::create_dir_all(&scratch)?;
     let mut session = Session::open(&std::env::current_exe()?, &dir.join("state"))?;
-    let measured = Cpus::one(cpu);
+    let measured = Cpus::one(order.cpu);
     let machine = linux::machine::read(&linux::machine::Root::live())?;
     let others = machine.topology.online.minus(&measured);
-    let (name, kprobes) = ("stillcore-provoke", kprobes == 1);
+    let name = "stillcore-provoke";
     let (measured, others, scratch) = (&measured, &others, &scratch);
     let place = Place { name, measured, others, scratch, kprobes, tids: &[], snapshots: None };
-    let mut recorder = Recorder::prepare(&mut session, &crate::run::recording::events(false)?, &place)?;
+    let mut recorder = Recorder::prepare(&mut session, &crate::run::recording::events(stacks)?, &place)?;
     recorder.record(true)?;
-    let truth = provoke(cpu, from, times)?;
+    let truth = work()?;
     recorder.record(false)?;
-    let record = recorder.finish(&mut session, &dir)?;
+    let record = recorder.finish(&mut session, dir)?;
     session.close();
     std::fs::write(dir.join("trace.json"), serde_json::to_vec_pretty(&record)?)?;
     std::fs::write(dir.join("truth.json"), serde_json::to_vec_pretty(&truth)?)?;

@@ -123,7 +123,7 @@ pub struct PathBuilder {
     known: Known,
     /// How the thread competes for the CPU, as its last switch tells.
     prio: Prio,
-    /// Who runs on the CPU.
+    /// Who runs on the CPU, with the highest priority that it has had since it came.
     current: Option<Task>,
     queue: Queue,
     kernel: Kernel,
@@ -227,12 +227,17 @@ impl PathBuilder {
                 self.switched(ts_ns, prev, runnable, next);
             }
             What::Migrate { pid, from, .. } if from == self.cpu => self.queue.moved(pid),
-            What::Stack { at_switch, code, .. } if cpu == self.cpu => {
+            What::Prio { pid, prio } => {
+                if let Some(current) = self.current.as_mut().filter(|current| current.pid == pid) {
+                    current.prio = current.prio.min(prio);
+                }
+            }
+            What::Stack { at_switch, code, in_user_space, .. } if cpu == self.cpu => {
                 if at_switch {
                     let stretch = self.kernel.leaves(cpu, event.pid, code, self.known.system_call);
                     self.stretches.extend(stretch);
                 } else if matches!(self.queue.state, State::Waits { .. }) {
-                    self.kernel.found(code);
+                    self.kernel.found(code, in_user_space);
                 }
             }
             _ => {}
@@ -240,14 +245,15 @@ impl PathBuilder {
     }
 
     fn switched(&mut self, ts_ns: i64, prev: Task, runnable: bool, next: Task) {
-        self.current = Some(next);
+        let ran = self.current.replace(next).filter(|ran| ran.pid == prev.pid);
         let preempted = matches!(self.queue.state, State::Waits { preempted: true, .. });
         let waited = match self.queue.state {
             State::Waits { since_ns, preempted: false } => Some(since_ns),
             _ => None,
         };
         // One that goes before takes the CPU by that, wherever it is.
-        let behind = prev.prio.is_known() && !prev.prio.may_delay(next.prio);
+        let highest = ran.map_or(prev.prio, |ran| ran.prio.min(prev.prio));
+        let behind = prev.prio.is_known() && !highest.may_delay(next.prio);
         let waited = waited.filter(|_| next.pid == self.tid && behind);
         let without = self.queue.switched(ts_ns, self.tid, prev, runnable, next);
         // While the task was out of budget nobody held it up.

@@ -366,6 +366,18 @@ mod tests {
     }
 
     #[test]
+    fn who_inherits_a_priority_is_told() {
+        let fields = "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+                      \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+                      \tfield:int oldprio;\toffset:28;\tsize:4;\tsigned:1;\n\
+                      \tfield:int newprio;\toffset:32;\tsize:4;\tsigned:1;\n";
+        let mut data = vec![0u8; 24];
+        data.extend([135i32, 120, 4].iter().flat_map(|number| number.to_le_bytes()));
+        let (what, _) = blocking("sched:sched_pi_setprio", fields, &data);
+        assert_eq!(what, What::Prio { pid: 135, prio: crate::prio::Prio::new(4) });
+    }
+
+    #[test]
     fn locks_are_told_by_kind_and_name_and_who_turned_interrupts_off_by_its_distance() {
         let fields = "\tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n\
                       \tfield:unsigned int flags;\toffset:16;\tsize:4;\tsigned:0;\n";

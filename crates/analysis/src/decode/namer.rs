@@ -202,7 +202,8 @@ impl<'d> Namer<'d> {
         let mut way =
             |way: stacks::Way| Way { began: id(way.began), site: id(way.site), frames: id(way.frames) };
         let (code, act) = (reading.code.map(&mut way), way(reading.act));
-        let what = What::Stack { at_switch: reading.at_switch, code, act };
+        let stacks::Reading { at_switch, in_user_space, .. } = reading;
+        let what = What::Stack { at_switch, code, in_user_space, act };
         if self.stacks.len() < MOST_STACKS {
             self.stacks.insert(bytes.into(), what);
         }
@@ -290,6 +291,13 @@ impl<'d> Namer<'d> {
                 from: self.number(from) as u32,
                 to: self.number(to) as u32,
                 label: self.text(comm),
+            },
+            Pick::Prio { pid, new, comm } => What::Prio {
+                pid: self.pid(pid),
+                prio: Prio::of(
+                    new.int(self.data, self.endian),
+                    comm.bytes(self.data, self.endian).unwrap_or_default(),
+                ),
             },
             Pick::Called { function, csd } => {
                 What::Called { label: self.function(function), csd: self.key(csd.as_ref()) }

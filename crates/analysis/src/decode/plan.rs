@@ -78,6 +78,11 @@ pub(super) enum Pick {
         to: Field,
         comm: Field,
     },
+    Prio {
+        pid: Field,
+        new: Field,
+        comm: Field,
+    },
     Called {
         function: Field,
         csd: Option<Field>,
@@ -228,6 +233,9 @@ impl Decoder {
                 target: field("target_cpu")?,
                 done: name == "sched:sched_wakeup",
             },
+            "sched:sched_pi_setprio" => {
+                Pick::Prio { pid: field("pid")?, new: field("newprio")?, comm: field("comm")? }
+            }
             "timer:hrtimer_start" => Pick::Armed { timer: field("hrtimer")? },
             "timer:timer_start" => Pick::Armed { timer: field("timer")? },
             "irq:softirq_raise" => Pick::Raised { vector: field("vec")? },

@@ -88,7 +88,13 @@ fn a_call_is_joined_by_its_request_also_where_one_ipi_serves_two() {
 const WAY: Way = Way { began: Some(50), site: Some(51), frames: Some(52) };
 
 fn stack(trace: Trace, cpu: u32, pid: i32, ts_ns: i64) -> Trace {
-    trace.on(cpu, pid, ts_ns, 63, What::Stack { at_switch: false, code: None, act: WAY })
+    trace.on(
+        cpu,
+        pid,
+        ts_ns,
+        63,
+        What::Stack { at_switch: false, code: None, in_user_space: false, act: WAY },
+    )
 }
 
 #[test]
@@ -115,7 +121,8 @@ fn the_stack_behind_an_event_names_the_function_that_matters_and_what_it_was_for
 
 #[test]
 fn a_stack_of_helpers_names_no_function_and_irq_work_keeps_what_it_runs() {
-    let helpers = What::Stack { at_switch: false, code: None, act: Way { site: None, ..WAY } };
+    let helpers =
+        What::Stack { at_switch: false, code: None, in_user_space: false, act: Way { site: None, ..WAY } };
     let sent = |trace: Trace| trace.sent(0, 5, 10, Target::One(2), EventClass::IpiResched);
     let trace = sent(Trace::default())
         .on(0, 5, 11, 63, helpers)

@@ -17,7 +17,7 @@ pub(super) struct Cpu {
     pub(super) number: u32,
     /// Thread of the probe that measures here.
     pub(super) probe: i32,
-    /// Who runs; unknown until the first event, and after a loss.
+    /// Who runs, with the highest priority that it has had since it came; unknown until the first event, and after a loss.
     pub(super) current: Option<Task>,
     /// Who leaves at the last switch, until something is heard of who comes: the scheduler tells of a switch before it makes it.
     pub(super) leaving: Option<i32>,

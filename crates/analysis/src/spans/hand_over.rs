@@ -4,6 +4,7 @@ use super::cpu::{Cpu, Start, open};
 use super::frame::{Frame, Kind};
 use super::{Joins, Span};
 use crate::attribute::Causes;
+use crate::prio::Prio;
 use crate::view::{Context, Level, Task};
 use model::EventClass;
 
@@ -52,6 +53,16 @@ impl Cpu {
             (run.label, run.named) = (who.comm, true);
         }
         self.current = self.current.map(|known| if known.prio.is_known() { known } else { who });
+    }
+
+    /// A task inherits a priority, or gives it back. One that went on beside the probe without being in its way may be from here on.
+    pub(super) fn has_prio(&mut self, pid: i32, prio: Prio) {
+        let Some(current) = self.current.as_mut().filter(|current| current.pid == pid) else { return };
+        current.prio = current.prio.min(prio);
+        let in_the_way = pid != self.probe && current.prio.may_delay(self.probe_prio);
+        if let Some(run) = self.stack.first_mut().filter(|frame| frame.kind == Kind::Run && in_the_way) {
+            run.class = EventClass::Switch;
+        }
     }
 
     /// The scheduler hands over to `next`. Returns the frames of the task that left, to go on when

@@ -153,6 +153,7 @@ impl SpanBuilder {
             What::Migrate { pid: moved, from, to, label } => {
                 self.migrate(event, moved, [from, to], label, sink);
             }
+            What::Prio { pid, prio } => self.cpus.iter_mut().for_each(|cpu| cpu.has_prio(pid, prio)),
             _ => {}
         }
         if let Some(place) = self.place(event.cpu) {

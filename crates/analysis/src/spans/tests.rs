@@ -533,6 +533,17 @@ fn time_of_a_task_that_goes_on_is_the_probe_s_own_unless_it_may_delay_the_probe(
         stream.spans().into_iter().find(|span| (span.t0_ns, span.net_ns) == (200, 100)).unwrap().class
     };
     assert_eq!((class(stream()), class(equal(stream()))), (SelfCaused, Switch));
+    // It goes before the probe for a while: somebody whose priority it inherits waits for its lock, elsewhere.
+    let inherits = |pid, at: [i64; 2]| {
+        let prio = |number| What::Prio { pid, prio: Prio::new(number) };
+        let stream = Stream::new(KTHREAD).preempt(110, PROBE).switch(200, KTHREAD);
+        stream.push(at[0], 53, prio(4)).push(at[1], 53, prio(120)).switch(300, 0)
+    };
+    let spans = caused(&inherits(KTHREAD, [250, 290]).events, &[MeasuredCpu { cpu: 2, tid: PROBE }]);
+    let span = spans.into_iter().find(|span| span.net_ns == 100).unwrap();
+    assert_eq!((span.class, span.task.prio), (Switch, Prio::new(4)));
+    // Another one does, which is not here.
+    assert_eq!(class(inherits(KTHREAD + 1, [250, 290])), SelfCaused);
 }
 
 #[test]

@@ -48,6 +48,14 @@ fn who_was_in_user_space_or_could_be_preempted_held_nothing() {
         "",
     ] {
         assert_eq!(found(stack), None, "{stack}");
+        assert_eq!(of(stack).in_user_space, !stack.is_empty(), "{stack}");
+    }
+    for stack in [
+        "sysvec_reschedule_ipi < asm_sysvec_reschedule_ipi < ?",
+        "sysvec_reschedule_ipi < asm_sysvec_reschedule_ipi < clear_user_erms < read_zero",
+        "ttwu_do_wakeup < try_to_wake_up < wake_up_q < futex_wake",
+    ] {
+        assert!(!of(stack).in_user_space, "{stack}");
     }
 }
 

@@ -13,6 +13,7 @@ mod support;
 
 mod asid;
 mod assess;
+mod boxes;
 mod cards;
 mod counts;
 mod disturb_kill;

@@ -5,7 +5,7 @@
 
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
-    asid, assess, cards, counts, disturb_kill, every, exposure, graph, held, isolate, matrix, measure,
+    asid, assess, boxes, cards, counts, disturb_kill, every, exposure, graph, held, isolate, matrix, measure,
     probes, study, time, truth, tutorial,
 };
 
@@ -168,6 +168,7 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
     }
     at_boot.extend([assessed("4s"), isolated("2,3", ASTRAY, "80", "v2"), traces(), held_up()]);
     at_boot.extend(provoked_there);
+    at_boot.push(planted());
     at_boot.extend([
         Case::new("exposure", "exposure.sh", exposure::repeats).with(&["twice"]).limit(900),
         Case::new("graph", "graph.sh", graph::graphs),
@@ -245,6 +246,11 @@ fn each_probe() -> Case {
 /// A hundred of each cause.
 fn provoked(kprobes: bool) -> Case {
     Case::new("truth", "truth.sh", truth::causes_are_named).with(&["100", if kprobes { "1" } else { "0" }])
+}
+
+/// Ten of each holdup.
+fn planted() -> Case {
+    Case::new("boxes", "boxes.sh", boxes::holdups_are_in_their_boxes).with(&["10"])
 }
 
 /// A script that hangs costs a second boot, and no more.

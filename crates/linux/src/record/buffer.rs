@@ -268,7 +268,8 @@ mod tests {
         let trigger = dir.path().join("events/sched/sched_switch/trigger");
         assert_eq!(
             fs::read_to_string(&trigger).unwrap().trim(),
-            "stacktrace if (next_prio < 100 && prev_prio >= 100 && prev_pid != 0) && ((CPU >= 2 && CPU <= 3))"
+            "stacktrace if (prev_pid != 0 && ((next_prio < 100 && prev_prio >= 100) || (next_prio < 98 && prev_prio >= 98) \
+             || (next_prio < 49 && prev_prio >= 49))) && ((CPU >= 2 && CPU <= 3))"
         );
         // The kernel refuses one of them.
         fs::remove_file(&trigger).unwrap();

@@ -10,6 +10,7 @@ pub mod cost;
 pub mod filter;
 pub mod instance;
 pub mod kprobe;
+pub mod plant;
 pub mod provoke;
 pub mod reader;
 pub mod recorder;

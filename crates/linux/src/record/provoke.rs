@@ -130,7 +130,7 @@ pub fn provoke(cpu: u32, from: u32, times: u32) -> Result<Truth, Error> {
 }
 
 /// A thread on the measured CPU, and its number.
-fn start<T: Send + 'static>(
+pub(super) fn start<T: Send + 'static>(
     cpu: u32,
     name: &str,
     stop: Arc<AtomicBool>,
@@ -154,7 +154,7 @@ fn start<T: Send + 'static>(
     }
 }
 
-fn os(action: &'static str, what: &str) -> impl FnOnce(std::io::Error) -> Error {
+pub(super) fn os(action: &'static str, what: &str) -> impl FnOnce(std::io::Error) -> Error {
     let what = what.to_owned();
     move |source| Error::os(action, what, source)
 }

@@ -4,12 +4,22 @@
 //! If so, it held the CPU since the one that waited was put into the queue. A task of lower priority
 //! that comes only after that is no case of it, but the sign of a used-up budget (`super::queue`).
 //! A system call that ends there has no name on that stack any more: the one that was taken where an
-//! interrupt brought the wake-up has it.
+//! interrupt brought the wake-up has it. Where that interrupt found it in user space, no kernel code
+//! was in the way from there on: it would have gone at once, had it gone behind.
 
 use crate::attribute::blocking::{Blocking, Stretch};
 use crate::attribute::cause::{Cause, Causes, Source, Who};
 use crate::labels::LabelId;
 use crate::view::{Task, Way};
+
+/// In what a wake-up found the task that ran.
+#[derive(Debug, Clone, Copy, Default)]
+enum Found {
+    #[default]
+    Unknown,
+    UserSpace,
+    Kernel(Way),
+}
 
 /// The task that leaves for the one that waited, before its stack is read.
 #[derive(Debug, Clone, Copy)]
@@ -17,14 +27,13 @@ struct Left {
     task: Task,
     from_ns: i64,
     until_ns: i64,
-    found: Option<Way>,
+    found: Found,
 }
 
 /// What is known of the task on one CPU while another one waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Kernel {
-    /// In what the wake-up found it.
-    found: Option<Way>,
+    found: Found,
     left: Option<Left>,
 }
 
@@ -32,13 +41,17 @@ impl Kernel {
     /// The CPU goes from `prev` to another task; `since_ns`: since when that one waited for `prev`, if
     /// it is the one that matters.
     pub(super) fn switched(&mut self, at_ns: i64, prev: Task, since_ns: Option<i64>) {
-        let found = self.found.take();
+        let found = std::mem::take(&mut self.found);
         self.left = since_ns.map(|from_ns| Left { task: prev, from_ns, until_ns: at_ns, found });
     }
 
     /// In what an interrupt, or a wake-up of its own, found the current task while the other waits.
-    pub(super) fn found(&mut self, code: Option<Way>) {
-        self.found = code.or(self.found);
+    pub(super) fn found(&mut self, code: Option<Way>, in_user_space: bool) {
+        self.found = match (code, self.found) {
+            _ if in_user_space => Found::UserSpace,
+            (Some(code), Found::Unknown | Found::Kernel(_)) => Found::Kernel(code),
+            (_, found) => found,
+        };
     }
 
     /// The stack of the task `pid` where it leaves. Gives what it kept the other one waiting with.
@@ -51,7 +64,14 @@ impl Kernel {
     ) -> Option<Stretch> {
         let left = self.left.take().filter(|left| left.task.pid == pid)?;
         let code = code?;
-        let found = left.found.unwrap_or_default();
+        // Two system calls: between them it was in user space.
+        let differ = |way: Way| matches!((way.began, code.began), (Some(first), Some(last)) if first != last);
+        let found = match left.found {
+            Found::UserSpace => return None,
+            Found::Kernel(way) if differ(way) => return None,
+            Found::Kernel(way) => way,
+            Found::Unknown => Way::default(),
+        };
         // Where the wake-up found it says more than where it left; which of its functions that was
         // is chance.
         let frames = found.frames.or(code.frames);

@@ -392,7 +392,11 @@ mod kernel;
 
 /// A stack of the task `pid`, at its switch or in an interrupt.
 fn stack(ts_ns: i64, pid: i32, at_switch: bool, code: Option<Way>) -> KernelEvent {
-    KernelEvent { pid, ..event(ts_ns, 2, What::Stack { at_switch, code, act: Way::default() }) }
+    let in_user_space = false;
+    KernelEvent {
+        pid,
+        ..event(ts_ns, 2, What::Stack { at_switch, code, in_user_space, act: Way::default() })
+    }
 }
 
 proptest! {

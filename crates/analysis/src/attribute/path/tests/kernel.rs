@@ -40,6 +40,25 @@ fn a_task_in_kernel_code_that_is_not_preempted_holds_up_the_switch() {
     // It was in user space, or could be preempted: it did not hold the CPU by that.
     let path = path_of(&[after[0], after[1], stack(901, 5, true, None)], &[]);
     assert_eq!(kernel_code(&path), None);
+    // It has been in user space since: it is in another system call.
+    let other = Way { began: Some(43), ..WRITE };
+    let path = path_of(&[after[0], after[1], stack(901, 5, true, Some(other))], &[]);
+    assert_eq!(kernel_code(&path), None);
+    // The interrupt that brought the wake-up found it in user space, and it went on: whatever it
+    // does in the kernel later, it did not hold the CPU by that.
+    let user = What::Stack { at_switch: false, code: None, in_user_space: true, act: Way::default() };
+    let found = KernelEvent { pid: 5, ..event(221, 2, user) };
+    let path = path_of(&[found, after[1], stack(901, 5, true, Some(WRITE))], &[]);
+    assert_eq!(kernel_code(&path), None);
+    assert!(boxes(&path).contains(&(Step::Switch, 2, None, 680)), "{path:?}");
+    // It had inherited a priority by which it went before, and gave it back where it left.
+    let inherits = |ts_ns, prio| event(ts_ns, 1, What::Prio { pid: 5, prio });
+    let path = path_of(
+        &[inherits(221, fifo(FIFO + 1)), inherits(890, fair()), after[1], stack(901, 5, true, Some(WRITE))],
+        &[ran(task(5, fifo(FIFO + 1)), 50, 900)],
+    );
+    assert_eq!(kernel_code(&path), None);
+    assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Switch), 680)), "{path:?}");
     // The stack of somebody else says nothing about it.
     let path = path_of(&[after[1], stack(901, 6, true, Some(WRITE))], &[]);
     assert_eq!(kernel_code(&path), None);

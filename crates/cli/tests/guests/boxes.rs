@@ -1,0 +1,167 @@
+//! The boxes of wake-ups against what was in the way for a known time: each holdup in its own box,
+//! and no task in one that is not its own.
+
+use crate::machine::Guest;
+use crate::support::print_row;
+use analysis::attribute::blocking::Blocking;
+use analysis::attribute::path::{Part, Path as WakePath, Step, Taken, Taker};
+use analysis::attribute::windows::{MeasuredWindow, paths_in};
+use analysis::attribute::{Source, Who};
+use analysis::spans::MeasuredCpu;
+use ftrace::TraceFile;
+use linux::record::plant::{KINDS, Kind, Planted, Truth};
+use model::EventClass;
+use result::{Limit, Of, Row};
+use std::fs;
+
+/// What became of the time for which one kind was in the way, ns.
+#[derive(Debug, Default, Clone, Copy)]
+struct Score {
+    samples: u32,
+    /// In the step that it holds up, without what interrupted it.
+    held: u64,
+    /// Of that, in its box.
+    right: u64,
+    /// In a box of a task that was not in the way.
+    wrong: u64,
+}
+
+/// Whom a part blames: the task that ran, or the one that was in the kernel.
+fn blamed(taken: &Taken) -> Option<i32> {
+    let of = |source: Source| if let Who::Task(pid) = source.who { Some(pid) } else { None };
+    match taken.taker {
+        Taker::Event(_) => taken.task.map(|task| task.pid),
+        Taker::Blocking(_) => taken.causes.iter().next().and_then(|cause| of(cause.source)),
+    }
+}
+
+/// What a kind holds up; `None` for what is not in the way.
+fn step(kind: Kind, rt: bool) -> Option<Step> {
+    match kind {
+        Kind::TaskBelow | Kind::Ordinary => None,
+        // On PREEMPT_RT a thread serves it.
+        Kind::Timer if rt => Some(Step::Switch),
+        Kind::Timer | Kind::InterruptsOff => Some(Step::TimerLate),
+        _ => Some(Step::Switch),
+    }
+}
+
+/// Whether the time of a part is in the box of what was planted.
+fn is_right(kind: Kind, rt: bool, planter: i32, taken: Option<&Taken>) -> bool {
+    let by_planter = taken.and_then(blamed) == Some(planter);
+    let taker = taken.map(|taken| taken.taker);
+    let kernel_code = taker == Some(Taker::Blocking(Blocking::KernelCode));
+    match kind {
+        Kind::TaskAbove | Kind::TaskEqual | Kind::Deadline | Kind::Boosted => {
+            by_planter && taker == Some(Taker::Event(EventClass::Switch))
+        }
+        // Nothing that these kernels record tells of it.
+        Kind::Raised | Kind::InterruptsOff => taken.is_none(),
+        Kind::PreemptionOff => by_planter && kernel_code,
+        // On PREEMPT_RT it runs in the task that sends, or in a thread, and the probe keeps preemption off.
+        Kind::Softirq | Kind::Timer if rt => kernel_code,
+        Kind::Softirq => taker == Some(Taker::Event(EventClass::Softirq)),
+        Kind::Timer => taker == Some(Taker::Event(EventClass::TimerHrtimer)),
+        Kind::Throttled => taker == Some(Taker::Event(EventClass::Throttle)),
+        Kind::TaskBelow | Kind::Ordinary => false,
+    }
+}
+
+/// Whether a part blames a task that was not in the way.
+fn is_wrong(kind: Kind, rt: bool, planter: i32, part: &Part) -> bool {
+    let Some(taken) = &part.taken else { return false };
+    let interrupt = matches!(part.step, Step::TimerLate | Step::IpiInFlight);
+    match (blamed(taken), taken.taker) {
+        (None, _) => false,
+        // An interrupt is never held up by a task.
+        (Some(_), _) if interrupt => true,
+        // What is not in the way by running may be for a moment by a system call, of which it makes some.
+        (Some(pid), Taker::Blocking(_)) if matches!(kind, Kind::TaskBelow | Kind::Ordinary) => pid != planter,
+        _ => !is_right(kind, rt, planter, part.taken.as_ref()),
+    }
+}
+
+/// What interrupts whatever is in the way, and takes its own time.
+fn interrupts(taken: Option<&Taken>) -> bool {
+    let class =
+        taken.and_then(|taken| if let Taker::Event(class) = taken.taker { Some(class) } else { None });
+    use EventClass::{IpiCall, IpiIrqwork, IpiResched, Irq, Nmi, TimerTick, Tlb};
+    matches!(class, Some(IpiCall | IpiIrqwork | IpiResched | Irq | Nmi | TimerTick | Tlb))
+}
+
+fn score(truth: &Truth, rt: bool, paths: &[WakePath], kind: Kind) -> Score {
+    let mut score = Score::default();
+    for planted in truth.planted.iter().filter(|one| one.kind == kind) {
+        let overlap =
+            |t0_ns: i64, t1_ns: i64| (t1_ns.min(planted.t1_ns) - t0_ns.max(planted.t0_ns)).max(0) as u64;
+        for path in paths.iter().filter(|path| overlap(path.t_ns, path.t_ns + path.value_ns) > 0) {
+            score.samples += 1;
+            for &(t0_ns, t1_ns, at) in &path.pieces {
+                let (part, ns) = (&path.parts[at], overlap(t0_ns, t1_ns));
+                let taken = part.taken.as_ref();
+                let right = is_right(kind, rt, truth.planter, taken);
+                if Some(part.step) == step(kind, rt) && !interrupts(taken) {
+                    score.held += ns;
+                    score.right += if right { ns } else { 0 };
+                }
+                if ns > 0 && is_wrong(kind, rt, truth.planter, part) {
+                    println!("{kind:?}: {ns} ns blamed on a task: {part:?} of the wake-up at {}", path.t_ns);
+                    score.wrong += ns;
+                }
+            }
+        }
+    }
+    score
+}
+
+fn paths(trace: &TraceFile, truth: &Truth) -> Vec<WakePath> {
+    let samples: Vec<_> =
+        truth.slept.iter().map(|one| (one.release_ns, one.ran_ns - one.release_ns)).collect();
+    let victim = MeasuredCpu { cpu: truth.cpu, tid: truth.victim };
+    let window = MeasuredWindow {
+        t0_ns: samples[0].0,
+        t1_ns: truth.slept.last().unwrap().ran_ns,
+        measured: vec![victim],
+        snapshot: false,
+    };
+    let mut paths = Vec::new();
+    let buffers = ["", "sender"];
+    paths_in(trace, &buffers, &window, &[(victim, samples.clone())], |_, path| paths.push(path)).unwrap();
+    assert_eq!(paths.len(), samples.len(), "not every wake-up was taken apart");
+    paths
+}
+
+/// A holdup is in the way of the wake-up that falls into it; of the ones that are not, all pass.
+fn is_covered(score: &Score, planted: &[&Planted]) -> bool {
+    score.samples as usize * 2 >= planted.len()
+}
+
+pub(crate) fn holdups_are_in_their_boxes(guest: &Guest) {
+    let (kernel, dir) = (guest.kernel(), guest.root.join("truth"));
+    let truth: Truth = serde_json::from_slice(&fs::read(dir.join("truth.json")).unwrap()).unwrap();
+    assert_eq!(truth.absent, [], "{kernel}");
+    let rt = kernel.ends_with("-rt");
+    let paths = paths(&TraceFile::open(&dir.join("trace.dat")).unwrap(), &truth);
+    let mut failed = Vec::new();
+    for kind in KINDS {
+        let planted: Vec<_> = truth.planted.iter().filter(|one| one.kind == kind).collect();
+        let score = score(&truth, rt, &paths, kind);
+        let share = score.right as f64 / score.held.max(1) as f64 * 100.0;
+        println!("{kernel:>7} {kind:?}: {} planted, {score:?}, {share:.2} % right", planted.len());
+        let of = |what: &str, value: f64, unit: &str| {
+            Row::new(format!("{kernel}: {kind:?} {what}"), value, unit).n(u64::from(score.samples))
+        };
+        print_row(
+            &of("blamed on others", score.wrong as f64 / 1e6, "ms").budget(Of::Value, Limit::AtMost(0.0)),
+        );
+        let mut holds = score.wrong == 0 && is_covered(&score, &planted);
+        if step(kind, rt).is_some() {
+            print_row(&of("in its box", share, "%").budget(Of::Value, Limit::AtLeast(99.0)));
+            holds &= share >= 99.0;
+        }
+        if !holds {
+            failed.push((kind, planted.len(), score));
+        }
+    }
+    assert!(failed.is_empty(), "{kernel}: {failed:?}");
+}
