@@ -125,6 +125,8 @@ pub struct PathBuilder {
     prio: Prio,
     /// Who runs on the CPU, with the highest priority that it has had since it came.
     current: Option<Task>,
+    /// When it came, ns.
+    came_ns: i64,
     queue: Queue,
     kernel: Kernel,
     /// When it was out of budget.
@@ -150,6 +152,7 @@ impl PathBuilder {
             known,
             prio: Prio::UNKNOWN,
             current: None,
+            came_ns: i64::MIN,
             queue: Queue::default(),
             kernel: Kernel::default(),
             without_budget: VecDeque::new(),
@@ -251,10 +254,15 @@ impl PathBuilder {
             State::Waits { since_ns, preempted: false } => Some(since_ns),
             _ => None,
         };
+        let came_ns = std::mem::replace(&mut self.came_ns, ts_ns);
+        let own = if next.pid == self.tid { next.prio } else { self.prio };
         // One that goes before takes the CPU by that, wherever it is.
         let highest = ran.map_or(prev.prio, |ran| ran.prio.min(prev.prio));
-        let behind = prev.prio.is_known() && !highest.may_delay(next.prio);
-        let waited = waited.filter(|_| next.pid == self.tid && behind);
+        let behind = prev.prio.is_known() && own.is_known() && !highest.may_delay(own);
+        // Its place may be taken by another one that goes before, too. Had it come while the task
+        // waited, that one would have been passed over.
+        let taken = |since_ns| next.prio.may_delay(own) && came_ns <= since_ns;
+        let waited = waited.filter(|since_ns| behind && (next.pid == self.tid || taken(*since_ns)));
         let without = self.queue.switched(ts_ns, self.tid, prev, runnable, next);
         // While the task was out of budget nobody held it up.
         let waited = waited.map(|since_ns| without.map_or(since_ns, |[_, until_ns]| since_ns.max(until_ns)));

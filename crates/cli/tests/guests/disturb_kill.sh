@@ -54,7 +54,7 @@ kill_all() {
     while :; do
         machine >is
         diff was is >difference && break
-        [ $tries -ge 100 ] && break
+        [ $tries -ge 600 ] && break
         /bin/busybox sleep 0.2
         tries=$((tries + 1))
     done

@@ -18,7 +18,13 @@ fn kernel_code(path: &Path) -> Option<(u64, LabelId, Source)> {
 #[test]
 fn a_task_in_kernel_code_that_is_not_preempted_holds_up_the_switch() {
     let low = task(5, fair());
-    let woken = [between(50, idle(), false, low), expiry(200, 2), wake(210, 2, false), wake(220, 2, true)];
+    let woken = [
+        between(10, idle(), false, victim()),
+        between(50, victim(), false, low),
+        expiry(200, 2),
+        wake(210, 2, false),
+        wake(220, 2, true),
+    ];
     let source = |frames| Source { frames, ..Source::new(2, Who::Task(5)) };
     let path_of = |after: &[KernelEvent], spans: &[Span]| {
         let events: Vec<_> = woken.iter().chain(after).copied().collect();
@@ -77,6 +83,17 @@ fn a_task_in_kernel_code_that_is_not_preempted_holds_up_the_switch() {
         &[ran(high, 600, 900)],
     );
     assert_eq!(kernel_code(&path), None);
+    assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Switch), 300)), "{path:?}");
+    // It held the CPU until that one came, which goes before.
+    let path = path_of(
+        &[
+            between(600, low, true, high),
+            stack(601, 5, true, Some(WRITE)),
+            between(900, high, false, victim()),
+        ],
+        &[ran(high, 600, 900)],
+    );
+    assert_eq!(kernel_code(&path), Some((380, 40, source(Some(42)))));
     assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Switch), 300)), "{path:?}");
     // It was out of budget: whoever ran meanwhile, in whatever code, did not hold it up.
     let path = path_of(
