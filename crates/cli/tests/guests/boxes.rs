@@ -7,7 +7,9 @@ use analysis::attribute::blocking::Blocking;
 use analysis::attribute::path::{Part, Path as WakePath, Step, Taken, Taker};
 use analysis::attribute::windows::{MeasuredWindow, paths_in};
 use analysis::attribute::{Source, Who};
+use analysis::prio::Prio;
 use analysis::spans::MeasuredCpu;
+use analysis::view::Task;
 use ftrace::TraceFile;
 use linux::record::plant::{KINDS, Kind, Planted, Truth};
 use model::EventClass;
@@ -35,6 +37,12 @@ fn blamed(taken: &Taken) -> Option<i32> {
     }
 }
 
+/// Whether a task goes before the victim, as the scheduler's events tell.
+fn goes_before(task: Task) -> bool {
+    // SCHED_FIFO 90.
+    task.prio.may_delay(Prio::new(9))
+}
+
 /// What a kind holds up; `None` for what is not in the way.
 fn step(kind: Kind, rt: bool) -> Option<Step> {
     match kind {
@@ -58,8 +66,12 @@ fn is_right(kind: Kind, rt: bool, planter: i32, taken: Option<&Taken>) -> bool {
         // Nothing that these kernels record tells of it.
         Kind::Raised | Kind::InterruptsOff => taken.is_none(),
         Kind::PreemptionOff => by_planter && kernel_code,
-        // On PREEMPT_RT it runs in the task that sends, or in a thread, and the probe keeps preemption off.
-        Kind::Softirq | Kind::Timer if rt => kernel_code,
+        // On PREEMPT_RT it runs in the task that sends, or in a thread, and the probe keeps preemption
+        // off: either box is its own.
+        Kind::Softirq | Kind::Timer if rt => {
+            let served = [EventClass::Softirq, EventClass::TimerHrtimer].map(Taker::Event);
+            kernel_code || taker.is_some_and(|taker| served.contains(&taker))
+        }
         Kind::Softirq => taker == Some(Taker::Event(EventClass::Softirq)),
         Kind::Timer => taker == Some(Taker::Event(EventClass::TimerHrtimer)),
         Kind::Throttled => taker == Some(Taker::Event(EventClass::Throttle)),
@@ -77,6 +89,8 @@ fn is_wrong(kind: Kind, rt: bool, planter: i32, part: &Part) -> bool {
         (Some(_), _) if interrupt => true,
         // What is not in the way by running may be for a moment by a system call, of which it makes some.
         (Some(pid), Taker::Blocking(_)) if matches!(kind, Kind::TaskBelow | Kind::Ordinary) => pid != planter,
+        // The kernel's own threads that go before, such as the stopper, run when they like.
+        (Some(pid), Taker::Event(_)) if pid != planter => !taken.task.is_some_and(goes_before),
         _ => !is_right(kind, rt, planter, part.taken.as_ref()),
     }
 }
