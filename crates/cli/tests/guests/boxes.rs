@@ -95,12 +95,10 @@ fn is_wrong(kind: Kind, rt: bool, planter: i32, part: &Part) -> bool {
     }
 }
 
-/// What interrupts whatever is in the way, and takes its own time.
-fn interrupts(taken: Option<&Taken>) -> bool {
-    let class =
-        taken.and_then(|taken| if let Taker::Event(class) = taken.taker { Some(class) } else { None });
-    use EventClass::{IpiCall, IpiIrqwork, IpiResched, Irq, Nmi, TimerTick, Tlb};
-    matches!(class, Some(IpiCall | IpiIrqwork | IpiResched | Irq | Nmi | TimerTick | Tlb))
+/// Whether it is an interrupt or a softirq that has events of its own, and takes its own time from
+/// whatever is in the way.
+fn interrupts(taken: &Taken) -> bool {
+    !matches!(taken.taker, Taker::Event(EventClass::Switch | EventClass::Throttle) | Taker::Blocking(_))
 }
 
 fn score(truth: &Truth, rt: bool, paths: &[WakePath], kind: Kind) -> Score {
@@ -114,7 +112,8 @@ fn score(truth: &Truth, rt: bool, paths: &[WakePath], kind: Kind) -> Score {
                 let (part, ns) = (&path.parts[at], overlap(t0_ns, t1_ns));
                 let taken = part.taken.as_ref();
                 let right = is_right(kind, rt, truth.planter, taken);
-                if Some(part.step) == step(kind, rt) && !interrupts(taken) {
+                let other = !right && taken.is_some_and(interrupts);
+                if Some(part.step) == step(kind, rt) && !other {
                     score.held += ns;
                     score.right += if right { ns } else { 0 };
                 }
