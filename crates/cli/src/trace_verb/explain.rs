@@ -286,8 +286,11 @@ pub(super) fn told(part: &PathBox, cpu: u32, probe: ProbeKind) -> String {
         return if gap { "nothing recorded took it".to_owned() } else { step_words(part, cpu) };
     };
     let by = part.source.as_ref().map(|source| format!(", by {}", who(source))).unwrap_or_default();
+    // Of what ran, the sources are told with it; of what kept the CPU, whether it did all the time.
+    let inferred = part.blocking.is_some() && part.confidence == Some(Confidence::Order);
+    let sure = if inferred { format!(" ({})", word(Confidence::Order)) } else { String::new() };
     let step = if gap { String::new() } else { format!("; {}", step_words(part, cpu)) };
-    format!("{what}{by}{step}")
+    format!("{what}{by}{sure}{step}")
 }
 
 fn step_words(part: &PathBox, cpu: u32) -> String {

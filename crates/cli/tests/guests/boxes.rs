@@ -6,7 +6,7 @@ use crate::support::print_row;
 use analysis::attribute::blocking::Blocking;
 use analysis::attribute::path::{Part, Path as WakePath, Step, Taken, Taker};
 use analysis::attribute::windows::{MeasuredWindow, paths_in};
-use analysis::attribute::{Source, Who};
+use analysis::attribute::{Confidence, Source, Who};
 use analysis::prio::Prio;
 use analysis::spans::MeasuredCpu;
 use analysis::view::Task;
@@ -46,6 +46,10 @@ fn blamed(taken: &Taken) -> Option<i32> {
 fn goes_before(task: Task) -> bool {
     // SCHED_FIFO 90.
     task.prio.may_delay(Prio::new(9))
+}
+
+fn is_exact(taken: &Taken) -> bool {
+    taken.causes.iter().next().is_some_and(|cause| cause.confidence == Confidence::Exact)
 }
 
 /// What a kind holds up; `None` for what is not in the way.
@@ -97,6 +101,8 @@ fn is_wrong(kind: Kind, rt: bool, planter: i32, part: &Part) -> bool {
         (Some(pid), Taker::Blocking(_)) if matches!(kind, Kind::TaskBelow | Kind::Ordinary) => pid != planter,
         // The kernel's own threads that go before, such as the stopper, run when they like.
         (Some(pid), Taker::Event(_)) if pid != planter => !taken.task.is_some_and(goes_before),
+        // What is called exact.
+        (Some(_), Taker::Blocking(_)) if !is_exact(taken) => false,
         _ => !is_right(kind, rt, planter, part.taken.as_ref()),
     }
 }

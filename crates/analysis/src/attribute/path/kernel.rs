@@ -76,12 +76,14 @@ impl Kernel {
         // is chance.
         let frames = found.frames.or(code.frames);
         let by = Source { frames, ..Source::new(cpu, Who::Task(pid)) };
+        // Both ends in the same system call; else it may have been in user space between them.
+        let same = code.began.is_some() && code.began == found.began;
         Some(Stretch {
             blocking: Blocking::KernelCode,
             t0_ns: left.from_ns,
             t1_ns: left.until_ns,
             label: code.began.or(found.began).unwrap_or(some_call),
-            causes: Causes::one(Cause::exact(by)),
+            causes: Causes::one(if same { Cause::exact(by) } else { Cause::order(by) }),
             sleeper: None,
             shut: false,
         })

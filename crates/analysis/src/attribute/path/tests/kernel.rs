@@ -40,6 +40,18 @@ fn a_task_in_kernel_code_that_is_not_preempted_holds_up_the_switch() {
     let path = path_of(&after, &[span(EventClass::Softirq, 150, 400)]);
     assert_eq!(kernel_code(&path), Some((500, 40, source(Some(42)))));
     assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Softirq), 180)), "{path:?}");
+    let known = |path: &Path| {
+        let taken = path.parts.iter().filter_map(|part| part.taken);
+        let cause = |taken: Taken| taken.causes.iter().next();
+        taken
+            .filter(|taken| taken.taker == Taker::Blocking(Blocking::KernelCode))
+            .find_map(cause)
+            .unwrap()
+            .confidence
+    };
+    // That it was in it all the time is shown where both ends name it.
+    let whole = path_of(&[after[0], after[1], stack(901, 5, true, Some(WRITE))], &[]);
+    assert_eq!([known(&path), known(&whole)], [Confidence::Order, Confidence::Exact]);
     // Nothing tells its name.
     let path = path_of(&[after[1], after[2]], &[]);
     assert_eq!(kernel_code(&path), Some((680, KNOWN.system_call, source(None))));
