@@ -1,5 +1,6 @@
-//! The hidden verbs `internal provoke DIR CPU FROM TIMES KPROBES` and `internal plant DIR CPU FROM TIMES STACKS`: known causes, and
-//! known holdups, on a measured CPU with a trace of them, for tests of attribution.
+//! The hidden verbs `internal provoke DIR CPU FROM TIMES KPROBES` and `internal plant DIR CPU FROM
+//! TIMES STACKS`: known causes, and known holdups, on a measured CPU with a trace of them, for
+//! tests of attribution.
 
 use lab::guest_config::CONFIG_PATH;
 use linux::record::plant::plant;
@@ -37,22 +38,26 @@ pub(crate) fn run_plant(words: &[OsString]) -> anyhow::Result<()> {
 impl Order {
     fn of(words: &[OsString]) -> anyhow::Result<Self> {
         // Settings are written with no journal: what is to be thrown away may be left in any state.
-        anyhow::ensure!(Path::new(CONFIG_PATH).exists(), "it is for guests of the lab");
+        anyhow::ensure!(
+            Path::new(CONFIG_PATH).exists(),
+            "`internal provoke` and `internal plant` are for guests of the lab, which have {CONFIG_PATH}"
+        );
         let [dir, numbers @ ..] = words else {
-            anyhow::bail!("a directory, two CPUs and a number are needed")
+            anyhow::bail!("no directory; expected DIR CPU FROM TIMES FLAG")
         };
         let numbers: Vec<u32> = numbers
             .iter()
             .map(|word| Ok(word.to_string_lossy().parse::<u32>()?))
             .collect::<anyhow::Result<_>>()?;
         let [cpu, from, times, flag] = numbers[..] else {
-            anyhow::bail!("two CPUs and two numbers are needed")
+            anyhow::bail!("{} numbers behind the directory; expected 4: CPU FROM TIMES FLAG", numbers.len())
         };
         Ok(Self { dir: PathBuf::from(dir), cpu, from, times, flag: flag == 1 })
     }
 }
 
-/// Records while something is done, and writes `trace.dat`, `trace.json` (its record) and `truth.json` into the directory.
+/// Records while something is done, and writes `trace.dat`, `trace.json` (its record) and
+/// `truth.json` into the directory.
 fn recorded<T: Serialize>(
     order: &Order,
     stacks: bool,

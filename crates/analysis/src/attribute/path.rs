@@ -123,7 +123,7 @@ pub struct PathBuilder {
     known: Known,
     /// How the thread competes for the CPU, as its last switch tells.
     prio: Prio,
-    /// Who runs on the CPU, with the highest priority that it has had since it came.
+    /// Who runs on the CPU.
     current: Option<Task>,
     /// When it came, ns.
     came_ns: i64,
@@ -230,11 +230,6 @@ impl PathBuilder {
                 self.switched(ts_ns, prev, runnable, next);
             }
             What::Migrate { pid, from, .. } if from == self.cpu => self.queue.moved(pid),
-            What::Prio { pid, prio } => {
-                if let Some(current) = self.current.as_mut().filter(|current| current.pid == pid) {
-                    current.prio = current.prio.min(prio);
-                }
-            }
             What::Stack { at_switch, code, in_user_space, .. } if cpu == self.cpu => {
                 if at_switch {
                     let stretch = self.kernel.leaves(cpu, event.pid, code, self.known.system_call);
@@ -248,7 +243,7 @@ impl PathBuilder {
     }
 
     fn switched(&mut self, ts_ns: i64, prev: Task, runnable: bool, next: Task) {
-        let ran = self.current.replace(next).filter(|ran| ran.pid == prev.pid);
+        self.current = Some(next);
         let preempted = matches!(self.queue.state, State::Waits { preempted: true, .. });
         let waited = match self.queue.state {
             State::Waits { since_ns, preempted: false } => Some(since_ns),
@@ -257,8 +252,7 @@ impl PathBuilder {
         let came_ns = std::mem::replace(&mut self.came_ns, ts_ns);
         let own = if next.pid == self.tid { next.prio } else { self.prio };
         // One that goes before takes the CPU by that, wherever it is.
-        let highest = ran.map_or(prev.prio, |ran| ran.prio.min(prev.prio));
-        let behind = prev.prio.is_known() && own.is_known() && !highest.may_delay(own);
+        let behind = prev.prio.is_known() && own.is_known() && !prev.prio.may_delay(own);
         // Its place may be taken by another one that goes before, too. Had it come while the task
         // waited, that one would have been passed over.
         let taken = |since_ns| next.prio.may_delay(own) && came_ns <= since_ns;

@@ -297,11 +297,9 @@ impl Paths {
         let Self { probes, by_cpu, by_thread, expiries, each } = self;
         let own = by_cpu.get(&event.cpu).copied();
         let woken = if let What::Wake { pid, .. } = event.what { by_thread.get(&pid) } else { None };
-        // Who inherits a priority may run on any CPU.
-        let all = if let What::Prio { .. } = event.what { probes.len() } else { 0 };
-        let others = woken.into_iter().flatten().copied().chain(0..all).filter(|at| Some(*at) != own);
+        let woken = woken.into_iter().flatten().copied().filter(|at| Some(*at) != own);
         let expiry = expiries.get(&event.cpu).copied();
-        for at in own.into_iter().chain(others) {
+        for at in own.into_iter().chain(woken) {
             let Open { place, builder, sums, armed } = &mut probes[at];
             let expiry = expiry.map(|(at_ns, timer, level)| {
                 let known = if *armed == Some(timer) { Confidence::Exact } else { Confidence::Order };

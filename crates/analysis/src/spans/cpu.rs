@@ -17,8 +17,10 @@ pub(super) struct Cpu {
     pub(super) number: u32,
     /// Thread of the probe that measures here.
     pub(super) probe: i32,
-    /// Who runs, with the highest priority that it has had since it came; unknown until the first event, and after a loss.
+    /// Who runs; unknown until the first event, and after a loss.
     pub(super) current: Option<Task>,
+    /// Whether it only goes on where it was preempted, and the probe does not wait.
+    pub(super) goes_on: bool,
     /// Who leaves at the last switch, until something is heard of who comes: the scheduler tells of a switch before it makes it.
     pub(super) leaving: Option<i32>,
     /// How the probe competes for the CPU, once a switch has told.
@@ -76,6 +78,7 @@ impl Cpu {
             number,
             probe,
             current: None,
+            goes_on: false,
             leaving: None,
             probe_prio: Prio::UNKNOWN,
             preempted: Vec::new(),

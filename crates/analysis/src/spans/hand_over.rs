@@ -55,14 +55,38 @@ impl Cpu {
         self.current = self.current.map(|known| if known.prio.is_known() { known } else { who });
     }
 
-    /// A task inherits a priority, or gives it back. One that went on beside the probe without being in its way may be from here on.
-    pub(super) fn has_prio(&mut self, pid: i32, prio: Prio) {
-        let Some(current) = self.current.as_mut().filter(|current| current.pid == pid) else { return };
-        current.prio = current.prio.min(prio);
-        let in_the_way = pid != self.probe && current.prio.may_delay(self.probe_prio);
-        if let Some(run) = self.stack.first_mut().filter(|frame| frame.kind == Kind::Run && in_the_way) {
-            run.class = EventClass::Switch;
-        }
+    /// A task inherits a priority, or gives it back: what ran before that is a span of its own, and
+    /// what runs from here on may be in the probe's way, or no more.
+    pub(super) fn has_prio(&mut self, at_ns: i64, pid: i32, prio: Prio, sink: &mut impl FnMut(Span)) {
+        let Some(task) = self.current.filter(|task| task.pid == pid && task.prio != prio) else { return };
+        self.current = Some(Task { prio, ..task });
+        let class = self.run_class(prio);
+        // What is open inside it ends later: its time up to here is none of the task's.
+        let inside_ns = self.stack.get(1).map_or(0, |inner| at_ns.saturating_sub(inner.t0_ns).max(0) as u64);
+        let Some(run) = self.stack.first_mut().filter(|frame| frame.kind == Kind::Run) else { return };
+        let Frame { t0_ns, label, counts, causes, .. } = *run;
+        let length_ns = at_ns.saturating_sub(t0_ns).max(0) as u64;
+        sink(Span {
+            cpu: self.number,
+            class: run.class,
+            t0_ns,
+            t1_ns: t0_ns.max(at_ns),
+            net_ns: length_ns.saturating_sub(run.nested_ns).saturating_sub(inside_ns),
+            label,
+            level: Level::Task,
+            task,
+            counts,
+            causes,
+        });
+        *run = Frame { t0_ns: t0_ns.max(at_ns), nested_ns: 0, counts: false, class, ..*run };
+    }
+
+    /// What a task of this priority is to the probe that runs where it was preempted, or was
+    /// called.
+    fn run_class(&self, prio: Prio) -> EventClass {
+        let known = prio.is_known() && self.probe_prio.is_known();
+        let harmless = self.goes_on && known && !prio.may_delay(self.probe_prio);
+        if harmless { EventClass::SelfCaused } else { EventClass::Switch }
     }
 
     /// The scheduler hands over to `next`. Returns the frames of the task that left, to go on when
@@ -91,6 +115,7 @@ impl Cpu {
         let causes = if resumes { Causes::default() } else { joins.links.of_switch(next.pid) };
         // Beside a probe that sleeps, what was preempted only takes up again what it was doing.
         let goes_on = resumes && !waits;
+        self.goes_on = goes_on;
         if next.pid == self.probe {
             self.probe_prio = next.prio;
         }
@@ -111,9 +136,7 @@ impl Cpu {
             });
         }
         if next.pid != 0 && next.pid != self.probe {
-            let known = next.prio.is_known() && self.probe_prio.is_known();
-            let harmless = goes_on && known && !next.prio.may_delay(self.probe_prio);
-            let class = if harmless { EventClass::SelfCaused } else { EventClass::Switch };
+            let class = self.run_class(next.prio);
             self.push_run(came_ns, next, Run { named, counts: !goes_on, class }, causes);
         }
         let goes_on =

@@ -153,7 +153,9 @@ impl SpanBuilder {
             What::Migrate { pid: moved, from, to, label } => {
                 self.migrate(event, moved, [from, to], label, sink);
             }
-            What::Prio { pid, prio } => self.cpus.iter_mut().for_each(|cpu| cpu.has_prio(pid, prio)),
+            What::Prio { pid, prio } => {
+                self.cpus.iter_mut().for_each(|cpu| cpu.has_prio(event.ts_ns, pid, prio, sink));
+            }
             _ => {}
         }
         if let Some(place) = self.place(event.cpu) {

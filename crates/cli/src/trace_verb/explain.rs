@@ -286,7 +286,7 @@ pub(super) fn told(part: &PathBox, cpu: u32, probe: ProbeKind) -> String {
         return if gap { "nothing recorded took it".to_owned() } else { step_words(part, cpu) };
     };
     let by = part.source.as_ref().map(|source| format!(", by {}", who(source))).unwrap_or_default();
-    // Of what ran, the sources are told with it; of what kept the CPU, whether it did all the time.
+    // What kept the CPU may have done so for a part of the time only.
     let inferred = part.blocking.is_some() && part.confidence == Some(Confidence::Order);
     let sure = if inferred { format!(" ({})", word(Confidence::Order)) } else { String::new() };
     let step = if gap { String::new() } else { format!("; {}", step_words(part, cpu)) };

@@ -188,7 +188,7 @@ pub(crate) fn holdups_are_in_their_boxes(guest: &Guest) {
         println!("{kernel:>7} {kind:?}: {planted} planted, {score:?}, {share:.2} % right");
         blamed += score.wrong;
         // Most holdups fall into the way of a wake-up.
-        let mut holds = score.wrong == 0 && score.samples as usize * 2 >= planted;
+        let mut holds = planted > 0 && score.wrong == 0 && score.samples as usize * 2 >= planted;
         if step(kind, rt).is_some() {
             let row = Row::new(format!("{kernel}: {}", words(kind)), (share * 100.0).round() / 100.0, "%");
             print_row(&row.n(u64::from(score.samples)).budget(Of::Value, Limit::AtLeast(99.0)));

@@ -1,8 +1,9 @@
 //! Known holdups, planted one by one with their times: what tests of the boxes compare with.
 //!
-//! A thread sleeps and wakes on a CPU, periodically and under SCHED_FIFO. Another thread of that CPU is in its way for a time that it
-//! knows: as a task above, beside and below it; with preemption off, with interrupts off, in a softirq and in a hard interrupt
-//! ([`hold`]); and so long that the scheduler takes the CPU from both ([`Kind::Throttled`]).
+//! A thread sleeps and wakes on a CPU, periodically and under SCHED_FIFO. Another thread of that
+//! CPU is in its way for a time that it knows: as a task above, beside and below it; with
+//! preemption off, with interrupts off, in a softirq and in a hard interrupt ([`hold`]); and so
+//! long that the scheduler takes the CPU from both ([`Kind::Throttled`]).
 
 mod hold;
 
@@ -31,13 +32,15 @@ const PERIOD_NS: i64 = 10_000_000;
 const LENGTH_NS: i64 = 25_000_000;
 /// Between two of them, so that the effects of one are over.
 const APART_NS: i64 = 45_000_000;
-/// How long a task runs until the scheduler has had enough of it: more than a second, the period of RT throttling and of the fair
-/// server (Documentation/scheduler/sched-rt-group.rst, sched-deadline.rst).
+/// How long a task runs until the scheduler has had enough of it: more than a second, the period of
+/// RT throttling and of the fair server (Documentation/scheduler/sched-rt-group.rst,
+/// sched-deadline.rst).
 const ENDLESS_NS: i64 = 1_300_000_000;
 /// What of it is a stretch in which another task ran, and what only an interruption of one.
 const GAP_NS: i64 = 5_000_000;
 const INTERRUPTED_NS: i64 = 1_000_000;
-/// Between two looks at the clock: about a millisecond, so that an interrupt rarely finds it in the kernel.
+/// Between two looks at the clock: about a millisecond, so that an interrupt rarely finds it in the
+/// kernel.
 const TURNS: u32 = 500_000;
 /// A sleep that is there to be seen.
 const SHORT_NS: i64 = 1_000_000;
@@ -57,9 +60,11 @@ pub enum Kind {
     TaskEqual,
     /// A SCHED_DEADLINE task.
     Deadline,
-    /// A task that becomes one of a higher priority while it runs, and an ordinary one again: no event tells of either.
+    /// A task that becomes one of a higher priority while it runs, and an ordinary one again: no
+    /// event tells of either.
     Raised,
-    /// An ordinary task that holds a lock which one of a higher priority waits for, and that inherits its priority.
+    /// An ordinary task that holds a lock which one of a higher priority waits for, and that
+    /// inherits its priority.
     Boosted,
     /// A SCHED_FIFO task of a lower priority, which is not in the way.
     TaskBelow,
@@ -168,7 +173,7 @@ struct Ground {
     /// Where the waiter for a lock is.
     from: u32,
     /// The CPUs that a deadline is admitted for.
-    domain: Cpus,
+    domain: io::Result<Cpus>,
     hold: io::Result<Hold>,
     /// Two connected sockets.
     sockets: io::Result<[UdpSocket; 2]>,
@@ -246,9 +251,10 @@ impl Ground {
         hold.held()
     }
 
-    /// A deadline is admitted for a whole root domain: nothing but that it has just run here keeps it here.
+    /// A deadline is admitted for a whole root domain: nothing but that it has just run here keeps
+    /// it here.
     fn deadline(&self) -> io::Result<Vec<[i64; 2]>> {
-        sched::pin(&self.domain)?;
+        sched::pin(self.domain.as_ref().map_err(again)?)?;
         let policy =
             Policy { name: "SCHED_DEADLINE".to_owned(), priority: 0, reservation: Some(RESERVATION) };
         let ran = run(&policy);
@@ -270,10 +276,11 @@ fn hold(cpu: u32) -> io::Result<Hold> {
 
 /// An error that stays.
 fn again(error: &io::Error) -> io::Error {
-    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+    io::Error::new(error.kind(), error.to_string())
 }
 
-/// Runs for as long as a holdup takes; in user space, though some machines have to ask the kernel for the time.
+/// Runs for as long as a holdup takes; in user space, though some machines have to ask the kernel
+/// for the time.
 fn busy() -> [i64; 2] {
     let t0_ns = clock::now_ns();
     let mut t1_ns = t0_ns;
@@ -304,7 +311,8 @@ fn raised() -> io::Result<[i64; 2]> {
     Ok(ran)
 }
 
-/// Runs with the priority of a thread elsewhere that waits for its lock (futex(2), "Priority-inheritance futexes").
+/// Runs with the priority of a thread elsewhere that waits for its lock (futex(2),
+/// "Priority-inheritance futexes").
 fn boosted(from: u32) -> io::Result<[i64; 2]> {
     let lock = AtomicU32::new(0);
     futex::lock_pi(&lock, futex::Flags::empty(), None)?;
@@ -316,24 +324,38 @@ fn boosted(from: u32) -> io::Result<[i64; 2]> {
     };
     std::thread::scope(|scope| {
         let waiter = std::thread::Builder::new().name("waiter".to_owned()).spawn_scoped(scope, waits)?;
-        // The priority that counts stands in the 18th place (proc_pid_stat(5)), a real-time one as a negative number.
-        while !waiter.is_finished() && priority()? >= 0 {}
-        let ran = busy();
+        let ran = until_inherited(|| waiter.is_finished()).map(|()| busy());
+        // Whatever failed: the waiter waits for this.
         futex::unlock_pi(&lock, futex::Flags::empty())?;
         waiter.join().map_err(|_| io::Error::other("the waiter panicked"))??;
-        Ok(ran)
+        ran
     })
 }
 
-/// The calling thread's effective priority as `/proc` gives it.
-fn priority() -> io::Result<i64> {
-    let stat = fs::read_to_string(format!("/proc/self/task/{}/stat", sched::tid()))?;
-    let behind_the_name = stat.rsplit(')').next().unwrap_or_default();
-    let field = behind_the_name.split_whitespace().nth(15).and_then(|field| field.parse().ok());
-    field.ok_or_else(|| io::ErrorKind::InvalidData.into())
+/// Until the calling thread, an ordinary one, has a real-time priority, or nobody is left who could
+/// give it one.
+fn until_inherited(nobody: impl Fn() -> bool) -> io::Result<()> {
+    while priority()? >= 0 {
+        if nobody() {
+            return Err(io::Error::other("the waiter ended, and no priority was inherited from it"));
+        }
+    }
+    Ok(())
 }
 
-/// Runs below the victim until the scheduler gives the CPU to an ordinary task, of which there is one; when that ran.
+/// The calling thread's effective priority: the 18th field of its `stat` in `/proc`, negative for
+/// a real-time one (proc_pid_stat(5)).
+fn priority() -> io::Result<i64> {
+    let path = format!("/proc/self/task/{}/stat", sched::tid());
+    let stat = fs::read_to_string(&path)?;
+    // The second field, a name in parentheses, may hold anything.
+    let behind_the_name = stat.rsplit_once(')').map(|(_, rest)| rest);
+    let field = behind_the_name.and_then(|rest| rest.split_whitespace().nth(15)?.parse().ok());
+    field.ok_or_else(|| io::Error::other(format!("{path}: no number in field 18: {stat:?}")))
+}
+
+/// Runs below the victim until the scheduler gives the CPU to an ordinary task, of which there is
+/// one; when that ran.
 fn throttled() -> io::Result<Vec<[i64; 2]>> {
     let stop = AtomicBool::new(false);
     let until_stopped = || stretches(|_| !stop.load(Ordering::Relaxed));
@@ -341,19 +363,22 @@ fn throttled() -> io::Result<Vec<[i64; 2]>> {
     std::thread::scope(|scope| {
         let ordinary =
             std::thread::Builder::new().name("ordinary".to_owned()).spawn_scoped(scope, until_stopped)?;
-        sched::set_policy(&Policy::fifo(BELOW))?;
         let t0_ns = clock::now_ns();
-        let ran = stretches(|now_ns| now_ns - t0_ns < ENDLESS_NS);
+        let policy = sched::set_policy(&Policy::fifo(BELOW));
+        let ran = policy.map(|()| stretches(|now_ns| now_ns - t0_ns < ENDLESS_NS));
+        // Whatever failed: the loop goes on until this.
         stop.store(true, Ordering::Relaxed);
         sched::set_policy(&Policy::other())?;
         let ordinary = ordinary.join().map_err(|_| io::Error::other("the loop panicked"))?;
+        let ran = ran?;
         let (first, last) = (ran.first().map_or(t0_ns, |one| one[0]), ran.last().map_or(t0_ns, |one| one[1]));
         let long = |[from, to]: &[i64; 2]| *from > first && *to < last && to - from >= GAP_NS;
         Ok(ordinary.into_iter().filter(long).collect())
     })
 }
 
-/// When the calling thread ran: from one look at the clock to the next it may have been interrupted, but not for long.
+/// When the calling thread ran: from one look at the clock to the next it may have been
+/// interrupted, but not for long.
 fn stretches(go_on: impl Fn(i64) -> bool) -> Vec<[i64; 2]> {
     let mut now_ns = clock::now_ns();
     let mut stretches = vec![[now_ns; 2]];
@@ -385,10 +410,12 @@ fn timer() -> io::Result<OwnedFd> {
 }
 
 /// The CPUs that share a root domain with this one: those isolated at boot have one together.
-fn domain(cpu: u32) -> Cpus {
-    let read = |name: &str| fs::read_to_string(format!("/sys/devices/system/cpu/{name}"));
-    let cpus =
-        |name: &str| read(name).ok().and_then(|text| text.trim().parse::<Cpus>().ok()).unwrap_or_default();
-    let (isolated, online) = (cpus("isolated"), cpus("online"));
-    if isolated.contains(cpu) { isolated } else { online.minus(&isolated) }
+fn domain(cpu: u32) -> io::Result<Cpus> {
+    let cpus = |name: &str| {
+        let path = format!("/sys/devices/system/cpu/{name}");
+        let text = fs::read_to_string(&path)?;
+        text.trim().parse::<Cpus>().map_err(|error| io::Error::other(format!("{path}: {error}")))
+    };
+    let (isolated, online) = (cpus("isolated")?, cpus("online")?);
+    Ok(if isolated.contains(cpu) { isolated } else { online.minus(&isolated) })
 }

@@ -1,10 +1,12 @@
 //! A CPU held where it stands in the kernel, for a time that is known to it.
 //!
-//! A BPF program on a kernel probe looks at the clock until the time is over. The kernel runs such programs with preemption off, and
-//! with interrupts as they are where the probe is: on, where ftrace calls it at a function's entry; off, where a breakpoint does so
-//! inside one (kernel/trace/bpf_trace.c, `trace_call_bpf`; arch/x86/kernel/kprobes; on arm64 every probe is a breakpoint). What is
-//! held is the context that runs into the probe: a task's system call, a softirq, a hard interrupt. No module is needed, and no
-//! tracepoint tells of it. The program is armed for one hold, and it gives back when that began and ended.
+//! A BPF program on a kernel probe looks at the clock until the time is over. The kernel runs such
+//! programs with preemption off, and with interrupts as they are where the probe is: on, where
+//! ftrace calls it at a function's entry; off, where a breakpoint does so inside one
+//! (kernel/trace/bpf_trace.c, `trace_call_bpf`; arch/x86/kernel/kprobes; on arm64 every probe is a
+//! breakpoint). What is held is the context that runs into the probe: a task's system call, a
+//! softirq, a hard interrupt. No module is needed, and no tracepoint tells of it. The program is
+//! armed for one hold, and it gives back when that began and ended.
 
 use perf_event::events::KProbe;
 use perf_event::{Builder, Counter};
@@ -19,13 +21,16 @@ const PROG_LOAD: libc::c_int = 5;
 /// A map by numbers, and a program for kernel probes.
 const ARRAY: u32 = 2;
 const KPROBE: u32 = 2;
-/// What a kernel accepts for helpers that it lends to free software alone (include/linux/license.h).
+/// What a kernel accepts for helpers that it lends to free software alone
+/// (include/linux/license.h).
 const LICENSE: &std::ffi::CStr = c"Dual MIT/GPL";
-/// The most looks at the clock. The kernel follows each of them when it checks the program, and follows a million instructions in all.
+/// The most looks at the clock. The kernel follows each of them when it checks the program, and
+/// follows a million instructions in all.
 const MOST_LOOKS: i32 = 30_000;
 /// Bytes that are copied between two looks, so that fewer of them last long enough.
 const COPIED: usize = 2048;
-/// Where a breakpoint is put: behind the call to ftrace that a function begins with, which may stand behind an `endbr64`.
+/// Where a breakpoint is put: behind the call to ftrace that a function begins with, which may
+/// stand behind an `endbr64`.
 const INSIDE: [u64; 3] = [5, 9, 4];
 
 /// What the program shares with us.
@@ -61,7 +66,8 @@ impl Hold {
         self.probe(function, 0)
     }
 
-    /// A probe inside a kernel function; needs `debug.kprobes-optimization` off, else its breakpoint becomes a jump.
+    /// A probe inside a kernel function; needs `debug.kprobes-optimization` off, else its
+    /// breakpoint becomes a jump.
     pub(super) fn inside(&mut self, function: &str) -> io::Result<()> {
         let mut result = Err(io::ErrorKind::NotFound.into());
         for offset in INSIDE {
@@ -87,7 +93,8 @@ impl Hold {
         self.put(ns)
     }
 
-    /// When it held, CLOCK_MONOTONIC, ns; none where nothing ran into a probe. It is not armed any more.
+    /// When it held, CLOCK_MONOTONIC, ns; none where nothing ran into a probe. It is not armed any
+    /// more.
     pub(super) fn held(&self) -> io::Result<Vec<[i64; 2]>> {
         let mut shared = Shared { armed_ns: 0, t0_ns: 0, t1_ns: 0, copied: [0; COPIED] };
         self.element(MAP_LOOKUP, (&raw mut shared) as u64)?;
@@ -110,7 +117,8 @@ impl Hold {
 
 /// Calls bpf(2) with its `union bpf_attr` as words.
 fn bpf(command: libc::c_int, attr: &[u64]) -> io::Result<libc::c_long> {
-    // SAFETY: the kernel reads as much of `attr` as its size says; the addresses in it are of values that outlive the call.
+    // SAFETY: the kernel reads as much of `attr` as its size says; the addresses in it are of
+    // values that outlive the call.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, attr.as_ptr(), size_of_val(attr)) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -138,7 +146,8 @@ fn program(instructions: &[u64]) -> io::Result<OwnedFd> {
     bpf(PROG_LOAD, &[pair(KPROBE, instructions.len() as u32), code, license, 0, 0, 0]).map(owned)
 }
 
-/// Operations: classes, sizes and codes put together (Documentation/bpf/standardization/instruction-set.rst).
+/// Operations: classes, sizes and codes put together
+/// (Documentation/bpf/standardization/instruction-set.rst).
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Op {
@@ -179,7 +188,8 @@ fn op(op: Op, [to, from]: [u8; 2], offset: i16, number: i32) -> u64 {
     u64::from_le_bytes([op as u8, from << 4 | to, low, high, a, b, c, d])
 }
 
-/// The program, for one CPU. Registers: 6 the map's element, 7 when to end, 8 the looks that are left.
+/// The program, for one CPU. Registers: 6 the map's element, 7 when to end, 8 the looks that are
+/// left.
 fn instructions(map: i32, cpu: u32) -> [u64; 30] {
     [
         // The element of key 0, which stands on the stack.
@@ -208,8 +218,8 @@ fn instructions(map: i32, cpu: u32) -> [u64; 30] {
         op(Op::Move, [3, 6], 0, 0),
         op(Op::Call, [0, 0], 0, COPY),
         op(Op::Call, [0, 0], 0, CLOCK),
-        // The way that goes on is the one that is jumped to: the kernel's check follows the other one first, and remembers only so
-        // many that it has left behind.
+        // The way that goes on is the one that is jumped to: the kernel's check follows the other
+        // one first, and remembers only so many that it has left behind.
         op(Op::JumpIfLess, [0, 7], 1, 0),
         op(Op::Jump, [0, 0], 2, 0),
         op(Op::AddNumber, [8, 0], 0, -1),

@@ -69,14 +69,11 @@ fn a_task_in_kernel_code_that_is_not_preempted_holds_up_the_switch() {
     let path = path_of(&[found, after[1], stack(901, 5, true, Some(WRITE))], &[]);
     assert_eq!(kernel_code(&path), None);
     assert!(boxes(&path).contains(&(Step::Switch, 2, None, 680)), "{path:?}");
-    // It had inherited a priority by which it went before, and gave it back where it left.
-    let inherits = |ts_ns, prio| event(ts_ns, 1, What::Prio { pid: 5, prio });
-    let path = path_of(
-        &[inherits(221, fifo(FIFO + 1)), inherits(890, fair()), after[1], stack(901, 5, true, Some(WRITE))],
-        &[ran(task(5, fifo(FIFO + 1)), 50, 900)],
-    );
-    assert_eq!(kernel_code(&path), None);
-    assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Switch), 680)), "{path:?}");
+    // It had inherited a priority by which it went before, and gave it back in that system call.
+    let inherited = ran(task(5, fifo(FIFO + 1)), 50, 890);
+    let path = path_of(&[after[1], stack(901, 5, true, Some(WRITE))], &[inherited]);
+    assert_eq!(kernel_code(&path), Some((10, 40, source(Some(42)))));
+    assert!(boxes(&path).contains(&(Step::Switch, 2, Some(EventClass::Switch), 670)), "{path:?}");
     // The stack of somebody else says nothing about it.
     let path = path_of(&[after[1], stack(901, 6, true, Some(WRITE))], &[]);
     assert_eq!(kernel_code(&path), None);
