@@ -42,11 +42,11 @@ const INTERRUPTED_NS: i64 = 1_000_000;
 /// Between two looks at the clock: about a millisecond, so that an interrupt rarely finds it in the
 /// kernel.
 const TURNS: u32 = 500_000;
-/// A sleep that is there to be seen.
-const SHORT_NS: i64 = 1_000_000;
-/// SCHED_DEADLINE for a holdup: more than it takes.
+/// A sleep that is there to be seen, though a crowded host may stop the CPU on its way there.
+const SHORT_NS: i64 = 5_000_000;
+/// SCHED_DEADLINE for a holdup: twice what it takes, or it ends by its budget.
 const RESERVATION: Reservation =
-    Reservation { runtime_ns: 30_000_000, deadline_ns: 100_000_000, period_ns: 100_000_000 };
+    Reservation { runtime_ns: 60_000_000, deadline_ns: 100_000_000, period_ns: 100_000_000 };
 /// Whether timers may leave the CPU that arms them, and whether breakpoints become jumps.
 const SETTINGS: [&str; 2] = ["/proc/sys/kernel/timer_migration", "/proc/sys/debug/kprobes-optimization"];
 
@@ -234,7 +234,7 @@ impl Ground {
             }),
             Kind::Timer => self.held(|ground| {
                 let timer = ground.timer.as_ref().map_err(again)?;
-                let soon = Timespec { tv_sec: 0, tv_nsec: 2 * SHORT_NS };
+                let soon = Timespec { tv_sec: 0, tv_nsec: SHORT_NS };
                 let once = Itimerspec { it_interval: Timespec::default(), it_value: soon };
                 rustix::time::timerfd_settime(timer, TimerfdTimerFlags::empty(), &once)?;
                 rustix::io::read(timer, &mut [0u8; 8]).map(drop).map_err(Into::into)
