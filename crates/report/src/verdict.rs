@@ -146,6 +146,10 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
     let label = part.label.as_deref().unwrap_or("");
     let (against, in_place) =
         entry.map_or_else(Default::default, |entry| against(label_of(entry, label, part.source.as_ref())));
+    if part.blocking == Some(Blocking::NotExecuting) {
+        let cause = format!("{}{}", ran(part, window.cpu), unexplained::steal(document, window, Some(ns)));
+        return Verdict { cause, confidence: Known::Inferred, share, ..empty };
+    }
     let confidence = match (part.class, part.source.as_ref().and(part.confidence)) {
         // The events show that the scheduler passed over the task; a budget is the reason left.
         (Some(EventClass::Throttle), _) => Known::Inferred,

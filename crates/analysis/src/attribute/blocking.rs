@@ -6,7 +6,8 @@
 //! whatever the step, but an interrupt waits for it only if it has interrupts off; waiting for a sleeping one delays only the task that
 //! waits.
 //!
-//! Kernel code that is not preempted is told by the stack at the switch ([`super::path`]).
+//! Kernel code that is not preempted is told by the stack at the switch, a CPU that does not execute by the one behind the wake-up
+//! ([`super::path`]).
 //!
 //! Events: `preemptirq:*` (kernels built with the latency tracers; include/trace/events/preemptirq.h) and `lock:contention_*` (since
 //! 5.19; include/trace/events/lock.h). They are two of the four parts of scheduling latency in the OSPERT 2013 paper (§1).
@@ -32,11 +33,14 @@ pub enum Blocking {
     Lock,
     /// A task that goes behind was in kernel code, on a kernel that does not preempt that.
     KernelCode,
+    /// The CPU did not execute, or its timer's interrupt did not reach it: firmware or a hypervisor.
+    NotExecuting,
 }
 
 impl Blocking {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::InterruptsOff, Self::PreemptionOff, Self::Lock, Self::KernelCode];
+    pub const ALL: [Self; 5] =
+        [Self::InterruptsOff, Self::PreemptionOff, Self::Lock, Self::KernelCode, Self::NotExecuting];
 
     /// In words.
     pub fn words(self) -> &'static str {
@@ -45,6 +49,7 @@ impl Blocking {
             Self::PreemptionOff => "preemption off",
             Self::Lock => "lock contention",
             Self::KernelCode => "non-preemptible kernel code",
+            Self::NotExecuting => "CPU not executing",
         }
     }
 }
@@ -75,6 +80,7 @@ impl Stretch {
             (Blocking::PreemptionOff | Blocking::KernelCode, _) => {
                 step == Step::Switch && self.t1_ns <= mark_ns
             }
+            (Blocking::NotExecuting, _) => step == Step::TimerLate && self.t1_ns <= mark_ns,
             (Blocking::Lock, None) => self.shut || !interrupt,
             (Blocking::Lock, Some(sleeper)) => step == Step::Return && sleeper == tid,
         }

@@ -14,6 +14,7 @@ mod apart;
 mod kernel;
 mod marks;
 mod queue;
+mod stopped;
 mod waits;
 
 use super::blocking::{Blocking, Blockings, Stretch};
@@ -30,6 +31,7 @@ use model::EventClass;
 use queue::{Queue, State};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use stopped::Stopped;
 
 /// How long after a sample what touched it may still come to its end, ns.
 const PATIENCE_NS: i64 = 20_000_000;
@@ -129,6 +131,7 @@ pub struct PathBuilder {
     came_ns: i64,
     queue: Queue,
     kernel: Kernel,
+    stopped: Stopped,
     /// When it was out of budget.
     without_budget: VecDeque<[i64; 2]>,
     /// Samples to come, by release: release and latency.
@@ -155,6 +158,7 @@ impl PathBuilder {
             came_ns: i64::MIN,
             queue: Queue::default(),
             kernel: Kernel::default(),
+            stopped: Stopped::default(),
             without_budget: VecDeque::new(),
             coming: samples.filter(|(_, value_ns)| *value_ns >= 0).collect(),
             open: VecDeque::new(),
@@ -166,7 +170,8 @@ impl PathBuilder {
         }
     }
 
-    /// The next event of the merged stream that is of this CPU or wakes this thread. `expiry`: the last of a timer on the event's CPU.
+    /// The next event of the merged stream that is of this CPU, wakes this thread, or wakes or moves a
+    /// task of this CPU. `expiry`: the last of a timer on the event's CPU.
     pub fn event(&mut self, event: &KernelEvent, expiry: Option<Expiry>, sink: &mut impl FnMut(Path)) {
         let ts_ns = event.ts_ns;
         while let Some(&(release_ns, value_ns)) = self.coming.front()
@@ -180,6 +185,11 @@ impl PathBuilder {
         }
         self.mark(event, expiry);
         if event.cpu == self.cpu {
+            if let Some(seen) = self.stopped.event(event, self.tid)
+                && let Some(marks) = self.in_service(ts_ns)
+            {
+                marks.found_user_space.get_or_insert(seen);
+            }
             let Self { blockings, stretches, open, coming, .. } = self;
             let next = open.front().map(|marks| marks.release_ns).or(coming.front().map(|next| next.0));
             blockings.event(event, &mut |stretch| {
@@ -200,6 +210,7 @@ impl PathBuilder {
             self.current = None;
             self.queue.lost();
             self.kernel.lost();
+            self.stopped.lost();
         }
     }
 
@@ -229,7 +240,8 @@ impl PathBuilder {
             What::Switch { prev, runnable, next } if cpu == self.cpu => {
                 self.switched(ts_ns, prev, runnable, next);
             }
-            What::Migrate { pid, from, .. } if from == self.cpu => self.queue.moved(pid),
+            What::Migrate { pid, from, to, .. } if [from, to].contains(&self.cpu) => self.queue.moved(pid),
+            What::Wake { pid, .. } => self.queue.slept(pid),
             What::Stack { at_switch, code, in_user_space, .. } if cpu == self.cpu => {
                 if at_switch {
                     let stretch = self.kernel.leaves(cpu, event.pid, code, self.known.system_call);

@@ -296,10 +296,17 @@ impl Paths {
         }
         let Self { probes, by_cpu, by_thread, expiries, each } = self;
         let own = by_cpu.get(&event.cpu).copied();
-        let woken = if let What::Wake { pid, .. } = event.what { by_thread.get(&pid) } else { None };
-        let woken = woken.into_iter().flatten().copied().filter(|at| Some(*at) != own);
+        // Whose thread it is, and whose CPU it changes the queue of from elsewhere.
+        let (threads, queues) = match event.what {
+            What::Wake { pid, target, .. } => (by_thread.get(&pid), [by_cpu.get(&target), None]),
+            What::Migrate { from, to, .. } => (None, [by_cpu.get(&from), by_cpu.get(&to)]),
+            _ => (None, [None; 2]),
+        };
+        let threads = threads.map_or(&[][..], Vec::as_slice);
+        let queues = queues.into_iter().flatten().filter(|at| !threads.contains(at));
+        let elsewhere = threads.iter().chain(queues).copied().filter(|at| Some(*at) != own);
         let expiry = expiries.get(&event.cpu).copied();
-        for at in own.into_iter().chain(woken) {
+        for at in own.into_iter().chain(elsewhere) {
             let Open { place, builder, sums, armed } = &mut probes[at];
             let expiry = expiry.map(|(at_ns, timer, level)| {
                 let known = if *armed == Some(timer) { Confidence::Exact } else { Confidence::Order };

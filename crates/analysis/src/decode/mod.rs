@@ -7,6 +7,7 @@
 mod namer;
 mod plan;
 
+use crate::attribute::coverage::has_interrupts;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::spans::Known;
@@ -79,6 +80,8 @@ impl Decoder {
             unnamed: labels.id("(running when recording began)"),
             unseen: labels.id("(came without a recorded switch)"),
             system_call: labels.id("system call"),
+            outside: labels.id("firmware or hypervisor"),
+            interrupts: has_interrupts(&|name| formats.by_name(name).is_some()),
             out_of_budget: labels.id("out of budget"),
             rt: symbols.find(RT_ONLY).is_some(),
         };

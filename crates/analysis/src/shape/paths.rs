@@ -96,7 +96,11 @@ impl PathBox {
 
     /// What took the time, in words with what ran; `None` for the step itself.
     pub fn what(&self) -> Option<String> {
-        let between = if self.blocking == Some(Blocking::KernelCode) { ", " } else { " " };
+        let between = match self.blocking {
+            Some(Blocking::KernelCode) => ", ",
+            Some(Blocking::NotExecuting) => ": ",
+            _ => " ",
+        };
         let taker = self.class.map(EventClass::name).or(self.blocking.map(Blocking::words))?;
         Some(match self.ran() {
             Some(ran) => format!("{taker}{between}{ran}"),

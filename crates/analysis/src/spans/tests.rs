@@ -32,6 +32,8 @@ const KNOWN: Known = Known {
     unseen: UNSEEN,
     out_of_budget: 97,
     system_call: 96,
+    outside: 95,
+    interrupts: true,
     rt: false,
 };
 

@@ -4,6 +4,7 @@
 //! what is unfinished then is run again in a second boot, and the account says so.
 
 use crate::support::text;
+use linux::record::plant::stopped::{LENGTH, REQUEST};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -258,6 +259,9 @@ fn watch(mut command: Command, cases: &[&Case]) -> Result<(), String> {
                     (running, since) = (case.name, Instant::now());
                     limit = Duration::from_secs(case.limit_s * 3 / 2 + 60);
                 }
+                if line.contains(REQUEST) {
+                    stop(child.id(), LENGTH);
+                }
                 log.push(line);
             }
             Err(RecvTimeoutError::Disconnected) => break Ok(()),
@@ -274,6 +278,45 @@ fn watch(mut command: Command, cases: &[&Case]) -> Result<(), String> {
     }
     let last: Vec<&str> = log.iter().rev().take(5).rev().map(String::as_str).collect();
     Err(format!("while {running}: {status}: {}", last.join(" | ")))
+}
+
+/// From asking to be stopped until a guest does what it wants to be stopped in, which lasts some
+/// milliseconds.
+const READY: Duration = Duration::from_millis(2);
+
+/// The emulators below a process stand still for so long.
+fn stop(parent: u32, length: Duration) {
+    thread::sleep(READY);
+    let machines = emulators(parent);
+    let signal = |name: &str| {
+        for machine in &machines {
+            let _ = Command::new("kill").args([name, &machine.to_string()]).status();
+        }
+    };
+    signal("-STOP");
+    thread::sleep(length);
+    signal("-CONT");
+}
+
+/// The emulators among the descendants of a process.
+fn emulators(ancestor: u32) -> Vec<u32> {
+    let pids =
+        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // `PID (NAME) STATE PARENT …`, where the name may hold anything (proc_pid_stat(5)).
+    let process = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (name, rest) = stat.rsplit_once(')')?;
+        let parent: u32 = rest.split_whitespace().nth(1)?.parse().ok()?;
+        Some((pid, parent, name.contains("(qemu-system")))
+    };
+    let all: Vec<(u32, u32, bool)> = pids.filter_map(process).collect();
+    let mut family = vec![ancestor];
+    let mut at = 0;
+    while let Some(&parent) = family.get(at) {
+        family.extend(all.iter().filter(|one| one.1 == parent).map(|one| one.0));
+        at += 1;
+    }
+    all.iter().filter(|one| one.2 && family.contains(&one.0)).map(|one| one.0).collect()
 }
 
 fn lines_of(child: &mut Child) -> Receiver<String> {

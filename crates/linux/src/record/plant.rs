@@ -3,9 +3,11 @@
 //! A thread sleeps and wakes on a CPU, periodically and under SCHED_FIFO. Another thread of that
 //! CPU is in its way for a time that it knows: as a task above, beside and below it; with
 //! preemption off, with interrupts off, in a softirq and in a hard interrupt ([`hold`]); and so
-//! long that the scheduler takes the CPU from both ([`Kind::Throttled`]).
+//! long that the scheduler takes the CPU from both ([`Kind::Throttled`]). Or the whole machine stands
+//! still ([`stopped`]).
 
 mod hold;
+pub mod stopped;
 
 use super::provoke::{Slept, os, start};
 use crate::error::Error;
@@ -80,10 +82,12 @@ pub enum Kind {
     Timer,
     /// The CPU is kept from real-time tasks.
     Throttled,
+    /// The CPU does not execute, while an ordinary task is in user space.
+    Stopped,
 }
 
 /// All of them.
-pub const KINDS: [Kind; 12] = [
+pub const KINDS: [Kind; 13] = [
     Kind::TaskAbove,
     Kind::TaskEqual,
     Kind::Deadline,
@@ -96,6 +100,7 @@ pub const KINDS: [Kind; 12] = [
     Kind::Softirq,
     Kind::Timer,
     Kind::Throttled,
+    Kind::Stopped,
 ];
 
 /// One holdup.
@@ -143,8 +148,11 @@ pub fn plant(cpu: u32, from: u32, times: u32) -> Result<Truth, Error> {
         let _ = fs::write(setting, "0");
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let (victim, waking) = start(cpu, "victim", Arc::clone(&stop), wake)?;
-    let (planter, planting) = start(cpu, "planter", Arc::clone(&stop), move |_| in_turn([cpu, from], times))?;
+    let sleeps = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&sleeps);
+    let (victim, waking) = start(cpu, "victim", Arc::clone(&stop), move |stop| wake(stop, &counted))?;
+    let planting = move |_: &AtomicBool| in_turn([cpu, from], times, &sleeps);
+    let (planter, planting) = start(cpu, "planter", Arc::clone(&stop), planting)?;
     let planted = planting.join();
     stop.store(true, Ordering::Relaxed);
     let died = |_| Error::failed("a thread", "it panicked");
@@ -153,14 +161,15 @@ pub fn plant(cpu: u32, from: u32, times: u32) -> Result<Truth, Error> {
     Ok(Truth { cpu, victim, planter, planted, slept, absent })
 }
 
-/// The victim: sleeps until the next multiple of its period, over and over.
-fn wake(stop: &AtomicBool) -> Result<Vec<Slept>, Error> {
+/// The victim: sleeps until the next multiple of its period, over and over, and counts that.
+fn wake(stop: &AtomicBool, sleeps: &AtomicU32) -> Result<Vec<Slept>, Error> {
     sched::set_policy(&Policy::fifo(PRIORITY)).map_err(os("schedule", "the victim"))?;
     let mut slept = Vec::new();
     let mut release_ns = clock::now_ns();
     while !stop.load(Ordering::Relaxed) {
         // Releases that have passed are left out: each sample has slept.
         release_ns += PERIOD_NS * ((clock::now_ns() - release_ns) / PERIOD_NS + 1);
+        sleeps.fetch_add(1, Ordering::Relaxed);
         clock::sleep_until(release_ns);
         slept.push(Slept { release_ns, ran_ns: clock::now_ns() });
     }
@@ -168,10 +177,12 @@ fn wake(stop: &AtomicBool) -> Result<Vec<Slept>, Error> {
 }
 
 /// What the planter needs.
-struct Ground {
+struct Ground<'a> {
     cpu: u32,
     /// Where the waiter for a lock is.
     from: u32,
+    /// How often the victim has gone to sleep.
+    sleeps: &'a AtomicU32,
     /// The CPUs that a deadline is admitted for.
     domain: io::Result<Cpus>,
     hold: io::Result<Hold>,
@@ -183,8 +194,8 @@ struct Ground {
 /// What was planted, and what could not be.
 type Done = (Vec<Planted>, Vec<Absent>);
 
-fn in_turn([cpu, from]: [u32; 2], times: u32) -> Done {
-    let mut ground = Ground::new(cpu, from);
+fn in_turn(cpus: [u32; 2], times: u32, sleeps: &AtomicU32) -> Done {
+    let mut ground = Ground::new(cpus, sleeps);
     let (mut planted, mut absent) = (Vec::new(), Vec::new());
     for kind in KINDS {
         for _ in 0..times {
@@ -203,10 +214,10 @@ fn in_turn([cpu, from]: [u32; 2], times: u32) -> Done {
     (planted, absent)
 }
 
-impl Ground {
-    fn new(cpu: u32, from: u32) -> Self {
+impl<'a> Ground<'a> {
+    fn new([cpu, from]: [u32; 2], sleeps: &'a AtomicU32) -> Self {
         let (hold, sockets, timer) = (hold(cpu), loopback(), timer());
-        Self { cpu, from, domain: domain(cpu), hold, sockets, timer }
+        Self { cpu, from, sleeps, domain: domain(cpu), hold, sockets, timer }
     }
 
     /// When it was, where it came about.
@@ -240,6 +251,7 @@ impl Ground {
                 rustix::io::read(timer, &mut [0u8; 8]).map(drop).map_err(Into::into)
             }),
             Kind::Throttled => throttled(),
+            Kind::Stopped => stopped::stopped(self.from, self.sleeps, TURNS).map(once),
         }
     }
 

@@ -79,6 +79,25 @@ fn steal_is_bounded_by_its_counter_and_a_counter_that_stands_still_bounds_nothin
 }
 
 #[test]
+fn a_cpu_that_did_not_execute_is_inferred_and_steal_is_bounded() {
+    let part = PathBox {
+        blocking: Some(Blocking::NotExecuting),
+        label: Some("firmware or hypervisor".into()),
+        ..fixture::part(Step::TimerLate, cpu(), 12_690_000, false)
+    };
+    let mut document = with(vec![part]);
+    document.machine.machine.hypervisor = Some("kvm".into());
+    let phase = of(&document).phase;
+    for window in document.run.windows.iter_mut().filter(|one| one.phase == phase) {
+        window.steal_ns.insert(cpu(), 0);
+    }
+    let found = of(&document);
+    let text = "CPU not executing: firmware or hypervisor; no steal time was counted there";
+    assert!(found.cause.starts_with(text), "{}", found.cause);
+    assert_eq!((found.confidence, found.against.len()), (Known::Inferred, 0));
+}
+
+#[test]
 fn a_step_that_waited_for_another_cpu_is_shown_and_has_its_commands() {
     let elsewhere = cpu() + 1;
     let timer = PathBox {

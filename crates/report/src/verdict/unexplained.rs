@@ -97,7 +97,7 @@ fn suspects(document: &Document, step: Step) -> String {
 
 /// The steal time of the window, and how much of `ns` it can be at most. It counts the time in which
 /// the hypervisor ran somebody else; what it does for the guest itself is in no counter.
-fn steal(document: &Document, window: &Distribution, ns: Option<u64>) -> String {
+pub(super) fn steal(document: &Document, window: &Distribution, ns: Option<u64>) -> String {
     if document.machine.machine.hypervisor.is_none() {
         return String::new();
     }

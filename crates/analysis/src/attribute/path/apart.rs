@@ -1,6 +1,7 @@
 //! One sample taken apart: each step's time to what held it up, the rest to the step itself.
 
 use super::marks::{Marks, Stage};
+use super::stopped;
 use super::waits::Waits;
 use super::{Part, Path, Step, Taken, Taker};
 use crate::attribute::blocking::{Blocking, Stretch};
@@ -39,10 +40,14 @@ impl Local<'_> {
         let mut path = Path { t_ns: marks.release_ns, value_ns, parts: Vec::new(), pieces: Vec::new() };
         let mut from_ns = marks.release_ns;
         let thread = Waits::Thread { pid: self.tid, prio: self.prio };
+        let stopped = stopped::stretch(marks, self.cpu, self.prio, self.known);
         for stage in marks.stages(self.cpu, thread, self.known.rt) {
             let until_ns = stage.until_ns.clamp(from_ns, marks.ran_ns);
-            let stays =
-                if stage.cpu == self.cpu { self.during(&stage, [from_ns, until_ns]) } else { Vec::new() };
+            let stays = if stage.cpu == self.cpu {
+                self.during(&stage, [from_ns, until_ns], stopped.as_ref())
+            } else {
+                Vec::new()
+            };
             let mark = marks.expiry.filter(|_| stage.step == Step::TimerLate).map(|(_, known)| known);
             fill(&mut path, (stage.step, stage.cpu, mark), [from_ns, until_ns], &stays);
             from_ns = until_ns;
@@ -51,7 +56,7 @@ impl Local<'_> {
     }
 
     /// What touches a step and may take its time.
-    fn during(&self, stage: &Stage, [from_ns, until_ns]: [i64; 2]) -> Vec<Stay> {
+    fn during(&self, stage: &Stage, [from_ns, until_ns]: [i64; 2], stopped: Option<&Stretch>) -> Vec<Stay> {
         let may = |span: &&Span| stage.waits.held_up_by(span, stage.step, from_ns, self.known.rt);
         let spans = self.spans.iter().filter(may).map(|span| Stay {
             t0_ns: span.t0_ns,
@@ -67,12 +72,13 @@ impl Local<'_> {
         let explaining = self
             .stretches
             .iter()
+            .chain(stopped)
             .filter(|one| one.explains(stage.step, stage.waits.is_interrupt(), until_ns, self.tid));
         let stretches = explaining.map(|one| Stay {
             t0_ns: one.t0_ns,
             t1_ns: one.t1_ns,
             // Whatever ran inside it has its own name.
-            around: one.blocking == Blocking::KernelCode,
+            around: matches!(one.blocking, Blocking::KernelCode | Blocking::NotExecuting),
             taken: Taken {
                 taker: Taker::Blocking(one.blocking),
                 label: one.label,

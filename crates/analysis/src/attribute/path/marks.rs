@@ -39,6 +39,9 @@ pub(super) struct Marks {
     pub(super) woken: Option<Mark>,
     pub(super) ipi: Option<i64>,
     pub(super) switch: Option<i64>,
+    /// Where the wake-up's interrupt found user space: when the CPU was last at work, and when that
+    /// interrupt came, ns.
+    pub(super) found_user_space: Option<[i64; 2]>,
 }
 
 /// A stretch of the way.
@@ -53,7 +56,16 @@ pub(super) struct Stage {
 
 impl Marks {
     pub(super) fn new(release_ns: i64, ran_ns: i64) -> Self {
-        Self { release_ns, ran_ns, expiry: None, waking: None, woken: None, ipi: None, switch: None }
+        Self {
+            release_ns,
+            ran_ns,
+            expiry: None,
+            waking: None,
+            woken: None,
+            ipi: None,
+            switch: None,
+            found_user_space: None,
+        }
     }
 
     /// The steps, in order of time. `own`: the CPU of the task; `thread`: the task, as it waits for

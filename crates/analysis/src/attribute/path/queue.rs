@@ -5,9 +5,16 @@
 //! one reason: the one that waits has no budget left. That is real-time throttling (also of a group
 //! of tasks), a server for fair tasks, the runtime of a deadline, or `cpu.max` (Linux
 //! kernel/sched/core.c, `pick_next_task`).
+//!
+//! Where the task itself sleeps and one that goes after it follows, whoever was preempted before and
+//! goes before that one is passed over. But it may have been taken to another CPU, for which not every
+//! trace has events. If it runs here again without having been woken or moved, it was here meanwhile.
 
 use crate::prio::Prio;
 use crate::view::Task;
+
+/// Preempted tasks that are remembered.
+const MOST_READY: usize = 32;
 
 /// What the task does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,6 +43,13 @@ pub(super) struct Queue {
     passed_over: Option<i32>,
     /// When that ended while the task waited.
     taken_again_ns: Option<i64>,
+    /// Tasks under a real-time policy or a deadline that were preempted here and have not been seen
+    /// since.
+    ready: Vec<i32>,
+    /// Of those the last, where one that goes after it was taken: passed over, if it is still here.
+    perhaps: Option<i32>,
+    /// The time for which the task waited meanwhile.
+    waited: Option<(i32, [i64; 2])>,
 }
 
 impl Queue {
@@ -62,10 +76,15 @@ impl Queue {
         } else if prev.pid == tid {
             self.state = State::Sleeps;
         }
+        let perhaps = self.perhaps.take_if(|_| first(next));
+        if perhaps == Some(next.pid) {
+            self.taken_again_ns = self.taken_again_ns.or(Some(at_ns));
+        }
         let mut without = None;
         if next.pid == tid {
             if let State::Waits { since_ns, .. } = self.state {
                 without = self.passed_over_until(at_ns, next.prio).map(|until_ns| [since_ns, until_ns]);
+                self.waited = perhaps.filter(|_| without.is_none()).map(|pid| (pid, [since_ns, at_ns]));
             }
             self.state = State::Runs;
         } else if let State::Waits { .. } = self.state {
@@ -76,8 +95,24 @@ impl Queue {
             self.taken_again_ns = self.taken_again_ns.or(self.passed_over.take().map(|_| at_ns));
         } else if runnable && first(prev) {
             self.passed_over = Some(prev.pid);
+        } else if self.passed_over.is_none() {
+            self.perhaps = self.perhaps.or(self.ready.last().copied());
         }
-        without
+        let waited = self.waited.take_if(|(pid, _)| *pid == next.pid).map(|(_, waited)| waited);
+        self.ready.retain(|pid| *pid != next.pid);
+        if runnable && first(prev) {
+            self.ready.push(prev.pid);
+            let many = self.ready.len().saturating_sub(MOST_READY);
+            self.ready.drain(..many);
+        }
+        without.or(waited)
+    }
+
+    /// A task is woken: it was not ready before.
+    pub(super) fn slept(&mut self, pid: i32) {
+        self.ready.retain(|ready| *ready != pid);
+        self.perhaps.take_if(|ready| *ready == pid);
+        self.waited.take_if(|(ready, _)| *ready == pid);
     }
 
     fn waits(&mut self, since_ns: i64, preempted: bool) {
@@ -95,8 +130,9 @@ impl Queue {
         ended_ns.filter(|_| prio.is_known() && !prio.is_fair())
     }
 
-    /// A task leaves the CPU for another one.
+    /// A task leaves the CPU for another one, or comes from one.
     pub(super) fn moved(&mut self, pid: i32) {
+        self.slept(pid);
         if self.passed_over == Some(pid) {
             self.passed_over = None;
         }

@@ -67,8 +67,16 @@ fn ran(who: Task, t0_ns: i64, t1_ns: i64) -> Span {
     Span { level: Level::Task, task: who, ..span(EventClass::Switch, t0_ns, t1_ns) }
 }
 
-const KNOWN: Known =
-    Known { sleeper: None, unnamed: 99, unseen: 98, out_of_budget: 97, system_call: 96, rt: false };
+const KNOWN: Known = Known {
+    sleeper: None,
+    unnamed: 99,
+    unseen: 98,
+    out_of_budget: 97,
+    system_call: 96,
+    outside: 95,
+    interrupts: true,
+    rt: false,
+};
 
 fn paths(samples: &[(i64, i64)], events: &[KernelEvent], spans: &[Span]) -> Vec<Path> {
     paths_on(KNOWN, samples, events, spans)
@@ -388,7 +396,9 @@ fn whom_the_scheduler_passes_over_is_out_of_budget() {
     }
 }
 
+mod budget;
 mod kernel;
+mod stopped;
 
 /// A stack of the task `pid`, at its switch or in an interrupt.
 fn stack(ts_ns: i64, pid: i32, at_switch: bool, code: Option<Way>) -> KernelEvent {
