@@ -19,6 +19,7 @@ use crate::sections::Sections;
 use crate::shape::{self, Analysis, Attribution, CountNs, Distribution};
 use crate::tail;
 use crate::tally::Tally;
+use crate::task_groups;
 use crate::time::join::sources;
 use crate::time::{TimeSection, section};
 use crate::trace_pass::{Traced, read_trace};
@@ -144,7 +145,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         comparisons = compare(&run, &windows, &trust, resample::DRAWS);
         distributions = measured.into_iter().filter(apart).map(|one| one.distribution).collect();
     }
-    Ok(Analysis {
+    let mut analysis = Analysis {
         schema: shape::SCHEMA.to_owned(),
         complete: run.complete,
         losses: section,
@@ -170,7 +171,10 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         noise_causes: noise.into_iter().flatten().collect(),
         graph: graph::read(run_dir, &run)?,
         watch: watch::read(run_dir, &run)?,
-    })
+    };
+    let groups = run.trace.as_ref().map_or(&[][..], |trace| &trace.groups);
+    task_groups::fill(&mut analysis, groups);
+    Ok(analysis)
 }
 
 /// That switches are missing which nobody counted.

@@ -60,6 +60,7 @@ pub mod stretches;
 pub mod summary;
 pub mod tail;
 pub mod tally;
+mod task_groups;
 pub mod taskset;
 #[cfg(test)]
 mod testing;

@@ -164,18 +164,28 @@ pub struct SourceText {
     /// The functions of that stack, innermost first; in a sum, of one of its events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<String>,
+    /// The task's container, service, or control group; absent where none was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 impl SourceText {
     /// Of whom nothing more is known.
     pub fn new(cpu: u32, who: &str, pid: Option<i32>) -> Self {
-        Self { cpu, who: who.to_owned(), pid, site: None, began: None, frames: Vec::new() }
+        Self { cpu, who: who.to_owned(), pid, site: None, began: None, frames: Vec::new(), group: None }
     }
 
     /// Whether both are the same source, whatever their stacks.
     pub fn is(&self, other: &Self) -> bool {
         (self.cpu, &self.who, self.pid, &self.site, &self.began)
             == (other.cpu, &other.who, other.pid, &other.site, &other.began)
+    }
+
+    /// Its name, with number and group: `bash[812] (cron.service)`.
+    pub fn name(&self) -> String {
+        let pid = self.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
+        let group = self.group.as_ref().map(|group| format!(" ({group})")).unwrap_or_default();
+        format!("{}{pid}{group}", self.who)
     }
 
     /// Where in the kernel it acted, and what for: `flush_tlb_mm_range (system call munmap)`.

@@ -14,6 +14,7 @@ pub mod events;
 pub mod finding;
 pub mod fix;
 pub mod functions;
+pub mod groups;
 pub mod growth;
 pub mod kernel_options;
 pub mod lab_cards;

@@ -2,6 +2,7 @@
 
 use crate::Cpus;
 use crate::clocks::ClocksRecord;
+use crate::groups::TaskGroup;
 use crate::sample::{Policy, ProbeKind};
 use crate::snapshots::{SnapshotRecord, SnapshotsRecord};
 use crate::stressor::StressorRecord;
@@ -369,6 +370,9 @@ pub struct TraceRecord {
     /// Where the trace holds stretches around the largest samples only: which; absent where it holds the windows as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SnapshotsRecord>,
+    /// The control groups of the threads that were there before or after a window.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<TaskGroup>,
 }
 
 impl TraceRecord {

@@ -27,10 +27,9 @@ pub fn class_title(class: EventClass) -> &'static str {
     }
 }
 
-/// `bash[812] on CPU 0`.
+/// `bash[812] (cron.service) on CPU 0`.
 pub(crate) fn who(source: &SourceText) -> String {
-    let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
-    format!("{}{pid} on CPU {}", source.who, source.cpu)
+    format!("{} on CPU {}", source.name(), source.cpu)
 }
 
 /// The same with the function of the kernel that asked.

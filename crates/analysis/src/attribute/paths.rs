@@ -200,7 +200,7 @@ impl PathSums {
 }
 
 fn task_text(task: Task, labels: &Labels) -> TaskText {
-    TaskText { pid: task.pid, comm: labels.text(task.comm).to_owned(), prio: task.prio.number() }
+    TaskText { pid: task.pid, comm: labels.text(task.comm).to_owned(), prio: task.prio.number(), group: None }
 }
 
 fn class(taker: Taker) -> Option<EventClass> {

@@ -200,7 +200,7 @@ pub fn source_text(source: &Source, labels: &Labels, comm: &dyn Fn(i32) -> Optio
     let text = |id: Option<LabelId>| id.map(|id| labels.text(id).to_owned());
     let frames = source.frames.map(|frames| labels.text(frames).split(INSIDE).map(str::to_owned).collect());
     let (site, began) = (text(source.site), text(source.began));
-    SourceText { cpu: source.cpu, who, pid, site, began, frames: frames.unwrap_or_default() }
+    SourceText { cpu: source.cpu, who, pid, site, began, frames: frames.unwrap_or_default(), group: None }
 }
 
 #[cfg(test)]

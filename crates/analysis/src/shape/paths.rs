@@ -47,6 +47,9 @@ pub struct TaskText {
     pub comm: String,
     /// Its effective priority as the scheduler's events give it ([`crate::prio::Prio`]).
     pub prio: Option<i16>,
+    /// Its container, service, or control group; absent where none was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 /// Time of one step, or of what ran meanwhile on the CPU that the step waited for.
@@ -80,11 +83,12 @@ pub struct PathBox {
 }
 
 impl TaskText {
-    /// As people read it: `make[4711] (nice 0)`.
+    /// As people read it: `make[4711] (nice 0, cron.service)`.
     pub fn words(&self) -> String {
         let prio = self.prio.and_then(|prio| Prio::new(i64::from(prio)).words());
-        let prio = prio.map(|prio| format!(" ({prio})")).unwrap_or_default();
-        format!("{}[{}]{prio}", self.comm, self.pid)
+        let more: Vec<String> = prio.into_iter().chain(self.group.clone()).collect();
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+        format!("{}[{}]{more}", self.comm, self.pid)
     }
 }
 

@@ -311,6 +311,7 @@ pub(crate) fn run(length_ns: i64, trace: Option<u64>) -> Run {
             sender: None,
             watched: None,
             snapshots: None,
+            groups: Vec::new(),
         }),
         losses: Losses::default(),
         observer: ObserverCost::default(),

@@ -168,9 +168,8 @@ fn stack(source: Option<&SourceText>, wanted: bool) -> String {
 }
 
 pub(super) fn who(source: &SourceText) -> String {
-    let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
     let site = source.place().map(|site| format!(" by {site}")).unwrap_or_default();
-    format!("{}{pid} on CPU {}{site}", source.who, source.cpu)
+    format!("{} on CPU {}{site}", source.name(), source.cpu)
 }
 
 pub(super) fn word(confidence: Confidence) -> &'static str {

@@ -9,6 +9,7 @@ use analysis::attribute::windows::{MeasuredWindow, Passed, Recorded, attributed_
 use analysis::spans::MeasuredCpu;
 use anyhow::Context;
 use ftrace::{Compression, TraceFile};
+use model::groups::by_tid;
 use model::{Cpus, Run, samples_file, store};
 use report::export::{Chrome, Exporter, Folded, InOrder, Origin, Perfetto, Rows, Taken};
 use report::format;
@@ -218,8 +219,14 @@ fn events(
         list.add(&event);
         each(exporters, |exporter| exporter.event(&event))
     };
-    let passed =
-        attributed_in(file, &buffers, &subject.windows, |event| order.push(event).map_or(Ok(()), &mut give))?;
+    let trace = subject.run.as_ref().and_then(|(_, run)| run.trace.as_ref());
+    let groups = by_tid(trace.map_or(&[], |trace| &trace.groups));
+    let passed = attributed_in(file, &buffers, &subject.windows, |mut event| {
+        for (source, _) in &mut event.sources {
+            source.group = source.pid.and_then(|pid| groups.get(&pid)).map(|group| group.words());
+        }
+        order.push(event).map_or(Ok(()), &mut give)
+    })?;
     while let Some(event) = order.pop() {
         give(event)?;
     }

@@ -8,6 +8,7 @@
 pub mod buffer;
 pub mod cost;
 pub mod filter;
+mod groups;
 pub mod instance;
 pub mod kprobe;
 pub mod plant;

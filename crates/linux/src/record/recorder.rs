@@ -6,6 +6,7 @@
 //! nothing of the other. Where a program is watched, a third, `watched`, holds what only its tasks do, on any CPU.
 
 use super::buffer::{Buffer, Drained, Order};
+use super::groups::Groups;
 use super::ring::Pages;
 use super::snapshots::{SnapshotOrder, Snapshots, timed};
 use super::{symbols, tracefs};
@@ -39,6 +40,7 @@ pub struct Recorder {
     snapshots: Option<Snapshots>,
     scratch: PathBuf,
     formats: Formats,
+    groups: Groups,
 }
 
 /// Where a recorder records.
@@ -109,8 +111,11 @@ impl Recorder {
             let mut beside = sender.iter_mut().chain(&mut watched);
             beside.try_for_each(|buffer| buffer.start_reader(page_bytes))?;
         }
+        let mut groups = Groups::default();
+        groups.look();
         clock::sleep_until(clock::now_ns() + SETTLE_NS);
-        Ok(Self { tracefs, victim, sender, watched, snapshots, scratch: place.scratch.to_owned(), formats })
+        let scratch = place.scratch.to_owned();
+        Ok(Self { tracefs, victim, sender, watched, snapshots, scratch, formats, groups })
     }
 
     /// Starts or stops recording: the only change inside a window.
@@ -118,6 +123,9 @@ impl Recorder {
         let [before_ns, after_ns] = timed(|| self.switch(on))?;
         if let Some(snapshots) = &mut self.snapshots {
             snapshots.switched(on, if on { after_ns } else { before_ns });
+        }
+        if !on {
+            self.groups.look();
         }
         Ok(())
     }
@@ -201,6 +209,7 @@ impl Recorder {
             sender: beside(SENDER, &self.sender, sender),
             watched: beside(WATCHED, &self.watched, watched),
             snapshots,
+            groups: self.groups.told(),
         };
         self.victim.remove(session)?;
         let mut beside = self.sender.into_iter().chain(self.watched);

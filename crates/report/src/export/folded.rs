@@ -42,8 +42,7 @@ fn clean(name: &str) -> String {
 
 /// `;bash[812] on CPU 0;system call munmap;unmap_region;flush_tlb_mm_range`
 fn way(source: &SourceText) -> String {
-    let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
-    let who = format!("{}{pid} on CPU {}", source.who, source.cpu);
+    let who = format!("{} on CPU {}", source.name(), source.cpu);
     let site = source.site.iter().filter(|_| source.frames.is_empty());
     let functions = source.began.iter().chain(source.frames.iter().rev()).chain(site);
     std::iter::once(&who).chain(functions).fold(String::new(), |way, name| way + ";" + &clean(name))

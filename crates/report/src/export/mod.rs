@@ -77,9 +77,8 @@ pub trait Exporter {
 /// All sources of an event in one line: `bash[812] on CPU 0 by do_sync_core (exact)`.
 fn sources(event: &Attributed) -> String {
     let one = |(source, confidence): &(analysis::shape::SourceText, Confidence)| {
-        let pid = source.pid.filter(|pid| *pid > 0).map(|pid| format!("[{pid}]")).unwrap_or_default();
         let site = source.place().map(|site| format!(" by {site}")).unwrap_or_default();
-        format!("{}{pid} on CPU {}{site} ({})", source.who, source.cpu, confidence.word())
+        format!("{} on CPU {}{site} ({})", source.name(), source.cpu, confidence.word())
     };
     event.sources.iter().map(one).collect::<Vec<_>>().join("; ")
 }

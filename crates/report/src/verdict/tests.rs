@@ -142,7 +142,7 @@ fn a_budget_is_inferred() {
 
 #[test]
 fn a_task_is_named_with_its_number_and_priority() {
-    let task = TaskText { pid: 4711, comm: "hog".into(), prio: Some(9) };
+    let task = TaskText { pid: 4711, comm: "hog".into(), prio: Some(9), group: None };
     let hog = PathBox {
         class: Some(EventClass::Switch),
         label: Some("hog".into()),

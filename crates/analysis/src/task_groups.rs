@@ -1,0 +1,28 @@
+//! Sources and takers in the control groups that their threads were in.
+
+use crate::shape::{Analysis, PathSection, SourceText, TaskText};
+use model::groups::{TaskGroup, by_tid};
+
+/// Names the group of every task that an analysis names, as far as one was seen.
+pub(crate) fn fill(analysis: &mut Analysis, groups: &[TaskGroup]) {
+    let groups = by_tid(groups);
+    if groups.is_empty() {
+        return;
+    }
+    let words = |tid: i32| groups.get(&tid).map(|group| group.words());
+    let source = |one: &mut SourceText| one.group = one.pid.and_then(words);
+    let task = |one: &mut TaskText| one.group = words(one.pid);
+    let rows = analysis.attribution.iter_mut().flat_map(|one| &mut one.rows);
+    rows.filter_map(|row| row.source.as_mut()).for_each(source);
+    let parts = |path: &mut PathSection| {
+        let samples = path.worst.iter_mut().flat_map(|sample| &mut sample.parts);
+        for part in path.boxes.iter_mut().chain(samples) {
+            part.source.iter_mut().for_each(source);
+            part.task.iter_mut().for_each(task);
+        }
+    };
+    analysis.paths.iter_mut().for_each(parts);
+    let periods = analysis.time.iter_mut().flat_map(|one| &mut one.periods);
+    let suspects = periods.flat_map(|period| &mut period.suspects);
+    suspects.filter_map(|suspect| suspect.source.as_mut()).for_each(source);
+}

@@ -1,0 +1,124 @@
+//! Which control group each thread is in, as `/proc` tells it before and after recording.
+//!
+//! Threads come and go: what is gone is left out, and so is a number that was seen in two groups,
+//! of a thread that was moved or of two threads one after the other.
+
+mod containers;
+
+use containers::Runtimes;
+use model::groups::TaskGroup;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Of version 1, where every controller has groups of its own, the first of these that has the
+/// thread in one; systemd's own comes first, since it names services and sessions.
+const HIERARCHIES: [&str; 4] = ["name=systemd", "cpu", "cpuset", "pids"];
+/// The most threads that are looked at: a look must end.
+const MOST: usize = 65_536;
+
+/// The groups of the threads seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    /// `None` where a thread was in two.
+    of: BTreeMap<i32, Option<String>>,
+}
+
+impl Groups {
+    /// Looks at all threads there are.
+    pub(super) fn look(&mut self) {
+        self.look_below(Path::new("/proc"));
+    }
+
+    fn look_below(&mut self, proc: &Path) {
+        for (_, process) in numbered(proc) {
+            for (tid, thread) in numbered(&process.join("task")) {
+                let Ok(text) = fs::read_to_string(thread.join("cgroup")) else { continue };
+                let Some(path) = path_in(&text) else { continue };
+                if self.of.len() >= MOST && !self.of.contains_key(&tid) {
+                    return;
+                }
+                let known = self.of.entry(tid).or_insert_with(|| Some(path.to_owned()));
+                if known.as_deref() != Some(path) {
+                    *known = None;
+                }
+            }
+        }
+    }
+
+    /// The groups with their threads, by path.
+    pub(super) fn told(&self) -> Vec<TaskGroup> {
+        let mut groups: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
+        for (tid, path) in &self.of {
+            if let Some(path) = path {
+                groups.entry(path).or_default().push(*tid);
+            }
+        }
+        let runtimes = Runtimes::new(Path::new("/"));
+        let group = |(path, tids): (&str, Vec<i32>)| TaskGroup {
+            path: path.to_owned(),
+            container: runtimes.container(path),
+            tids,
+        };
+        groups.into_iter().map(group).collect()
+    }
+}
+
+/// The entries of a directory that are numbers; none where it is gone.
+fn numbered(dir: &Path) -> Vec<(i32, PathBuf)> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path()))).collect()
+}
+
+/// The group that a thread's `cgroup` file tells: of version 2, else of version 1. `None` for the top,
+/// where kernel threads are.
+fn path_in(text: &str) -> Option<&str> {
+    let mut lines = text.lines().filter_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        rest.split_once(':').filter(|(_, path)| *path != "/")
+    });
+    let all: Vec<(&str, &str)> = lines.by_ref().collect();
+    let of = |wanted: &str| {
+        let has = |controllers: &str| match wanted {
+            "" => controllers.is_empty(),
+            wanted => controllers.split(',').any(|one| one == wanted),
+        };
+        all.iter().find(|(controllers, _)| has(controllers)).map(|(_, path)| *path)
+    };
+    of("").or_else(|| HIERARCHIES.into_iter().find_map(of))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_is_that_of_version_2_else_that_which_names_services() {
+        assert_eq!(path_in("0::/system.slice/cron.service\n"), Some("/system.slice/cron.service"));
+        assert_eq!(path_in("0::/\n"), None);
+        let hybrid = "4:cpu,cpuacct:/batch\n3:cpuset:/isolated\n1:name=systemd:/user.slice/x.scope\n0::/\n";
+        assert_eq!(path_in(hybrid), Some("/user.slice/x.scope"));
+        assert_eq!(path_in("4:cpu,cpuacct:/batch\n3:cpuset:/isolated\n"), Some("/batch"));
+        assert_eq!(path_in("3:cpuset:/a:b\n"), Some("/a:b"), "a path may hold colons");
+        assert_eq!(path_in("nothing of the kind"), None);
+    }
+
+    #[test]
+    fn a_thread_that_was_moved_has_no_group() {
+        let proc = tempfile::tempdir().unwrap();
+        let put = |tid: i32, path: &str| {
+            let dir = proc.path().join(format!("7/task/{tid}"));
+            fs::create_dir_all(&dir).unwrap();
+            fs::write(dir.join("cgroup"), format!("0::{path}\n")).unwrap();
+        };
+        put(7, "/a");
+        put(8, "/a");
+        let mut groups = Groups::default();
+        groups.look_below(proc.path());
+        put(8, "/b");
+        put(9, "/b");
+        groups.look_below(proc.path());
+        let told: Vec<_> = groups.told().into_iter().map(|group| (group.path, group.tids)).collect();
+        assert_eq!(told, [("/a".to_owned(), vec![7]), ("/b".to_owned(), vec![9])]);
+    }
+}

@@ -1,0 +1,205 @@
+//! Which container a control group is, by its path, and what that is called, by the files that runtimes
+//! keep.
+//!
+//! | runtime | part of the path | file with the name |
+//! |---|---|---|
+//! | Docker | `docker-ID.scope`, `docker/ID` | `/var/lib/docker/containers/ID/config.v2.json` |
+//! | containerd, Kubernetes | `cri-containerd-ID.scope`, `podUID/ID` | `/run/containerd/io.containerd.runtime.v2.task/NAMESPACE/ID/config.json` |
+//! | CRI-O, Podman | `crio-ID.scope`, `libpod-ID.scope` | `overlay-containers/ID/userdata/config.json` and `containers.json` below `/var/lib/containers/storage` |
+//! | LXC | `lxc.payload.NAME`, `lxc/NAME` | – |
+//! | systemd-nspawn | `systemd-nspawn@NAME.service` | – |
+//!
+//! Names are annotations of the OCI runtime specification (`config.md`, "Annotations"), set by the
+//! runtimes for Kubernetes. The files belong to root; what a container can put into them is
+//! its name, and that is kept short and printable.
+
+use model::groups::Container;
+use serde_json::Value;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The most of a file that is read, bytes.
+const MOST_BYTES: u64 = 4 << 20;
+/// The most of a name that is kept, characters.
+const MOST_CHARACTERS: usize = 128;
+
+/// How the names of groups begin that are containers, and how they end.
+const NAMED: [(&str, &str); 7] = [
+    ("docker-", ".scope"),
+    ("cri-containerd-", ".scope"),
+    ("crio-", ".scope"),
+    ("libpod-", ".scope"),
+    ("nerdctl-", ".scope"),
+    ("lxc.payload.", ""),
+    ("systemd-nspawn@", ".service"),
+];
+/// Groups below which each group is a container.
+const PARENTS: [&str; 3] = ["docker", "lxc", "libpod_parent"];
+/// Length of the numbers that runtimes give.
+const ID_LENGTH: usize = 64;
+
+/// Where annotations have the name of the container, of its pod, and of the pod's namespace.
+const ANNOTATIONS: [[&str; 3]; 3] = [
+    [
+        "io.kubernetes.cri.container-name",
+        "io.kubernetes.cri.sandbox-name",
+        "io.kubernetes.cri.sandbox-namespace",
+    ],
+    ["io.kubernetes.container.name", "io.kubernetes.pod.name", "io.kubernetes.pod.namespace"],
+    ["nerdctl/name", "", ""],
+];
+
+/// The files of container runtimes below a root directory.
+pub(super) struct Runtimes {
+    root: PathBuf,
+}
+
+impl Runtimes {
+    pub(super) fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// The innermost container that a group is, or lies in.
+    pub(super) fn container(&self, path: &str) -> Option<Container> {
+        let id = id_in(path)?;
+        let mut container = Container { id: id.to_owned(), ..Container::default() };
+        if is_number(id) {
+            self.name(&mut container);
+        }
+        Some(container)
+    }
+
+    fn name(&self, container: &mut Container) {
+        let id = &container.id;
+        let docker = self.json(&format!("var/lib/docker/containers/{id}/config.v2.json"));
+        let specs = self.specs(id);
+        let annotations = docker.iter().map(|docker| &docker["Config"]["Labels"]);
+        for all in annotations.chain(specs.iter().map(|spec| &spec["annotations"])) {
+            for [name, pod, namespace] in ANNOTATIONS {
+                let text = |key: &str| all[key].as_str().map(printable);
+                container.name = container.name.take().or_else(|| text(name));
+                container.pod = container.pod.take().or_else(|| text(pod));
+                container.namespace = container.namespace.take().or_else(|| text(namespace));
+            }
+        }
+        if container.name.is_none() {
+            let name = docker.as_ref().and_then(|docker| docker["Name"].as_str());
+            let name = name.map(|name| printable(name.trim_start_matches('/')));
+            container.name = name.or_else(|| self.stored(&container.id));
+        }
+    }
+
+    /// What OCI runtimes were told to run under this number.
+    fn specs(&self, id: &str) -> Vec<Value> {
+        let tasks = "run/containerd/io.containerd.runtime.v2.task";
+        let namespaces = std::fs::read_dir(self.root.join(tasks)).into_iter().flatten().flatten();
+        let mut files: Vec<String> = namespaces
+            .filter_map(|entry| Some(format!("{tasks}/{}/{id}/config.json", entry.file_name().to_str()?)))
+            .collect();
+        files.push(format!("var/lib/containers/storage/overlay-containers/{id}/userdata/config.json"));
+        files.iter().filter_map(|file| self.json(file)).collect()
+    }
+
+    /// The name under which containers/storage keeps it.
+    fn stored(&self, id: &str) -> Option<String> {
+        let all = self.json("var/lib/containers/storage/overlay-containers/containers.json")?;
+        let found = all.as_array()?.iter().find(|one| one["id"] == id)?;
+        found["names"][0].as_str().map(printable)
+    }
+
+    fn json(&self, file: &str) -> Option<Value> {
+        let mut text = Vec::new();
+        File::open(self.root.join(file)).ok()?.take(MOST_BYTES).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+}
+
+/// The number or name of the innermost container in a path.
+fn id_in(path: &str) -> Option<&str> {
+    let parts: Vec<&str> = path.split('/').collect();
+    (0..parts.len()).rev().find_map(|at| {
+        let part = parts[at];
+        let between = |(start, end): &(&str, &str)| part.strip_prefix(start)?.strip_suffix(end);
+        let named = NAMED.iter().find_map(between).filter(|id| !id.is_empty());
+        let parent = at.checked_sub(1).map_or("", |above| parts[above]);
+        let below = PARENTS.contains(&parent) || parent.starts_with("pod");
+        named.or(Some(part).filter(|part| below && (is_number(part) || parent == "lxc") && !part.is_empty()))
+    })
+}
+
+/// Whether it is a number as runtimes give it, which is also safe in a path.
+fn is_number(id: &str) -> bool {
+    id.len() == ID_LENGTH && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Without what would move a terminal's cursor, and not too long.
+fn printable(name: &str) -> String {
+    let shown = |one: char| if one.is_control() { '?' } else { one };
+    name.chars().take(MOST_CHARACTERS).map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const ID: &str = "4f1c6a0b9d2e77aa4f1c6a0b9d2e77aa4f1c6a0b9d2e77aa4f1c6a0b9d2e77aa";
+
+    #[test]
+    fn containers_are_known_by_the_paths_of_their_groups() {
+        let slice = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1_2.slice";
+        for path in [
+            format!("/system.slice/docker-{ID}.scope"),
+            format!("/docker/{ID}"),
+            format!("/docker/{ID}/init.scope"),
+            format!("{slice}/cri-containerd-{ID}.scope"),
+            format!("{slice}/crio-{ID}.scope/container"),
+            format!("/kubepods/besteffort/pod1-2/{ID}"),
+            format!("/machine.slice/libpod-{ID}.scope"),
+        ] {
+            assert_eq!(id_in(&path), Some(ID), "{path}");
+        }
+        assert_eq!(id_in("/lxc.payload.web/system.slice/cron.service"), Some("web"));
+        assert_eq!(id_in("/machine.slice/systemd-nspawn@build.service/payload"), Some("build"));
+        for path in ["/system.slice/docker.service", "/docker", "/docker/buildx", "/user.slice", "/", "/lxc/"]
+        {
+            assert_eq!(id_in(path), None, "{path}");
+        }
+        // A container in a container.
+        let other = ID.replace('4', "5");
+        assert_eq!(id_in(&format!("/docker/{ID}/docker/{other}")), Some(&other[..]));
+    }
+
+    #[test]
+    fn names_are_those_that_runtimes_have_written() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |file: &str, text: &str| {
+            let file = root.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        let at = |prefix: &str, id: &str| format!("/x.slice/{prefix}-{id}.scope");
+        let runtimes = Runtimes::new(root.path());
+        let words = |path: &str| runtimes.container(path).unwrap().words();
+        assert_eq!(words(&at("docker", ID)), "container 4f1c6a0b9d2e", "no file");
+        put(
+            &format!("var/lib/docker/containers/{ID}/config.v2.json"),
+            r#"{"Name": "/we\u001bb", "Config": {}}"#,
+        );
+        assert_eq!(words(&at("docker", ID)), "container we?b");
+        let kube = ID.replace('4', "5");
+        put(
+            &format!("run/containerd/io.containerd.runtime.v2.task/k8s.io/{kube}/config.json"),
+            r#"{"annotations": {"io.kubernetes.cri.container-name": "web", "io.kubernetes.cri.sandbox-name": "front-0",
+               "io.kubernetes.cri.sandbox-namespace": "shop"}}"#,
+        );
+        assert_eq!(words(&at("cri-containerd", &kube)), "container web of pod shop/front-0");
+        let podman = ID.replace('4', "6");
+        let stored = format!(r#"[{{"id": "{podman}", "names": ["db"]}}]"#);
+        put("var/lib/containers/storage/overlay-containers/containers.json", &stored);
+        assert_eq!(words(&at("libpod", &podman)), "container db");
+        put(&format!("var/lib/docker/containers/{podman}/config.v2.json"), "not JSON");
+        assert_eq!(words(&at("libpod", &podman)), "container db");
+    }
+}
