@@ -18,6 +18,8 @@ pub(crate) struct Reading {
     pub(crate) code: Option<Way>,
     /// Whether an interrupt found it in user space: there is nothing below that interrupt.
     pub(crate) in_user_space: bool,
+    /// Whether the interrupt of high-resolution timers is on it (kernel/time/hrtimer.c).
+    pub(crate) high_resolution: bool,
     /// How the kernel came to do what the event in front of the stack tells: in the task, or in the
     /// innermost interrupt, and then no further.
     pub(crate) act: Way,
@@ -37,6 +39,9 @@ pub(crate) struct Way {
 
 /// Between a function and the one that called it.
 pub(crate) const INSIDE: &str = " < ";
+
+/// What serves high-resolution timers.
+const TIMERS: &str = "hrtimer_interrupt";
 
 /// What a way began in that an interrupt took.
 pub(crate) const INTERRUPT: &str = "interrupt";
@@ -146,7 +151,14 @@ pub(crate) fn read(frames: &[&str], helper: impl Fn(&str) -> bool) -> Reading {
         None => &own[own.iter().take_while(|name| helper(name)).count()..],
     };
     let in_user_space = outermost.is_some() && task.is_empty();
-    Reading { at_switch: false, code: way(task, &helper), in_user_space, act: act(own, &helper) }
+    let high_resolution = own.contains(&TIMERS);
+    Reading {
+        at_switch: false,
+        code: way(task, &helper),
+        in_user_space,
+        high_resolution,
+        act: act(own, &helper),
+    }
 }
 
 /// How what has an event came about whose own functions these are.

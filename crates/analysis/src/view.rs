@@ -237,6 +237,8 @@ pub enum What {
         code: Option<Way>,
         /// Whether an interrupt found it in user space, where nothing keeps it from giving the CPU away.
         in_user_space: bool,
+        /// Whether the interrupt was that of high-resolution timers; others expire with the tick.
+        high_resolution: bool,
         /// How the kernel came to do what that event tells.
         act: Way,
     },

@@ -36,6 +36,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 UsePAM no
 StrictModes no
+Subsystem sftp internal-sftp
 PidFile $work/host$n.pid
 CONFIG
     cat >>"$work/inventory.ini" <<HOST

@@ -202,8 +202,8 @@ impl<'d> Namer<'d> {
         let mut way =
             |way: stacks::Way| Way { began: id(way.began), site: id(way.site), frames: id(way.frames) };
         let (code, act) = (reading.code.map(&mut way), way(reading.act));
-        let stacks::Reading { at_switch, in_user_space, .. } = reading;
-        let what = What::Stack { at_switch, code, in_user_space, act };
+        let stacks::Reading { at_switch, in_user_space, high_resolution, .. } = reading;
+        let what = What::Stack { at_switch, code, in_user_space, high_resolution, act };
         if self.stacks.len() < MOST_STACKS {
             self.stacks.insert(bytes.into(), what);
         }

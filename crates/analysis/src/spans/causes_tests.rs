@@ -101,7 +101,7 @@ fn stack(trace: Trace, cpu: u32, pid: i32, ts_ns: i64) -> Trace {
         pid,
         ts_ns,
         63,
-        What::Stack { at_switch: false, code: None, in_user_space: false, act: WAY },
+        What::Stack { at_switch: false, code: None, in_user_space: false, high_resolution: true, act: WAY },
     )
 }
 
@@ -129,8 +129,13 @@ fn the_stack_behind_an_event_names_the_function_that_matters_and_what_it_was_for
 
 #[test]
 fn a_stack_of_helpers_names_no_function_and_irq_work_keeps_what_it_runs() {
-    let helpers =
-        What::Stack { at_switch: false, code: None, in_user_space: false, act: Way { site: None, ..WAY } };
+    let helpers = What::Stack {
+        at_switch: false,
+        code: None,
+        in_user_space: false,
+        high_resolution: true,
+        act: Way { site: None, ..WAY },
+    };
     let sent = |trace: Trace| trace.sent(0, 5, 10, Target::One(2), EventClass::IpiResched);
     let trace = sent(Trace::default())
         .on(0, 5, 11, 63, helpers)

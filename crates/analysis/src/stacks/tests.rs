@@ -50,6 +50,14 @@ fn who_was_in_user_space_or_could_be_preempted_held_nothing() {
         assert_eq!(found(stack), None, "{stack}");
         assert_eq!(of(stack).in_user_space, !stack.is_empty(), "{stack}");
     }
+    let by_timer = |stack: &str| of(stack).high_resolution;
+    assert!(by_timer(
+        "hrtimer_wakeup < __hrtimer_run_queues < hrtimer_interrupt < asm_sysvec_apic_timer_interrupt"
+    ));
+    // Without high resolution they expire with the tick.
+    assert!(!by_timer(
+        "hrtimer_wakeup < hrtimer_run_queues < update_process_times < asm_sysvec_apic_timer_interrupt"
+    ));
     for stack in [
         "sysvec_reschedule_ipi < asm_sysvec_reschedule_ipi < ?",
         "sysvec_reschedule_ipi < asm_sysvec_reschedule_ipi < clear_user_erms < read_zero",

@@ -38,9 +38,10 @@ const APART_NS: i64 = 45_000_000;
 /// RT throttling and of the fair server (Documentation/scheduler/sched-rt-group.rst,
 /// sched-deadline.rst).
 const ENDLESS_NS: i64 = 1_300_000_000;
-/// What of it is a stretch in which another task ran, and what only an interruption of one.
+/// What of it is a stretch in which another task ran, and what only an interruption of one: a crowded
+/// host stops a CPU for some milliseconds, a task that is not throttled any more runs for much longer.
 const GAP_NS: i64 = 5_000_000;
-const INTERRUPTED_NS: i64 = 1_000_000;
+const INTERRUPTED_NS: i64 = 8_000_000;
 /// Between two looks at the clock: about a millisecond, so that an interrupt rarely finds it in the
 /// kernel.
 const TURNS: u32 = 500_000;

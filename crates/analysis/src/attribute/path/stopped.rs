@@ -7,7 +7,8 @@
 //! - the trace has the handlers of all interrupts, or an unseen one may have run;
 //! - the timer is the one that the task armed, and expired in a hard interrupt on this CPU;
 //! - the task is a real-time one: timers of others come late on purpose (timer slack, prctl(2));
-//! - the stack behind the wake-up shows that the interrupt found user space.
+//! - the stack behind the wake-up shows that it was the interrupt of high-resolution timers (others
+//!   expire with the tick), and that it found user space.
 //!
 //! It lasts from the last moment in which the CPU was seen at work, or from the release, to the
 //! timer's interrupt. Kernel code may go back to user space with interrupts off, and what was due
@@ -45,7 +46,7 @@ impl Stopped {
     pub(super) fn event(&mut self, event: &KernelEvent, tid: i32) -> Option<[i64; 2]> {
         let woken = std::mem::take(&mut self.woken);
         match event.what {
-            What::Stack { at_switch: false, in_user_space: true, .. } if woken => {
+            What::Stack { at_switch: false, in_user_space: true, high_resolution: true, .. } if woken => {
                 return self.at_work_ns.map(|at_work_ns| [at_work_ns, self.entered_ns]);
             }
             What::Wake { pid, done: true, .. } => self.woken = pid == tid && event.level == Level::Hard,

@@ -405,7 +405,11 @@ fn stack(ts_ns: i64, pid: i32, at_switch: bool, code: Option<Way>) -> KernelEven
     let in_user_space = false;
     KernelEvent {
         pid,
-        ..event(ts_ns, 2, What::Stack { at_switch, code, in_user_space, act: Way::default() })
+        ..event(
+            ts_ns,
+            2,
+            What::Stack { at_switch, code, in_user_space, high_resolution: true, act: Way::default() },
+        )
     }
 }
 

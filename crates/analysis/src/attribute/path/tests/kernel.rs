@@ -64,7 +64,13 @@ fn a_task_in_kernel_code_that_is_not_preempted_holds_up_the_switch() {
     assert_eq!(kernel_code(&path), None);
     // The interrupt that brought the wake-up found it in user space, and it went on: whatever it
     // does in the kernel later, it did not hold the CPU by that.
-    let user = What::Stack { at_switch: false, code: None, in_user_space: true, act: Way::default() };
+    let user = What::Stack {
+        at_switch: false,
+        code: None,
+        in_user_space: true,
+        high_resolution: true,
+        act: Way::default(),
+    };
     let found = KernelEvent { pid: 5, ..event(221, 2, user) };
     let path = path_of(&[found, after[1], stack(901, 5, true, Some(WRITE))], &[]);
     assert_eq!(kernel_code(&path), None);

@@ -10,7 +10,13 @@ const RAN: i64 = 930_000;
 /// The events of a wake-up whose timer came late; the interrupt found user space or not.
 fn late(in_user_space: bool) -> Vec<KernelEvent> {
     let low = task(5, fair());
-    let found = What::Stack { at_switch: false, code: None, in_user_space, act: Way::default() };
+    let found = What::Stack {
+        at_switch: false,
+        code: None,
+        in_user_space,
+        high_resolution: true,
+        act: Way::default(),
+    };
     vec![
         between(50_000, victim(), false, low),
         event(
@@ -97,6 +103,16 @@ fn where_one_condition_is_missing_nothing_is_said_to_be_shown() {
     // A softirq served the timer: it may have waited for others.
     let soft: Vec<_> = events.iter().map(|one| KernelEvent { level: soft_level(one), ..*one }).collect();
     assert_eq!(stopped(KNOWN, Confidence::Exact, &soft, &[])[0], 0);
+    // Without high resolution timers expire with the tick.
+    let coarse = |event: &KernelEvent| match event.what {
+        What::Stack { at_switch, code, in_user_space, act, .. } => {
+            let what = What::Stack { at_switch, code, in_user_space, high_resolution: false, act };
+            KernelEvent { what, ..*event }
+        }
+        _ => *event,
+    };
+    let at_ticks: Vec<_> = events.iter().map(coarse).collect();
+    assert_eq!(stopped(KNOWN, Confidence::Exact, &at_ticks, &[]), none);
     // The stack is that of another wake-up.
     let mut between_them = late(true);
     let other = What::Wake { pid: 6, target: 2, done: true };
