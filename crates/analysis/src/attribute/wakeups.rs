@@ -80,12 +80,14 @@ impl Chosen {
 
     /// That some are left out.
     pub(crate) fn statement(&self) -> Option<String> {
-        (self.left_out > 0).then(|| {
-            format!(
-                "the wake-ups of {} more threads were not taken apart: of each CPU those {MOST_A_CPU} were that waited longest in all",
-                self.left_out
-            )
-        })
+        let more = match self.left_out {
+            0 => return None,
+            1 => "1 more thread".to_owned(),
+            many => format!("{many} more threads"),
+        };
+        Some(format!(
+            "the wake-ups of {more} were not taken apart: of each CPU those {MOST_A_CPU} were that waited longest in all"
+        ))
     }
 }
 

@@ -102,8 +102,9 @@ fn elsewhere(watch: &Watch, recorded: &Cpus) -> Option<String> {
     let threads = watch.threads.iter().filter(away).count();
     (threads > 0).then(|| {
         format!(
-            "{threads} threads ran on CPUs {} too, which were not recorded in full: their time there counts as unknown, and their \
-             wake-ups there are missing (--cpus names other CPUs to record)",
+            "{} ran on CPUs {} too, which were not recorded in full: time there counts as unknown, and wake-ups there are missing \
+             (--cpus names other CPUs to record)",
+            if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") },
             cpus.minus(recorded)
         )
     })
