@@ -54,7 +54,6 @@ pub struct Decoder {
     helpers: Helpers,
     /// Functions already named, and constant texts.
     functions: FastMap<u64, LabelId>,
-    running: FastMap<u32, LabelId>,
     comms: FastMap<i32, LabelId>,
     stacks: FastMap<Box<[u8]>, What>,
     has_constants: bool,
@@ -96,7 +95,6 @@ impl Decoder {
             symbols,
             helpers: catalogue.helpers.clone(),
             functions,
-            running: FastMap::default(),
             comms: FastMap::default(),
             stacks: FastMap::default(),
             has_constants,
@@ -114,14 +112,12 @@ impl Decoder {
     /// What an event says. `None` for a number that no format of the trace has.
     #[inline]
     pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
-        let Self { plans, symbols, helpers, functions, running, comms, stacks, labels, sets, endian, .. } =
-            self;
+        let Self { plans, symbols, helpers, functions, comms, stacks, labels, sets, endian, .. } = self;
         let plan = plans.get(usize::from(event.id))?.as_ref()?;
         let mut namer = Namer {
             symbols,
             helpers,
             functions,
-            running,
             comms,
             stacks,
             labels,
@@ -155,7 +151,7 @@ impl Decoder {
 
     /// The names of all tasks that events have named.
     pub fn comms(&self) -> impl Iterator<Item = (i32, &str)> {
-        self.comms.iter().map(|(pid, name)| (*pid, self.labels.text(*name)))
+        self.comms.iter().filter(|(pid, _)| **pid > 0).map(|(pid, name)| (*pid, self.labels.text(*name)))
     }
 
     /// The texts of the labels.

@@ -55,12 +55,16 @@ pub(super) struct Namer<'a> {
     pub(super) data: &'a [u8],
     /// Where it was recorded.
     pub(super) cpu: u32,
-    /// The names of tasks, as the last event that named them did.
+    /// The names of tasks, as the last event that named them did; of idle, which has one a CPU, by
+    /// [`key_of`].
     pub(super) comms: &'a mut FastMap<i32, LabelId>,
-    /// The name of the task that each CPU was last handed to: it is nearly always the one that leaves next.
-    pub(super) running: &'a mut FastMap<u32, LabelId>,
     /// Stacks already read, by their addresses.
     pub(super) stacks: &'a mut FastMap<Box<[u8]>, What>,
+}
+
+/// By what the name of a task is kept that an event of a CPU names.
+pub(super) fn key_of(pid: i32, cpu: u32) -> i32 {
+    if pid == 0 { !(cpu as i32) } else { pid }
 }
 
 impl<'d> Namer<'d> {
@@ -89,25 +93,23 @@ impl<'d> Namer<'d> {
 
     /// Both tasks of a switch: who leaves, and who comes.
     fn switched(&mut self, left: &SwitchedTask, comes: &SwitchedTask) -> [Task; 2] {
-        let names = [self.bytes(&left.comm), self.bytes(&comes.comm)];
-        let guess = self.running.entry(self.cpu).or_insert(LabelId::MAX);
-        let left_comm = self.labels.id_of_bytes_near(names[0], *guess);
-        *guess = self.labels.id_of_bytes(names[1]);
-        let comms = [left_comm, *guess];
-        let task = |at: usize, fields: &SwitchedTask| {
+        [left, comes].map(|fields| {
+            let (pid, name) = (self.pid(&fields.pid), self.bytes(&fields.comm));
             let number = fields.prio.as_ref().and_then(|prio| prio.int(self.data, self.endian));
             Task {
-                pid: self.pid(&fields.pid),
-                prio: Prio::of(number, names[at]),
-                comm: comms[at],
-                softirqd: SOFTIRQ_THREADS.iter().any(|start| names[at].starts_with(start)),
+                pid,
+                prio: Prio::of(number, name),
+                comm: self.named(pid, name),
+                softirqd: SOFTIRQ_THREADS.iter().any(|start| name.starts_with(start)),
             }
-        };
-        let tasks = [task(0, left), task(1, comes)];
-        for task in tasks {
-            self.comms.insert(task.pid, task.comm);
-        }
-        tasks
+        })
+    }
+
+    /// The name that an event gives a task, which is nearly always the one that it has.
+    fn named(&mut self, pid: i32, name: &[u8]) -> LabelId {
+        let known = self.comms.entry(key_of(pid, self.cpu)).or_insert(LabelId::MAX);
+        *known = self.labels.id_of_bytes_near(name, *known);
+        *known
     }
 
     fn function(&mut self, field: &Field) -> LabelId {
@@ -261,8 +263,8 @@ impl<'d> Namer<'d> {
             Pick::Wake { pid, comm, target, done } => {
                 let pid = self.pid(pid);
                 if let Some(comm) = comm {
-                    let name = self.text(comm);
-                    self.comms.insert(pid, name);
+                    let name = self.bytes(comm);
+                    self.named(pid, name);
                 }
                 What::Wake { pid, target: self.number(target) as u32, done: *done }
             }

@@ -50,7 +50,8 @@ enum Pick {
 
 /// The reader of one trace.
 pub(crate) struct Decoder {
-    picks: FastMap<i32, Pick>,
+    /// By number of the event.
+    picks: Vec<Option<Pick>>,
     endian: ftrace::Endian,
     symbols: Symbols,
     functions: FastMap<u64, LabelId>,
@@ -64,7 +65,14 @@ impl Decoder {
     /// For a trace with these formats.
     pub(crate) fn new(formats: &Formats, symbols: Symbols) -> Self {
         let mut labels = Labels::default();
-        let picks = formats.iter().filter_map(|format| Some((i32::from(format.id), pick(format)?))).collect();
+        let mut picks = Vec::new();
+        for format in formats.iter() {
+            let at = usize::from(format.id);
+            if picks.len() <= at {
+                picks.resize_with(at + 1, || None);
+            }
+            picks[at] = pick(format);
+        }
         let softirqs = SOFTIRQS.map(|name| labels.id(name));
         let ticks = TICKS.map(|name| labels.id(name));
         let (endian, functions) = (formats.endian(), FastMap::default());
@@ -94,7 +102,7 @@ impl Decoder {
         let prio = |number: &Option<Field>, comm: &Field| {
             Prio::of(number.as_ref().and_then(int), comm.bytes(data, endian).unwrap_or_default())
         };
-        Some(match picks.get(&i32::from(id))? {
+        Some(match picks.get(usize::from(id))?.as_ref()? {
             Pick::Switch(fields) => {
                 let Switched { prev, prev_comm, state, next, next_comm, prios } = &**fields;
                 let bits = state.uint(data, endian)? & STATES;
