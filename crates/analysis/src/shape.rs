@@ -20,6 +20,7 @@ use crate::tail::Tail;
 use crate::taskset::MeasuredTask;
 use crate::time::TimeSection;
 use model::EventClass;
+use model::groups::TaskGroup;
 use model::run::{Losses, TraceCpu};
 use model::sample::{Policy, ProbeKind};
 use serde::{Deserialize, Serialize};
@@ -179,6 +180,11 @@ impl SourceText {
     pub fn is(&self, other: &Self) -> bool {
         (self.cpu, &self.who, self.pid, &self.site, &self.began)
             == (other.cpu, &other.who, other.pid, &other.site, &other.began)
+    }
+
+    /// Names its group, where one was seen.
+    pub fn find_group(&mut self, groups: &BTreeMap<i32, &TaskGroup>) {
+        self.group = self.pid.and_then(|pid| groups.get(&pid)).map(|group| group.words());
     }
 
     /// Its name, with number and group: `bash[812] (cron.service)`.

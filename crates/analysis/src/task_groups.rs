@@ -9,9 +9,8 @@ pub(crate) fn fill(analysis: &mut Analysis, groups: &[TaskGroup]) {
     if groups.is_empty() {
         return;
     }
-    let words = |tid: i32| groups.get(&tid).map(|group| group.words());
-    let source = |one: &mut SourceText| one.group = one.pid.and_then(words);
-    let task = |one: &mut TaskText| one.group = words(one.pid);
+    let source = |one: &mut SourceText| one.find_group(&groups);
+    let task = |one: &mut TaskText| one.group = groups.get(&one.pid).map(|group| group.words());
     let rows = analysis.attribution.iter_mut().flat_map(|one| &mut one.rows);
     rows.filter_map(|row| row.source.as_mut()).for_each(source);
     let parts = |path: &mut PathSection| {

@@ -3,12 +3,24 @@
 use crate::attribute::Causes;
 use crate::random::{normal, uniform};
 use crate::resample::generator;
-use crate::spans::Span;
+use crate::spans::{Known, Span};
 use crate::view::{Level, Task};
 use model::run::{Losses, ObserverCost, ProbeRecord, Run, SCHEMA};
 use model::sample::{Policy, ProbeKind};
 use model::{Cpus, EventClass};
 use rand_chacha::ChaCha8Rng;
+
+/// A kernel without PREEMPT_RT, all of whose interrupts are recorded.
+pub(crate) const KNOWN: Known = Known {
+    sleeper: None,
+    unnamed: 99,
+    unseen: 98,
+    out_of_budget: 97,
+    system_call: 96,
+    outside: 95,
+    interrupts: true,
+    rt: false,
+};
 
 /// A record of a window from 0 to 1 s on CPU 1, nothing measured.
 pub(crate) fn record(probe: ProbeKind) -> ProbeRecord {

@@ -7,7 +7,8 @@ work=$1 stillcore=$2 python=$3
 sshd=$(command -v sshd || echo /usr/sbin/sshd)
 
 mount -t tmpfs tmpfs /run
-# bash reads this for every command by ssh, and what root of this machine has there may take its time.
+# bash reads this for every command by ssh, and what root of this machine has there may take its
+# time.
 rc=$(getent passwd root | cut -d : -f 6)/.bashrc
 [ ! -e "$rc" ] || mount --bind /dev/null "$rc"
 mkdir -p /run/sshd /run/netns "$work/home"

@@ -105,11 +105,14 @@ pub fn measure(
     let t0_ns = clock::now_ns();
     let start_ns = order.align.map_or(t0_ns + LEAD_NS, |clock| full_second(clock, t0_ns + LEAD_NS));
     let result = run_probes(handles, order, start_ns, recorder.as_deref_mut(), watch);
-    if let Some(recorder) = recorder {
+    if let Some(recorder) = &mut recorder {
         recorder.record(false)?;
     }
     let t1_ns = clock::now_ns();
     let growth = before.growth(&read_counters(&cpus)?);
+    if let Some(recorder) = recorder {
+        recorder.look();
+    }
     let Ran { drains, stopped, look_ns } = result?;
     let (mut probes, mut limits) = (Vec::new(), Vec::new());
     for drain in drains {

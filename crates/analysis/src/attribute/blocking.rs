@@ -6,8 +6,8 @@
 //! whatever the step, but an interrupt waits for it only if it has interrupts off; waiting for a sleeping one delays only the task that
 //! waits.
 //!
-//! Kernel code that is not preempted is told by the stack at the switch, a CPU that does not execute by the one behind the wake-up
-//! ([`super::path`]).
+//! Kernel code that is not preempted is known by the stack at the switch, a CPU that does not
+//! execute by the one behind the wake-up ([`super::path`]).
 //!
 //! Events: `preemptirq:*` (kernels built with the latency tracers; include/trace/events/preemptirq.h) and `lock:contention_*` (since
 //! 5.19; include/trace/events/lock.h). They are two of the four parts of scheduling latency in the OSPERT 2013 paper (§1).
@@ -33,7 +33,8 @@ pub enum Blocking {
     Lock,
     /// A task that goes behind was in kernel code, on a kernel that does not preempt that.
     KernelCode,
-    /// The CPU did not execute, or its timer's interrupt did not reach it: firmware or a hypervisor.
+    /// The CPU did not execute, or its timer's interrupt did not reach it: firmware or a
+    /// hypervisor.
     NotExecuting,
 }
 
@@ -49,7 +50,7 @@ impl Blocking {
             Self::PreemptionOff => "preemption off",
             Self::Lock => "lock contention",
             Self::KernelCode => "non-preemptible kernel code",
-            Self::NotExecuting => "CPU not executing",
+            Self::NotExecuting => "CPU or timer not running",
         }
     }
 }

@@ -105,8 +105,8 @@ const WAYS: &[Way] = &[
     way(EventClass::Exception, &["exceptions:page_fault_user"], &[], Exact, "the task's own"),
 ];
 
-/// Whether a trace has the handlers of all interrupts: devices', the local timer's, NMIs, and what other
-/// CPUs send. `has`: whether it has an event. arm64 has its timer among the devices.
+/// Whether a trace has the handlers of all interrupts: devices', the local timer's, NMIs, and what
+/// other CPUs send. `has`: whether it has an event. arm64 has its timer among the devices.
 pub(crate) fn has_interrupts(has: &dyn Fn(&str) -> bool) -> bool {
     let local = ["irq_vectors:local_timer_entry", "irq_vectors:reschedule_entry", "nmi:nmi_handler"];
     let local = local.into_iter().all(has);

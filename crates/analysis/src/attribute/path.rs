@@ -170,8 +170,8 @@ impl PathBuilder {
         }
     }
 
-    /// The next event of the merged stream that is of this CPU, wakes this thread, or wakes or moves a
-    /// task of this CPU. `expiry`: the last of a timer on the event's CPU.
+    /// The next event of the merged stream that is of this CPU, wakes this thread, or wakes or
+    /// moves a task of this CPU. `expiry`: the last of a timer on the event's CPU.
     pub fn event(&mut self, event: &KernelEvent, expiry: Option<Expiry>, sink: &mut impl FnMut(Path)) {
         let ts_ns = event.ts_ns;
         while let Some(&(release_ns, value_ns)) = self.coming.front()

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::attribute::{Cause, Confidence, Source, Who};
+use crate::testing::KNOWN;
 use crate::view::{Context, Target, Way};
 
 const PROBE: i32 = 77;
@@ -12,17 +13,6 @@ const SOFTIRQ: u16 = 5;
 const EXPIRE: u16 = 1;
 const SITE: LabelId = 40;
 const TIMER: LabelId = 41;
-
-const KNOWN: Known = Known {
-    sleeper: None,
-    unnamed: 99,
-    unseen: 98,
-    out_of_budget: 97,
-    system_call: 96,
-    outside: 95,
-    interrupts: true,
-    rt: false,
-};
 
 const HOLE: Hole = Hole { cpu: 0, t0_ns: 10, t1_ns: 15 };
 

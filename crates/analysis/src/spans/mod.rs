@@ -85,7 +85,8 @@ pub struct Known {
     pub system_call: LabelId,
     /// For what is outside the kernel: firmware or a hypervisor.
     pub outside: LabelId,
-    /// Whether the trace has the handlers of all interrupts, as far as the kernel has events of them.
+    /// Whether the trace has the handlers of all interrupts, as far as the kernel has events of
+    /// them.
     pub interrupts: bool,
     /// Whether it is a PREEMPT_RT kernel, which serves softirqs and most interrupts in threads; false where functions cannot be named.
     pub rt: bool,

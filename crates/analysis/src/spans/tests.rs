@@ -26,16 +26,8 @@ const SOFTIRQ: u16 = 5;
 const WORK: u16 = 6;
 const ARM_IPI: u16 = 7;
 
-const KNOWN: Known = Known {
-    sleeper: Some(SLEEPER),
-    unnamed: UNNAMED,
-    unseen: UNSEEN,
-    out_of_budget: 97,
-    system_call: 96,
-    outside: 95,
-    interrupts: true,
-    rt: false,
-};
+const KNOWN: Known =
+    Known { sleeper: Some(SLEEPER), unnamed: UNNAMED, unseen: UNSEEN, ..crate::testing::KNOWN };
 
 const HOLE: Hole = Hole { cpu: 2, t0_ns: 0, t1_ns: 0 };
 

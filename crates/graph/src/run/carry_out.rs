@@ -129,11 +129,14 @@ pub fn carry_out(
     }
     let t0_ns = clock::now_ns();
     let ran = running.run(t0_ns + LEAD_NS, recorder.as_deref_mut(), watch);
-    if let Some(recorder) = recorder {
+    if let Some(recorder) = &mut recorder {
         recorder.record(false)?;
     }
     let t1_ns = clock::now_ns();
     let growth = before.growth(&counters()?);
+    if let Some(recorder) = recorder {
+        recorder.look();
+    }
     let stopped = ran?;
     let window = Window {
         phase: order.phase.to_owned(),

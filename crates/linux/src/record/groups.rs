@@ -17,10 +17,13 @@ const HIERARCHIES: [&str; 4] = ["name=systemd", "cpu", "cpuset", "pids"];
 /// The most threads that are looked at: a look must end.
 const MOST: usize = 65_536;
 
+/// The top of a hierarchy, where kernel threads are: no group.
+const TOP: &str = "/";
+
 /// The groups of the threads seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    /// `None` where a thread was in two.
+    /// By number of the thread; `None` where it was in two.
     of: BTreeMap<i32, Option<String>>,
 }
 
@@ -34,7 +37,7 @@ impl Groups {
         for (_, process) in numbered(proc) {
             for (tid, thread) in numbered(&process.join("task")) {
                 let Ok(text) = fs::read_to_string(thread.join("cgroup")) else { continue };
-                let Some(path) = path_in(&text) else { continue };
+                let path = path_in(&text);
                 if self.of.len() >= MOST && !self.of.contains_key(&tid) {
                     return;
                 }
@@ -47,16 +50,17 @@ impl Groups {
     }
 
     /// The groups with their threads, by path.
-    pub(super) fn told(&self) -> Vec<TaskGroup> {
+    pub(super) fn by_path(&self) -> Vec<TaskGroup> {
         let mut groups: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
         for (tid, path) in &self.of {
-            if let Some(path) = path {
+            if let Some(path) = path.as_deref().filter(|path| *path != TOP) {
                 groups.entry(path).or_default().push(*tid);
             }
         }
         let runtimes = Runtimes::new(Path::new("/"));
         let group = |(path, tids): (&str, Vec<i32>)| TaskGroup {
-            path: path.to_owned(),
+            // A user may name a group of his own as he likes.
+            path: containers::printable(path),
             container: runtimes.container(path),
             tids,
         };
@@ -70,14 +74,13 @@ fn numbered(dir: &Path) -> Vec<(i32, PathBuf)> {
     entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path()))).collect()
 }
 
-/// The group that a thread's `cgroup` file tells: of version 2, else of version 1. `None` for the top,
-/// where kernel threads are.
-fn path_in(text: &str) -> Option<&str> {
-    let mut lines = text.lines().filter_map(|line| {
+/// The group in a thread's `cgroup` file: of version 2, else of version 1, else [`TOP`].
+fn path_in(text: &str) -> &str {
+    let lines = text.lines().filter_map(|line| {
         let (_, rest) = line.split_once(':')?;
-        rest.split_once(':').filter(|(_, path)| *path != "/")
+        rest.split_once(':').filter(|(_, path)| *path != TOP)
     });
-    let all: Vec<(&str, &str)> = lines.by_ref().collect();
+    let all: Vec<(&str, &str)> = lines.collect();
     let of = |wanted: &str| {
         let has = |controllers: &str| match wanted {
             "" => controllers.is_empty(),
@@ -85,7 +88,7 @@ fn path_in(text: &str) -> Option<&str> {
         };
         all.iter().find(|(controllers, _)| has(controllers)).map(|(_, path)| *path)
     };
-    of("").or_else(|| HIERARCHIES.into_iter().find_map(of))
+    of("").or_else(|| HIERARCHIES.into_iter().find_map(of)).unwrap_or(TOP)
 }
 
 #[cfg(test)]
@@ -94,13 +97,13 @@ mod tests {
 
     #[test]
     fn the_group_is_that_of_version_2_else_that_which_names_services() {
-        assert_eq!(path_in("0::/system.slice/cron.service\n"), Some("/system.slice/cron.service"));
-        assert_eq!(path_in("0::/\n"), None);
+        assert_eq!(path_in("0::/system.slice/cron.service\n"), "/system.slice/cron.service");
+        assert_eq!(path_in("0::/\n"), TOP);
         let hybrid = "4:cpu,cpuacct:/batch\n3:cpuset:/isolated\n1:name=systemd:/user.slice/x.scope\n0::/\n";
-        assert_eq!(path_in(hybrid), Some("/user.slice/x.scope"));
-        assert_eq!(path_in("4:cpu,cpuacct:/batch\n3:cpuset:/isolated\n"), Some("/batch"));
-        assert_eq!(path_in("3:cpuset:/a:b\n"), Some("/a:b"), "a path may hold colons");
-        assert_eq!(path_in("nothing of the kind"), None);
+        assert_eq!(path_in(hybrid), "/user.slice/x.scope");
+        assert_eq!(path_in("4:cpu,cpuacct:/batch\n3:cpuset:/isolated\n"), "/batch");
+        assert_eq!(path_in("3:cpuset:/a:b\n"), "/a:b", "a path may hold colons");
+        assert_eq!(path_in("nothing of the kind"), TOP);
     }
 
     #[test]
@@ -113,12 +116,17 @@ mod tests {
         };
         put(7, "/a");
         put(8, "/a");
+        put(6, "/a");
+        put(5, "/\u{1b}[2Jc");
         let mut groups = Groups::default();
         groups.look_below(proc.path());
         put(8, "/b");
+        // Its number is a kernel thread's now, or it was moved to the top.
+        put(6, "/");
         put(9, "/b");
         groups.look_below(proc.path());
-        let told: Vec<_> = groups.told().into_iter().map(|group| (group.path, group.tids)).collect();
-        assert_eq!(told, [("/a".to_owned(), vec![7]), ("/b".to_owned(), vec![9])]);
+        let found: Vec<_> = groups.by_path().into_iter().map(|group| (group.path, group.tids)).collect();
+        let expected = [("/?[2Jc", vec![5]), ("/a", vec![7]), ("/b", vec![9])];
+        assert_eq!(found, expected.map(|(path, tids)| (path.to_owned(), tids)));
     }
 }

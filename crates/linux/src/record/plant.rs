@@ -3,8 +3,8 @@
 //! A thread sleeps and wakes on a CPU, periodically and under SCHED_FIFO. Another thread of that
 //! CPU is in its way for a time that it knows: as a task above, beside and below it; with
 //! preemption off, with interrupts off, in a softirq and in a hard interrupt ([`hold`]); and so
-//! long that the scheduler takes the CPU from both ([`Kind::Throttled`]). Or the whole machine stands
-//! still ([`stopped`]).
+//! long that the scheduler takes the CPU from both ([`Kind::Throttled`]). Or the whole machine
+//! stands still ([`stopped`]).
 
 mod hold;
 pub mod stopped;
@@ -38,8 +38,9 @@ const APART_NS: i64 = 45_000_000;
 /// RT throttling and of the fair server (Documentation/scheduler/sched-rt-group.rst,
 /// sched-deadline.rst).
 const ENDLESS_NS: i64 = 1_300_000_000;
-/// What of it is a stretch in which another task ran, and what only an interruption of one: a crowded
-/// host stops a CPU for some milliseconds, a task that is not throttled any more runs for much longer.
+/// What of it is a stretch in which another task ran, and what only an interruption of one: a
+/// crowded host stops a CPU for some milliseconds, a task that is not throttled any more runs for
+/// much longer.
 const GAP_NS: i64 = 5_000_000;
 const INTERRUPTED_NS: i64 = 8_000_000;
 /// Between two looks at the clock: about a millisecond, so that an interrupt rarely finds it in the

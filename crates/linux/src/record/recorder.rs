@@ -124,10 +124,13 @@ impl Recorder {
         if let Some(snapshots) = &mut self.snapshots {
             snapshots.switched(on, if on { after_ns } else { before_ns });
         }
-        if !on {
-            self.groups.look();
-        }
         Ok(())
+    }
+
+    /// Looks which control groups threads are in. That takes milliseconds: between windows, when
+    /// the kernel's counters have been read.
+    pub fn look(&mut self) {
+        self.groups.look();
     }
 
     /// Senders are recorded for as long as victims and a little longer, so that causes at the edges are there.
@@ -183,6 +186,7 @@ impl Recorder {
     /// Drains the buffers, takes the kernel's accounts, writes `trace.dat` into the run and removes the instances.
     pub fn finish(mut self, session: &mut Session, run: &Path) -> Result<TraceRecord, Error> {
         self.record(false)?;
+        self.look();
         let ([victim, sender, watched], snapshots) = self.drain()?;
         let victim = victim.unwrap_or_default();
         let input = self.input(&victim, [sender.as_ref(), watched.as_ref()])?;
@@ -209,7 +213,7 @@ impl Recorder {
             sender: beside(SENDER, &self.sender, sender),
             watched: beside(WATCHED, &self.watched, watched),
             snapshots,
-            groups: self.groups.told(),
+            groups: self.groups.by_path(),
         };
         self.victim.remove(session)?;
         let mut beside = self.sender.into_iter().chain(self.watched);

@@ -92,7 +92,7 @@ fn a_cpu_that_did_not_execute_is_inferred_and_steal_is_bounded() {
         window.steal_ns.insert(cpu(), 0);
     }
     let found = of(&document);
-    let text = "CPU not executing: firmware or hypervisor; no steal time was counted there";
+    let text = "CPU or timer not running: firmware or hypervisor; no steal time was counted there";
     assert!(found.cause.starts_with(text), "{}", found.cause);
     assert_eq!((found.confidence, found.against.len()), (Known::Inferred, 0));
 }

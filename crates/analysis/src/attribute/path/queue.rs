@@ -6,9 +6,10 @@
 //! of tasks), a server for fair tasks, the runtime of a deadline, or `cpu.max` (Linux
 //! kernel/sched/core.c, `pick_next_task`).
 //!
-//! Where the task itself sleeps and one that goes after it follows, whoever was preempted before and
-//! goes before that one is passed over. But it may have been taken to another CPU, for which not every
-//! trace has events. If it runs here again without having been woken or moved, it was here meanwhile.
+//! Where the task itself sleeps and one that goes after it follows, whoever was preempted before
+//! and goes before that one is passed over. But it may have been taken to another CPU, for which
+//! not every trace has events. If it runs here again without having been woken or moved, it was
+//! here meanwhile.
 
 use crate::prio::Prio;
 use crate::view::Task;
@@ -98,7 +99,9 @@ impl Queue {
         } else if self.passed_over.is_none() {
             self.perhaps = self.perhaps.or(self.ready.last().copied());
         }
-        let waited = self.waited.take_if(|(pid, _)| *pid == next.pid).map(|(_, waited)| waited);
+        // One that comes back in another class was perhaps none that goes before.
+        let back = self.waited.take_if(|(pid, _)| *pid == next.pid).filter(|_| first(next));
+        let waited = back.map(|(_, waited)| waited);
         self.ready.retain(|pid| *pid != next.pid);
         if runnable && first(prev) {
             self.ready.push(prev.pid);

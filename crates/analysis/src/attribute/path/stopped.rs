@@ -1,9 +1,9 @@
-//! Time in which the CPU did not execute: a timer that came late though nothing in the kernel kept
-//! its interrupt off.
+//! Time in which the CPU or its timer did not run: a timer that came late though nothing in the
+//! kernel kept its interrupt off.
 //!
 //! User space runs with interrupts on. A timer that is due while a task is there waits for nothing,
-//! so what keeps its interrupt off then is outside the kernel: firmware, or a hypervisor that does not
-//! run the CPU or does not fire its timer. That is so where
+//! so what keeps its interrupt off then is outside the kernel: firmware, or a hypervisor that does
+//! not run the CPU or does not fire its timer. That is so where
 //! - the trace has the handlers of all interrupts, or an unseen one may have run;
 //! - the timer is the one that the task armed, and expired in a hard interrupt on this CPU;
 //! - the task is a real-time one: timers of others come late on purpose (timer slack, prctl(2));
@@ -23,7 +23,7 @@ use crate::prio::Prio;
 use crate::spans::Known;
 use crate::view::{Context, KernelEvent, Level, What};
 
-/// The shortest that is told, ns: more than an exit to user space takes with interrupts off.
+/// The shortest that is reported, ns: more than an exit to user space takes with interrupts off.
 const SHORTEST_NS: i64 = 50_000;
 
 /// What one CPU was seen to do before an interrupt that wakes the task.
@@ -31,8 +31,8 @@ const SHORTEST_NS: i64 = 50_000;
 pub(super) struct Stopped {
     /// The last event outside interrupts and their exits, ns.
     at_work_ns: Option<i64>,
-    /// Whether nothing but an interrupt has been seen since: what runs outside of it with interrupts
-    /// off is its exit.
+    /// Whether nothing but an interrupt has been seen since: what runs outside of it with
+    /// interrupts off is its exit.
     interrupted: bool,
     /// When the last hard interrupt began, ns.
     entered_ns: i64,
@@ -41,8 +41,8 @@ pub(super) struct Stopped {
 }
 
 impl Stopped {
-    /// The next event of the CPU; `tid`: the task. Gives when the CPU was last at work, and when the
-    /// interrupt came that found user space and woke the task, ns.
+    /// The next event of the CPU; `tid`: the task. Gives when the CPU was last at work, and when
+    /// the interrupt came that found user space and woke the task, ns.
     pub(super) fn event(&mut self, event: &KernelEvent, tid: i32) -> Option<[i64; 2]> {
         let woken = std::mem::take(&mut self.woken);
         match event.what {
@@ -68,8 +68,8 @@ impl Stopped {
     }
 }
 
-/// The stretch of a sample in which the CPU did not execute, where that is shown; `own` is the CPU of
-/// the task.
+/// The stretch of a sample in which the CPU did not execute, where that is shown; `own` is the CPU
+/// of the task.
 pub(super) fn stretch(marks: &Marks, own: u32, prio: Prio, known: Known) -> Option<Stretch> {
     let [at_work_ns, entered_ns] = marks.found_user_space?;
     let (Mark { at_ns, cpu, level, .. }, timer) = marks.expiry?;

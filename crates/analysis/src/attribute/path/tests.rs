@@ -1,7 +1,7 @@
 //! Wake-ups taken apart: what each step is given, and that the boxes add up whatever the trace holds.
 
 use super::*;
-use crate::testing;
+use crate::testing::{self, KNOWN};
 use crate::view::{Context, Way};
 use proptest::prelude::*;
 
@@ -66,17 +66,6 @@ fn span(class: EventClass, t0_ns: i64, t1_ns: i64) -> Span {
 fn ran(who: Task, t0_ns: i64, t1_ns: i64) -> Span {
     Span { level: Level::Task, task: who, ..span(EventClass::Switch, t0_ns, t1_ns) }
 }
-
-const KNOWN: Known = Known {
-    sleeper: None,
-    unnamed: 99,
-    unseen: 98,
-    out_of_budget: 97,
-    system_call: 96,
-    outside: 95,
-    interrupts: true,
-    rt: false,
-};
 
 fn paths(samples: &[(i64, i64)], events: &[KernelEvent], spans: &[Span]) -> Vec<Path> {
     paths_on(KNOWN, samples, events, spans)

@@ -1,17 +1,19 @@
-//! Which container a control group is, by its path, and what that is called, by the files that runtimes
-//! keep.
+//! Which container a control group is, by its path, and its name, by the files that runtimes keep.
 //!
-//! | runtime | part of the path | file with the name |
-//! |---|---|---|
-//! | Docker | `docker-ID.scope`, `docker/ID` | `/var/lib/docker/containers/ID/config.v2.json` |
-//! | containerd, Kubernetes | `cri-containerd-ID.scope`, `podUID/ID` | `/run/containerd/io.containerd.runtime.v2.task/NAMESPACE/ID/config.json` |
-//! | CRI-O, Podman | `crio-ID.scope`, `libpod-ID.scope` | `overlay-containers/ID/userdata/config.json` and `containers.json` below `/var/lib/containers/storage` |
-//! | LXC | `lxc.payload.NAME`, `lxc/NAME` | – |
-//! | systemd-nspawn | `systemd-nspawn@NAME.service` | – |
+//! - Docker: `docker-ID.scope`, `docker/ID`; `/var/lib/docker/containers/ID/config.v2.json`.
+//! - containerd and Kubernetes: `cri-containerd-ID.scope`, `podUID/ID`;
+//!   `NAMESPACE/ID/config.json` below [`TASKS`].
+//! - CRI-O and Podman: `crio-ID.scope`, `libpod-ID.scope`; `ID/userdata/config.json` and
+//!   `containers.json` below [`STORED`].
+//! - LXC: `lxc.payload.NAME`, `lxc/NAME`. systemd-nspawn: `systemd-nspawn@NAME.service`.
 //!
 //! Names are annotations of the OCI runtime specification (`config.md`, "Annotations"), set by the
 //! runtimes for Kubernetes. The files belong to root; what a container can put into them is
 //! its name, and that is kept short and printable.
+//!
+//! Whoever is given a part of the hierarchy may name groups in it after other people's containers.
+//! So the outermost container counts, which root's runtime has made; below `user.slice`, where
+//! users' own runtimes are, it has a number and no name.
 
 use model::groups::Container;
 use serde_json::Value;
@@ -19,6 +21,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// Where containerd's tasks are, below the root.
+const TASKS: &str = "run/containerd/io.containerd.runtime.v2.task";
+/// Where CRI-O and Podman keep theirs.
+const STORED: &str = "var/lib/containers/storage/overlay-containers";
 /// The most of a file that is read, bytes.
 const MOST_BYTES: u64 = 4 << 20;
 /// The most of a name that is kept, characters.
@@ -60,11 +66,12 @@ impl Runtimes {
         Self { root: root.to_owned() }
     }
 
-    /// The innermost container that a group is, or lies in.
+    /// The outermost container that a group is, or lies in.
     pub(super) fn container(&self, path: &str) -> Option<Container> {
-        let id = id_in(path)?;
-        let mut container = Container { id: id.to_owned(), ..Container::default() };
-        if is_number(id) {
+        let users = path.split('/').any(|part| part == "user.slice");
+        let id = id_in(path).filter(|id| !users || is_number(id))?;
+        let mut container = Container { id: printable(id), ..Container::default() };
+        if is_number(id) && !users {
             self.name(&mut container);
         }
         Some(container)
@@ -77,7 +84,7 @@ impl Runtimes {
         let annotations = docker.iter().map(|docker| &docker["Config"]["Labels"]);
         for all in annotations.chain(specs.iter().map(|spec| &spec["annotations"])) {
             for [name, pod, namespace] in ANNOTATIONS {
-                let text = |key: &str| all[key].as_str().map(printable);
+                let text = |key: &str| all[key].as_str().map(short);
                 container.name = container.name.take().or_else(|| text(name));
                 container.pod = container.pod.take().or_else(|| text(pod));
                 container.namespace = container.namespace.take().or_else(|| text(namespace));
@@ -85,27 +92,26 @@ impl Runtimes {
         }
         if container.name.is_none() {
             let name = docker.as_ref().and_then(|docker| docker["Name"].as_str());
-            let name = name.map(|name| printable(name.trim_start_matches('/')));
+            let name = name.map(|name| short(name.trim_start_matches('/')));
             container.name = name.or_else(|| self.stored(&container.id));
         }
     }
 
-    /// What OCI runtimes were told to run under this number.
+    /// The specifications by which OCI runtimes run this number.
     fn specs(&self, id: &str) -> Vec<Value> {
-        let tasks = "run/containerd/io.containerd.runtime.v2.task";
-        let namespaces = std::fs::read_dir(self.root.join(tasks)).into_iter().flatten().flatten();
+        let namespaces = std::fs::read_dir(self.root.join(TASKS)).into_iter().flatten().flatten();
         let mut files: Vec<String> = namespaces
-            .filter_map(|entry| Some(format!("{tasks}/{}/{id}/config.json", entry.file_name().to_str()?)))
+            .filter_map(|entry| Some(format!("{TASKS}/{}/{id}/config.json", entry.file_name().to_str()?)))
             .collect();
-        files.push(format!("var/lib/containers/storage/overlay-containers/{id}/userdata/config.json"));
+        files.push(format!("{STORED}/{id}/userdata/config.json"));
         files.iter().filter_map(|file| self.json(file)).collect()
     }
 
     /// The name under which containers/storage keeps it.
     fn stored(&self, id: &str) -> Option<String> {
-        let all = self.json("var/lib/containers/storage/overlay-containers/containers.json")?;
+        let all = self.json(&format!("{STORED}/containers.json"))?;
         let found = all.as_array()?.iter().find(|one| one["id"] == id)?;
-        found["names"][0].as_str().map(printable)
+        found["names"][0].as_str().map(short)
     }
 
     fn json(&self, file: &str) -> Option<Value> {
@@ -115,10 +121,10 @@ impl Runtimes {
     }
 }
 
-/// The number or name of the innermost container in a path.
+/// The number or name of the outermost container in a path.
 fn id_in(path: &str) -> Option<&str> {
     let parts: Vec<&str> = path.split('/').collect();
-    (0..parts.len()).rev().find_map(|at| {
+    (0..parts.len()).find_map(|at| {
         let part = parts[at];
         let between = |(start, end): &(&str, &str)| part.strip_prefix(start)?.strip_suffix(end);
         let named = NAMED.iter().find_map(between).filter(|id| !id.is_empty());
@@ -133,10 +139,14 @@ fn is_number(id: &str) -> bool {
     id.len() == ID_LENGTH && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Without what would move a terminal's cursor, and not too long.
-fn printable(name: &str) -> String {
-    let shown = |one: char| if one.is_control() { '?' } else { one };
-    name.chars().take(MOST_CHARACTERS).map(shown).collect()
+/// Without what would move a terminal's cursor.
+pub(super) fn printable(name: &str) -> String {
+    name.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
+}
+
+/// The same, and not too long.
+fn short(name: &str) -> String {
+    printable(name).chars().take(MOST_CHARACTERS).collect()
 }
 
 #[cfg(test)]
@@ -166,9 +176,9 @@ mod tests {
         {
             assert_eq!(id_in(path), None, "{path}");
         }
-        // A container in a container.
+        // A container in a container, or a group that one has made.
         let other = ID.replace('4', "5");
-        assert_eq!(id_in(&format!("/docker/{ID}/docker/{other}")), Some(&other[..]));
+        assert_eq!(id_in(&format!("/docker/{ID}/docker-{other}.scope")), Some(ID));
     }
 
     #[test]
@@ -188,6 +198,10 @@ mod tests {
             r#"{"Name": "/we\u001bb", "Config": {}}"#,
         );
         assert_eq!(words(&at("docker", ID)), "container we?b");
+        // A user has named a group of his own after it.
+        let own = "/user.slice/user-1000.slice/user@1000.service";
+        assert_eq!(words(&format!("{own}/docker-{ID}.scope")), "container 4f1c6a0b9d2e");
+        assert_eq!(runtimes.container(&format!("{own}/lxc.payload.web")), None);
         let kube = ID.replace('4', "5");
         put(
             &format!("run/containerd/io.containerd.runtime.v2.task/k8s.io/{kube}/config.json"),

@@ -25,8 +25,8 @@ const BEHIND_NS: i64 = 30_000_000;
 const PATIENCE_NS: i64 = 10_000_000_000;
 
 /// Asks for the machine to be stopped while the calling thread is in user space, between two of the
-/// `sleeps` that the victim counts; when that was. The clock is looked at every `turns` turns of a loop, on this CPU and on `from`: both stood still only
-/// while neither saw it go on.
+/// `sleeps` that the victim counts; when that was. The clock is looked at every `turns` turns of a
+/// loop, on this CPU and on `from`: both stood still only while neither saw it go on.
 pub(super) fn stopped(from: u32, sleeps: &AtomicU32, turns: u32) -> io::Result<[i64; 2]> {
     let until_ns = clock::now_ns() + PATIENCE_NS;
     let looks = AtomicBool::new(false);

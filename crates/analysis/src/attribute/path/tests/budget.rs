@@ -5,7 +5,7 @@ use super::*;
 const RELEASE: i64 = 100;
 const RAN: i64 = 720;
 
-/// Of a wake-up in the middle of that, with what happens meanwhile: how long it was out of budget, ns.
+/// How long a wake-up in the middle of that was out of budget, with what happens meanwhile, ns.
 fn without_budget(meanwhile: &[KernelEvent], after: &[KernelEvent]) -> u64 {
     let (low, preempted) = (task(5, fair()), task(6, fifo(FIFO - 10)));
     let before = [between(10, preempted, true, victim()), between(50, victim(), false, low)];
@@ -29,6 +29,8 @@ fn whoever_was_preempted_and_comes_back_was_passed_over_meanwhile() {
     // It has not come back, or another one has: it may have left.
     assert_eq!(without_budget(&[], &[]), 0);
     assert_eq!(without_budget(&[], &[between(750, victim(), false, task(7, fifo(FIFO - 10)))]), 0);
+    // It is an ordinary task by now, and may have been one all the time.
+    assert_eq!(without_budget(&[], &[between(750, victim(), false, task(6, fair()))]), 0);
     // It slept elsewhere, or was on another CPU.
     let woken = |ts_ns| event(ts_ns, 3, What::Wake { pid: 6, target: 2, done: true });
     let moved = |ts_ns, from, to| event(ts_ns, 3, What::Migrate { pid: 6, from, to, label: 1 });
