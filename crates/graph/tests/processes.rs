@@ -10,6 +10,7 @@ use linux::sys::spawn;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
 /// What another process is to do.
 #[derive(Serialize, Deserialize)]
@@ -49,6 +50,8 @@ const BYTES: usize = 2000;
 const DEPTH: usize = 6;
 /// Until it is killed.
 const WITHOUT_END: u64 = u64::MAX;
+/// A link on which nothing moves for so long is stuck.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn payload(number: u64) -> Vec<u8> {
     (0..number as usize % (BYTES + 1)).map(|at| (number as usize * 7 + at / 3) as u8).collect()
@@ -127,10 +130,13 @@ impl Pair {
     }
 
     /// Waits until the account says so.
-    fn until(&self, reached: impl Fn(&Balance) -> bool) {
+    fn until(&self, reached: impl Fn(&Balance) -> bool) -> Outcome {
+        let begun = Instant::now();
         while !reached(&self.link.balance()) {
+            check(begun.elapsed() < PATIENCE, self.link.balance())?;
             std::thread::yield_now();
         }
+        Ok(())
     }
 
     /// Everything sent is somewhere; at most so many messages died in the hands of whoever was killed.
@@ -190,11 +196,11 @@ fn all_arrives(kind: Kind) -> Outcome {
 fn a_killed_subscriber_is_accounted_for(kind: Kind) -> Outcome {
     for (received, rule) in [(0, WhenFull::Refuse), (1, WhenFull::ReplaceOldest), (400, WhenFull::Refuse)] {
         let mut pair = Pair::start(kind, rule, WITHOUT_END)?;
-        pair.until(|balance| balance.received >= received);
+        pair.until(|balance| balance.received >= received)?;
         pair.subscriber.kill()?;
         pair.subscriber.wait()?;
         let before = pair.link.balance();
-        pair.until(|balance| balance.sent > before.sent + 1000);
+        pair.until(|balance| balance.sent > before.sent + 1000)?;
         pair.kill_publisher()?;
         let waiting = if kind.ends_with_receiver() { 0 } else { DEPTH as u64 };
         let balance = pair.settled(2 + DEPTH as u64 - waiting)?;
@@ -207,12 +213,12 @@ fn a_killed_subscriber_is_accounted_for(kind: Kind) -> Outcome {
 fn a_stopped_subscriber_goes_on(kind: Kind) -> Outcome {
     let mut pair = Pair::start(kind, WhenFull::Refuse, WITHOUT_END)?;
     let subscriber = Pid::from_child(&pair.subscriber);
-    pair.until(|balance| balance.received > 0);
+    pair.until(|balance| balance.received > 0)?;
     kill_process(subscriber, Signal::STOP)?;
     let stopped = pair.link.balance();
-    pair.until(|balance| balance.refused > stopped.refused + 100);
+    pair.until(|balance| balance.refused > stopped.refused + 100)?;
     kill_process(subscriber, Signal::CONT)?;
-    pair.until(|balance| balance.received > stopped.received + 100);
+    pair.until(|balance| balance.received > stopped.received + 100)?;
     pair.kill_publisher()?;
     pair.subscriber_ends()?;
     let balance = pair.settled(1 + on_the_way(kind))?;
@@ -222,7 +228,7 @@ fn a_stopped_subscriber_goes_on(kind: Kind) -> Outcome {
 fn a_killed_publisher_is_accounted_for(kind: Kind) -> Outcome {
     for received in [0, 100] {
         let mut pair = Pair::start(kind, WhenFull::ReplaceOldest, WITHOUT_END)?;
-        pair.until(|balance| balance.received >= received);
+        pair.until(|balance| balance.received >= received)?;
         pair.kill_publisher()?;
         pair.subscriber_ends()?;
         let balance = pair.settled(1 + on_the_way(kind))?;
