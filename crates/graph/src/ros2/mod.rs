@@ -10,6 +10,7 @@ mod names;
 mod participant;
 mod publisher;
 mod subscriber;
+mod threads;
 
 pub use message::{PerformanceHeader, StampedVector, Time};
 pub use names::{BadName, topic_on_wire, type_on_wire};

@@ -1,6 +1,7 @@
 //! The participant that all publishers and subscribers of a process share, and what they ask of each other.
 
 use super::names::topic_on_wire;
+use super::threads::Threads;
 use super::{BadName, StampedVector};
 use rustdds::policy::{Durability, History, Reliability};
 use rustdds::{DomainParticipant, QosPolicies, QosPolicyBuilder, Topic, TopicKind};
@@ -50,6 +51,11 @@ pub enum Error {
         /// What it said.
         reason: String,
     },
+    /// The middleware has given up.
+    #[error(
+        "the threads of RustDDS in this process have ended: they do when a process is stopped and goes on (SIGSTOP, a debugger, a suspended machine); start it again"
+    )]
+    Ended,
 }
 
 pub(super) fn failed<E: std::fmt::Debug>(action: &'static str) -> impl Fn(E) -> Error {
@@ -57,15 +63,30 @@ pub(super) fn failed<E: std::fmt::Debug>(action: &'static str) -> impl Fn(E) -> 
 }
 
 /// Participants of this process by domain. Each has threads and sockets of its own, and finds every other: one is enough.
-static PARTICIPANTS: Mutex<BTreeMap<u16, Weak<DomainParticipant>>> = Mutex::new(BTreeMap::new());
+static PARTICIPANTS: Mutex<BTreeMap<u16, Weak<Participant>>> = Mutex::new(BTreeMap::new());
+
+/// What a process is in a domain.
+pub(super) struct Participant {
+    pub(super) dds: DomainParticipant,
+    threads: Threads,
+}
+
+impl Participant {
+    /// Whether the middleware still sends and receives.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if self.threads.all_there() { Ok(()) } else { Err(Error::Ended) }
+    }
+}
 
 /// This process's participant in a domain (ROS_DOMAIN_ID, 0 to 232), which leaves it with the last that holds it.
-pub(super) fn participant(domain: u16) -> Result<Arc<DomainParticipant>, Error> {
+pub(super) fn participant(domain: u16) -> Result<Arc<Participant>, Error> {
     let mut participants = PARTICIPANTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(there) = participants.get(&domain).and_then(Weak::upgrade) {
         return Ok(there);
     }
-    let made = Arc::new(DomainParticipant::new(domain).map_err(failed("join a DDS domain"))?);
+    let before = Threads::of_all();
+    let dds = DomainParticipant::new(domain).map_err(failed("join a DDS domain"))?;
+    let made = Arc::new(Participant { dds, threads: Threads::since(&before) });
     participants.insert(domain, Arc::downgrade(&made));
     Ok(made)
 }

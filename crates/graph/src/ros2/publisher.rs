@@ -1,21 +1,24 @@
 //! A publisher that a ROS 2 subscription matches.
 
 use super::StampedVector;
-use super::participant::{Error, Qos, failed, participant, stamped};
+use super::participant::{Error, Participant, Qos, failed, participant, stamped};
 use rustdds::no_key::DataWriter;
-use rustdds::{DataWriterStatus, DomainParticipant, StatusEvented};
+use rustdds::{DataWriterStatus, StatusEvented};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Distance of looks for somebody who listens.
 const LOOK: Duration = Duration::from_millis(5);
+/// Distance of looks for the middleware's threads.
+const CHECK: Duration = Duration::from_millis(100);
 
 /// A publisher of [`StampedVector`] on one topic.
 pub struct Publisher {
     writer: DataWriter<StampedVector>,
     matched: i32,
+    checked: Instant,
     // Last, so that the writer says goodbye while its participant is still there.
-    _participant: Arc<DomainParticipant>,
+    participant: Arc<Participant>,
 }
 
 impl Publisher {
@@ -23,11 +26,11 @@ impl Publisher {
     pub fn new(domain: u16, topic: &str, qos: Qos) -> Result<Self, Error> {
         let participant = participant(domain)?;
         let qos = qos.policies();
-        let topic = stamped(&participant, topic, &qos)?;
-        let publisher = participant.create_publisher(&qos).map_err(failed("make a DDS publisher"))?;
+        let topic = stamped(&participant.dds, topic, &qos)?;
+        let publisher = participant.dds.create_publisher(&qos).map_err(failed("make a DDS publisher"))?;
         let writer =
             publisher.create_datawriter_no_key_cdr(&topic, None).map_err(failed("make a DDS writer"))?;
-        Ok(Self { writer, matched: 0, _participant: participant })
+        Ok(Self { writer, matched: 0, checked: Instant::now(), participant })
     }
 
     /// Subscriptions that match now.
@@ -50,6 +53,15 @@ impl Publisher {
             std::thread::sleep(LOOK);
         }
         true
+    }
+
+    /// Whether the middleware still sends, looked at ten times a second at most: for whoever finds that nothing gets through.
+    pub fn check(&mut self) -> Result<(), Error> {
+        if self.checked.elapsed() < CHECK {
+            return Ok(());
+        }
+        self.checked = Instant::now();
+        self.participant.check()
     }
 
     /// Publishes.

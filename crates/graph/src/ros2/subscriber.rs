@@ -3,19 +3,23 @@
 //! What has arrived is taken from the middleware at once: it forgets what nobody has taken of a publisher that leaves.
 
 use super::StampedVector;
-use super::participant::{Error, Qos, failed, participant, stamped};
+use super::participant::{Error, Participant, Qos, failed, participant, stamped};
 use mio::{Events, Interest, Poll, Token, Waker};
 use rustdds::no_key::{DataReader, DataSample};
-use rustdds::{DataReaderStatus, DomainParticipant, StatusEvented};
+use rustdds::{DataReaderStatus, StatusEvented};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 const ARRIVED: Token = Token(0);
 const STATUS: Token = Token(1);
 const ENOUGH: Token = Token(2);
+
+/// Distance of looks for the middleware's threads while nothing arrives; they themselves wake more often.
+const CHECK: Duration = Duration::from_millis(500);
 
 /// A subscriber of [`StampedVector`] on one topic.
 pub struct Subscriber {
@@ -24,7 +28,7 @@ pub struct Subscriber {
     reader: Option<DataReader<StampedVector>>,
     listener: Option<Listener>,
     // Last, so that the reader says goodbye while its participant is still there.
-    _participant: Arc<DomainParticipant>,
+    participant: Arc<Participant>,
 }
 
 /// What the listening thread has found out.
@@ -32,6 +36,8 @@ pub struct Subscriber {
 struct Shared {
     messages: Mutex<VecDeque<StampedVector>>,
     matched: AtomicI32,
+    /// The middleware has given up.
+    ended: AtomicBool,
 }
 
 impl Subscriber {
@@ -39,18 +45,24 @@ impl Subscriber {
     pub fn new(domain: u16, topic: &str, qos: Qos) -> Result<Self, Error> {
         let participant = participant(domain)?;
         let qos = qos.policies();
-        let topic = stamped(&participant, topic, &qos)?;
-        let subscriber = participant.create_subscriber(&qos).map_err(failed("make a DDS subscriber"))?;
+        let topic = stamped(&participant.dds, topic, &qos)?;
+        let subscriber = participant.dds.create_subscriber(&qos).map_err(failed("make a DDS subscriber"))?;
         let reader =
             subscriber.create_datareader_no_key_cdr(&topic, None).map_err(failed("make a DDS reader"))?;
         let shared = Arc::new(Shared::default());
-        Ok(Self { shared, reader: Some(reader), listener: None, _participant: participant })
+        Ok(Self { shared, reader: Some(reader), listener: None, participant })
     }
 
-    /// Listens in a thread of its own, which says each time how many messages are new.
+    /// Listens in a thread of its own, which says each time how many messages are new, and for the last
+    /// time when the middleware has given up.
     pub fn listen(&mut self, arrived: impl Fn(u64) + Send + 'static) -> io::Result<()> {
         if let Some(reader) = self.reader.take() {
-            self.listener = Some(Listener::start(reader, Arc::clone(&self.shared), arrived)?);
+            self.listener = Some(Listener::start(
+                reader,
+                Arc::clone(&self.shared),
+                Arc::clone(&self.participant),
+                arrived,
+            )?);
         }
         Ok(())
     }
@@ -60,9 +72,12 @@ impl Subscriber {
         self.shared.matched.load(Ordering::Acquire)
     }
 
-    /// The oldest message that nobody has taken.
-    pub fn take(&mut self) -> Option<StampedVector> {
-        self.shared.messages.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    /// The oldest message that nobody has taken; an error where none is left and none will come.
+    pub fn take(&mut self) -> Result<Option<StampedVector>, Error> {
+        // Before the look: what had arrived until then is found.
+        let ended = self.shared.ended.load(Ordering::Acquire);
+        let message = self.shared.messages.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        if ended && message.is_none() { Err(Error::Ended) } else { Ok(message) }
     }
 }
 
@@ -76,6 +91,7 @@ impl Listener {
     fn start(
         mut reader: DataReader<StampedVector>,
         shared: Arc<Shared>,
+        participant: Arc<Participant>,
         arrived: impl Fn(u64) + Send + 'static,
     ) -> io::Result<Self> {
         let mut poll = Poll::new()?;
@@ -90,9 +106,13 @@ impl Listener {
                 if new > 0 {
                     arrived(new);
                 }
-                match poll.poll(&mut events, None) {
-                    Err(error) if error.kind() != ErrorKind::Interrupted => return,
-                    _ => {}
+                let waited = poll.poll(&mut events, Some(CHECK));
+                let broken = waited.is_err_and(|error| error.kind() != ErrorKind::Interrupted);
+                if broken || (events.is_empty() && participant.check().is_err()) {
+                    let last = shared.take_up(&mut reader);
+                    shared.ended.store(true, Ordering::Release);
+                    arrived(last);
+                    return;
                 }
                 if events.iter().any(|event| event.token() == ENOUGH) {
                     return;

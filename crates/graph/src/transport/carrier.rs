@@ -184,6 +184,15 @@ impl Carrier {
         }
     }
 
+    /// Whether a link that its sender finds full can still move.
+    pub(super) fn when_full(&mut self) -> io::Result<()> {
+        match self {
+            #[cfg(feature = "ros2")]
+            Self::Ros2(port) => port.when_full(),
+            _ => Ok(()),
+        }
+    }
+
     /// Has arrivals counted, and the bell rung, where the sender cannot know of them.
     pub(super) fn listen(&mut self, account: Account, bell: Bell) -> io::Result<()> {
         match self {

@@ -72,6 +72,9 @@ impl Sender {
         let handed = if Carrier::uncounted(self.spec.kind)
             && carried.saturating_sub(self.account.reached()) >= self.facts.depth as u64
         {
+            if let Err(source) = self.carrier.when_full() {
+                return Err(self.broken(source));
+            }
             Handed::Full
         } else {
             let header = header.to_bytes();

@@ -62,6 +62,12 @@ impl Port {
         }
     }
 
+    /// Whether a link on which nothing moves can still move.
+    pub(super) fn when_full(&mut self) -> io::Result<()> {
+        let Self::Publisher(port, _) = self else { return Err(other_end()) };
+        port.check().map_err(said)
+    }
+
     /// Publishes a message; false where nobody listens yet.
     pub(super) fn put(&mut self, parts: [&[u8]; 2]) -> io::Result<bool> {
         if !self.joined() {
@@ -82,7 +88,7 @@ impl Port {
     /// Takes the oldest message into the frame and says how long it is; `None` where there is none.
     pub(super) fn take(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>> {
         let Self::Subscriber(port) = self else { return Err(other_end()) };
-        let Some(message) = port.take() else { return Ok(None) };
+        let Some(message) = port.take().map_err(said)? else { return Ok(None) };
         let bytes = message.data.len();
         let Some(place) = frame.get_mut(..bytes).filter(|_| bytes >= HEADER_BYTES) else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a message that no link of ours carries"));
