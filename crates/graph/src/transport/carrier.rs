@@ -184,12 +184,12 @@ impl Carrier {
         }
     }
 
-    /// Whether a link that its sender finds full can still move.
-    pub(super) fn when_full(&mut self) -> io::Result<()> {
+    /// Why a link that its sender finds full will stay so, where that is known.
+    pub(super) fn stuck(&mut self) -> Option<io::Error> {
         match self {
             #[cfg(feature = "ros2")]
-            Self::Ros2(port) => port.when_full(),
-            _ => Ok(()),
+            Self::Ros2(port) => port.stuck(),
+            _ => None,
         }
     }
 

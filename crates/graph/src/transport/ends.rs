@@ -72,7 +72,7 @@ impl Sender {
         let handed = if Carrier::uncounted(self.spec.kind)
             && carried.saturating_sub(self.account.reached()) >= self.facts.depth as u64
         {
-            if let Err(source) = self.carrier.when_full() {
+            if let Some(source) = self.carrier.stuck() {
                 return Err(self.broken(source));
             }
             Handed::Full

@@ -62,10 +62,10 @@ impl Port {
         }
     }
 
-    /// Whether a link on which nothing moves can still move.
-    pub(super) fn when_full(&mut self) -> io::Result<()> {
-        let Self::Publisher(port, _) = self else { return Err(other_end()) };
-        port.check().map_err(said)
+    /// Why nothing that is published will arrive, where that is known.
+    pub(super) fn stuck(&mut self) -> Option<io::Error> {
+        let Self::Publisher(port, _) = self else { return Some(other_end()) };
+        port.check().err().map(said)
     }
 
     /// Publishes a message; false where nobody listens yet.
