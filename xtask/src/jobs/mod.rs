@@ -104,7 +104,7 @@ pub(crate) enum Needs {
 }
 
 impl Needs {
-    const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Test => "test",
             Self::Release => "release",

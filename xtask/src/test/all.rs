@@ -13,6 +13,7 @@ use super::build::{self, Program};
 use super::guests::{self, Machines};
 use super::programs::{self, Order};
 use super::{SILENCE, find};
+use crate::jobs::Needs;
 use crate::output::Output;
 use crate::steps::{Counts, Done, Step, run_all, summary};
 use crate::{hosts, place, repo};
@@ -49,8 +50,19 @@ enum Work {
     /// Studies on two machines, by tests of the command with this in their names: `hosts::` through
     /// Ansible, `hosts_ssh::` by ssh.
     Hosts(&'static str),
-    /// A cargo command.
-    Cargo(&'static [&'static str]),
+    /// All tests of a package with these features.
+    Features { package: &'static str, features: &'static str },
+}
+
+impl Work {
+    /// What is installed before it.
+    const fn needs(&self) -> Needs {
+        match self {
+            Self::Guests { .. } | Self::LabBoots => Needs::Test,
+            Self::Hosts(_) => Needs::Hosts,
+            Self::Features { .. } => Needs::Middleware,
+        }
+    }
 }
 
 /// What runs in guests, and what puts it there.
@@ -88,16 +100,7 @@ const PARTS: &[Part] = &[
         name: "middleware",
         minutes: 10,
         touched_by: &["crates/graph/"],
-        work: Work::Cargo(&[
-            "test",
-            "--locked",
-            "--package",
-            "stillcore-graph",
-            "--features",
-            "ros2,iceoryx2",
-            "--",
-            "--show-output",
-        ]),
+        work: Work::Features { package: "stillcore-graph", features: "ros2,iceoryx2" },
     },
 ];
 
@@ -167,6 +170,7 @@ fn changed(root: &Path, since: &str) -> Result<Vec<String>> {
 
 impl Part {
     fn run(&self, root: &Path, programs: &[Program], output: &mut Output, counts: &mut Counts) -> Result<()> {
+        output.run(root, "sh", &["xtask/deps.sh", self.work.needs().word()])?;
         match self.work {
             Work::Guests { tier, at_once } => {
                 if tier.contains("arm64") {
@@ -185,7 +189,11 @@ impl Part {
                 let order = Order { filter: Some(filter), silence: SILENCE, ..Order::default() };
                 programs::run(&find(programs, "stillcore", "it")?, &order, output, counts)
             }
-            Work::Cargo(args) => output.run(root, "cargo", args),
+            Work::Features { package, features } => {
+                let order = Order { silence: SILENCE, ..Order::default() };
+                let programs = build::with_features(root, package, features, output)?;
+                programs.iter().try_for_each(|program| programs::run(program, &order, output, counts))
+            }
         }
     }
 }

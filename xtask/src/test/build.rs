@@ -78,10 +78,24 @@ pub(crate) fn one(root: &Path, package: &str, name: &str, output: &mut Output) -
     programs.into_iter().next().with_context(|| format!("{package} has no test program {name}"))
 }
 
+/// The test programs of a package with features that the shipped command is without: a build of its
+/// own, for whatever this machine's compiler builds for.
+pub(crate) fn with_features(
+    root: &Path,
+    package: &str,
+    features: &str,
+    output: &mut Output,
+) -> Result<Vec<Program>> {
+    no_run(root, &["--locked", "--package", package, "--features", features], output)
+}
+
 fn test_programs(root: &Path, what: &[&str], output: &mut Output) -> Result<Vec<Program>> {
     let target = musl();
-    let mut args = vec!["test", "--no-run", "--target", &target];
-    args.extend(COMMON);
+    no_run(root, &[&["--target", &target], &COMMON[..], what].concat(), output)
+}
+
+fn no_run(root: &Path, what: &[&str], output: &mut Output) -> Result<Vec<Program>> {
+    let mut args = vec!["test", "--no-run"];
     args.extend(what);
     args.extend(["--message-format", "json-render-diagnostics"]);
     output.line(&format!("$ cargo {}", args.join(" ")))?;
