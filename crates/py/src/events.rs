@@ -12,6 +12,7 @@ use arrow_array::builder::{
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
+use model::groups::by_tid;
 use model::store;
 use report::export::{InOrder, other_sources};
 use serde_json::json;
@@ -33,7 +34,9 @@ pub(crate) fn events(dir: &Path, cpu: Option<u32>) -> Answer<Table> {
     let file = ftrace::TraceFile::open(&subject.file)?;
     let buffers: Vec<&str> = subject.buffers.iter().map(String::as_str).collect();
     let (mut order, mut rows) = (InOrder::default(), Rows::default());
-    let passed = attributed_in(&file, &buffers, &subject.windows, |event| {
+    let groups = by_tid(run.trace.as_ref().map_or(&[], |trace| &trace.groups));
+    let passed = attributed_in(&file, &buffers, &subject.windows, |mut event| {
+        event.sources.iter_mut().for_each(|(source, _)| source.find_group(&groups));
         order.push(event).iter().for_each(|event| rows.add(event));
         Ok::<_, analysis::Error>(())
     })?;
@@ -57,6 +60,7 @@ struct Rows {
     source_who: StringDictionaryBuilder<Int32Type>,
     source_pid: Int32Builder,
     source_site: StringDictionaryBuilder<Int32Type>,
+    source_group: StringDictionaryBuilder<Int32Type>,
     confidence: StringDictionaryBuilder<Int32Type>,
     other_sources: StringBuilder,
 }
@@ -75,6 +79,7 @@ impl Rows {
         self.source_who.append_option(source.map(|source| &source.who));
         self.source_pid.append_option(source.and_then(|source| source.pid));
         self.source_site.append_option(source.and_then(|source| source.site.as_ref()));
+        self.source_group.append_option(source.and_then(|source| source.group.as_ref()));
         self.confidence.append_option(how.map(Confidence::word));
         self.other_sources.append_option(other_sources(event));
     }
@@ -94,6 +99,7 @@ impl Rows {
             column("source_who", words(), true),
             column("source_pid", DataType::Int32, true),
             column("source_site", words(), true),
+            column("source_group", words(), true),
             column("confidence", words(), true),
             column("other_sources", DataType::Utf8, true),
         ];
@@ -119,6 +125,7 @@ impl Rows {
             Arc::new(self.source_who.finish()),
             Arc::new(self.source_pid.finish()),
             Arc::new(self.source_site.finish()),
+            Arc::new(self.source_group.finish()),
             Arc::new(self.confidence.finish()),
             Arc::new(self.other_sources.finish()),
         ];

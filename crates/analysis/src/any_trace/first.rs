@@ -154,6 +154,15 @@ impl Found {
                     .to_owned(),
             );
         }
+        let elsewhere = |cpus: &Cpus| {
+            self.section.threads.iter().any(|thread| thread.cpus.iter().any(|cpu| !cpus.contains(cpu)))
+        };
+        if wanted.cpus.as_ref().is_some_and(elsewhere) {
+            statements.push(
+                "some of the threads ran on other CPUs, too: the table of run latencies counts those wake-ups as well, what follows does not"
+                    .to_owned(),
+            );
+        }
         if self.holes > 0 {
             statements.push(format!(
                 "events are missing in {} places: wake-ups on whose way some are missing are not taken apart",

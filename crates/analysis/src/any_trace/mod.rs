@@ -58,6 +58,9 @@ pub fn any_trace(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<
     let window = [found.t0_ns, found.t1_ns];
     let apart = wakeups::take_apart(file, &catalogue, buffers, window, &chosen, wanted.keep)?;
     found.section.paths = apart.paths;
+    if let Some(cpus) = &wanted.cpus {
+        found.section.threads.retain(|thread| thread.cpus.iter().any(|cpu| cpus.contains(cpu)));
+    }
     let mut statements = found.statements(wanted, &clock);
     statements.extend(apart.statements);
     Ok(AnyTrace {

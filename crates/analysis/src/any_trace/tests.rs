@@ -107,7 +107,12 @@ fn a_window_and_cpus_leave_out_the_rest() {
     });
     assert_eq!(halves.iter().sum::<u64>(), all.events);
     let nobody = Wanted { cpus: Some("1".parse().unwrap()), ..wanted(Threads::RealTime) };
-    assert!(told(&trace, &nobody).threads.paths.is_empty());
+    let nobody = told(&trace, &nobody);
+    assert!(nobody.threads.paths.is_empty());
+    assert!(nobody.threads.threads.iter().all(|thread| thread.cpus.contains(1)));
+    let elsewhere = |one: &AnyTrace| one.statements.iter().any(|said| said.contains("ran on other CPUs"));
+    let moved = nobody.threads.threads.iter().any(|thread| thread.cpus.len() > 1);
+    assert_eq!((elsewhere(&nobody), elsewhere(&all)), (moved, false));
 }
 
 #[test]

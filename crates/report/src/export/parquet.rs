@@ -28,6 +28,7 @@ const SCHEMA: &str = "message events {
     optional binary source_who (STRING);
     optional int32 source_pid (INTEGER(32,true));
     optional binary source_site (STRING);
+    optional binary source_group (STRING);
     optional binary confidence (STRING);
     optional binary other_sources (STRING);
 }";
@@ -72,6 +73,9 @@ impl<W: Write + Send> Rows<W> {
         optional::<_, Int32Type, _>(&mut group, rows, |row| first(row).and_then(|(source, _)| source.pid))?;
         optional::<_, ByteArrayType, _>(&mut group, rows, |row| {
             first(row).and_then(|(source, _)| source.site).map(|site| text(&site))
+        })?;
+        optional::<_, ByteArrayType, _>(&mut group, rows, |row| {
+            first(row).and_then(|(source, _)| source.group).map(|group| text(&group))
         })?;
         optional::<_, ByteArrayType, _>(&mut group, rows, |row| first(row).map(|(_, how)| text(how.word())))?;
         optional::<_, ByteArrayType, _>(&mut group, rows, |row| {
@@ -138,7 +142,6 @@ impl<W: Write + Send> Exporter for Rows<W> {
     }
 }
 
-/// The system's own reason if there is one behind the library's error, so that a full disk says so.
 /// Begins a file of one schema with what it says of itself.
 pub(super) fn begin<W: Write + Send>(
     out: W,
@@ -153,6 +156,7 @@ pub(super) fn begin<W: Write + Send>(
     SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(refused)
 }
 
+/// The system's own reason if there is one behind the library's error, so that a full disk says so.
 pub(super) fn refused(error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<std::io::Error>() {
@@ -196,21 +200,31 @@ mod tests {
 
     #[test]
     fn every_event_is_a_row_and_what_is_unknown_is_null() {
-        let rows = written(&[served(2, 10, 40), event(3, 20, 30)]);
+        let mut grouped = served(2, 50, 60);
+        grouped.sources[0].0.group = Some("cron.service".into());
+        let rows = written(&[served(2, 10, 40), event(3, 20, 30), grouped]);
         let cell = |row: usize, name: &str| {
             let found = rows[row].iter().find(|(column, _)| column == name);
             found.unwrap_or_else(|| panic!("no column {name}")).1.clone()
         };
         let text = |value: &str| Field::Str(value.to_owned());
-        assert_eq!(rows.len(), 2);
+        assert_eq!(rows.len(), 3);
         assert_eq!((cell(0, "cpu"), cell(0, "class")), (Field::UInt(2), text("ipi.call")));
         assert_eq!((cell(0, "t0_ns"), cell(0, "t1_ns")), (Field::Long(10), Field::Long(40)));
         assert_eq!((cell(0, "source_who"), cell(0, "source_pid")), (text("bash"), Field::Int(812)));
         assert_eq!((cell(0, "confidence"), cell(0, "counts")), (text("exact"), Field::Bool(true)));
         assert_eq!(cell(0, "other_sources"), text("interrupt: TIMER on CPU 1 (by order)"));
         assert_eq!((cell(1, "net_ns"), cell(1, "label")), (Field::ULong(10), text("eth0 \"rx\"\n")));
-        for column in ["source_cpu", "source_who", "source_pid", "source_site", "confidence", "other_sources"]
-        {
+        assert_eq!((cell(0, "source_group"), cell(2, "source_group")), (Field::Null, text("cron.service")));
+        for column in [
+            "source_cpu",
+            "source_who",
+            "source_pid",
+            "source_site",
+            "source_group",
+            "confidence",
+            "other_sources",
+        ] {
             assert_eq!(cell(1, column), Field::Null, "{column}");
         }
     }
