@@ -36,7 +36,7 @@ pub(crate) fn events(dir: &Path, cpu: Option<u32>) -> Answer<Table> {
     let (mut order, mut rows) = (InOrder::default(), Rows::default());
     let groups = by_tid(run.trace.as_ref().map_or(&[], |trace| &trace.groups));
     let passed = attributed_in(&file, &buffers, &subject.windows, |mut event| {
-        event.sources.iter_mut().for_each(|(source, _)| source.find_group(&groups));
+        event.find_groups(&groups);
         order.push(event).iter().for_each(|event| rows.add(event));
         Ok::<_, analysis::Error>(())
     })?;

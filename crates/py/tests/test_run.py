@@ -157,6 +157,21 @@ def test_events_are_those_of_the_analysis(small: Path) -> None:
     assert len(known) > 0
 
 
+def test_events_name_the_control_group_of_their_source(copy: Path) -> None:
+    def told() -> tuple[list[int | None], list[str | None]]:
+        events = pa.table(stillcore.open(copy).events())
+        return events["source_pid"].to_pylist(), events["source_group"].to_pylist()
+
+    pids, groups = told()
+    assert set(groups) == {None}
+    pid = next(pid for pid in pids if pid)
+    run = json.loads((copy / "run.json").read_text())
+    run["trace"]["groups"] = [{"path": "/system.slice/cron.service", "tids": [pid]}]
+    (copy / "run.json").write_text(json.dumps(run))
+    pids, groups = told()
+    assert groups == ["cron.service" if one == pid else None for one in pids]
+
+
 def test_conclusions_are_drawn_and_nothing_is_written(copy: Path) -> None:
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
     run = stillcore.open(copy)

@@ -69,7 +69,7 @@ pub(super) fn read(file: &TraceFile, buffers: &[&str], wanted: &Wanted, mono: bo
     let [t0_ns, t1_ns] = extent.ok_or_else(|| nothing(file))?;
     watch.finish(t1_ns);
     let seen = file.formats().iter().filter(|format| kinds[usize::from(format.id)]);
-    let section = of_trace(&watch, &decoder, asked(&wanted.threads), [t0_ns, t1_ns]);
+    let section = of_trace(&watch, &decoder, asked(wanted), [t0_ns, t1_ns]);
     Ok(Found {
         t0_ns,
         t1_ns,
@@ -98,15 +98,17 @@ fn watch(file: &TraceFile, decoder: &mut Decoder, wanted: &Wanted, mono: bool) -
     watch
 }
 
-fn asked(threads: &Threads) -> String {
-    match threads {
+fn asked(wanted: &Wanted) -> String {
+    let threads = match &wanted.threads {
         Threads::RealTime => "threads under real-time policies and with deadlines".to_owned(),
         Threads::Named(name) => format!("threads named {name}"),
         Threads::Numbers(numbers) => {
             let numbers: Vec<String> = numbers.iter().map(i32::to_string).collect();
             format!("threads {}", numbers.join(", "))
         }
-    }
+    };
+    let on = wanted.cpus.as_ref().map(|cpus| format!(" on CPUs {cpus}")).unwrap_or_default();
+    threads + &on
 }
 
 fn nothing(file: &TraceFile) -> Error {
@@ -136,7 +138,7 @@ impl Found {
         } else if self.wakeups.is_empty() {
             statements.push(format!(
                 "none of the {} was seen to be woken and to run (others by --comm NAME or --pid N)",
-                asked(&wanted.threads)
+                asked(wanted)
             ));
         }
         let unasked = self.wakeups.iter().filter(|one| one.unasked).count();
@@ -159,7 +161,7 @@ impl Found {
         };
         if wanted.cpus.as_ref().is_some_and(elsewhere) {
             statements.push(
-                "some of the threads ran on other CPUs, too: the table of run latencies counts those wake-ups as well, what follows does not"
+                "some of these threads ran on other CPUs, too: run latencies count their wake-ups on all CPUs"
                     .to_owned(),
             );
         }

@@ -109,10 +109,26 @@ fn a_window_and_cpus_leave_out_the_rest() {
     let nobody = Wanted { cpus: Some("1".parse().unwrap()), ..wanted(Threads::RealTime) };
     let nobody = told(&trace, &nobody);
     assert!(nobody.threads.paths.is_empty());
-    assert!(nobody.threads.threads.iter().all(|thread| thread.cpus.contains(1)));
-    let elsewhere = |one: &AnyTrace| one.statements.iter().any(|said| said.contains("ran on other CPUs"));
-    let moved = nobody.threads.threads.iter().any(|thread| thread.cpus.len() > 1);
-    assert_eq!((elsewhere(&nobody), elsewhere(&all)), (moved, false));
+    assert!(nobody.threads.threads.is_empty());
+}
+
+#[test]
+fn threads_are_those_of_the_cpus_and_what_counts_elsewhere_says_so() {
+    let trace = fixture("traces/cyclictest/6.1-rt.dat");
+    let on = |cpus: Option<&str>| {
+        let cpus = cpus.map(|cpus| cpus.parse().unwrap());
+        let found = told(&trace, &Wanted { cpus, ..wanted(Threads::RealTime) });
+        let elsewhere = found.statements.iter().any(|said| said.contains("ran on other CPUs"));
+        let names = found.threads.threads.into_iter().map(|thread| (thread.comm, thread.cpus.to_string()));
+        (names.collect::<Vec<_>>(), elsewhere)
+    };
+    let moved = ("rcu_preempt".to_owned(), "0,1".to_owned());
+    let (all, elsewhere) = on(None);
+    assert!(all.contains(&moved) && all.iter().any(|(name, _)| name == "cyclictest") && !elsewhere);
+    let (first, elsewhere) = on(Some("0"));
+    assert!(first.contains(&moved) && elsewhere, "{first:?}");
+    assert!(first.iter().all(|(_, cpus)| cpus.contains('0')), "{first:?}");
+    assert!(first.len() < all.len());
 }
 
 #[test]

@@ -7,7 +7,9 @@ use crate::shape::SourceText;
 use crate::spans::Span;
 use ftrace::TraceFile;
 use model::EventClass;
+use model::groups::TaskGroup;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// One event on a measured CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,6 +30,13 @@ pub struct Attributed {
     pub counts: bool,
     /// Who caused it; several for an IPI that served several.
     pub sources: Vec<(SourceText, Confidence)>,
+}
+
+impl Attributed {
+    /// Puts in which control groups the tasks were that caused it, by their numbers.
+    pub fn find_groups(&mut self, groups: &BTreeMap<i32, &TaskGroup>) {
+        self.sources.iter_mut().for_each(|(source, _)| source.find_group(groups));
+    }
 }
 
 /// A span with everything in words.

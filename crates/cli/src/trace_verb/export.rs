@@ -222,7 +222,7 @@ fn events(
     let trace = subject.run.as_ref().and_then(|(_, run)| run.trace.as_ref());
     let groups = by_tid(trace.map_or(&[], |trace| &trace.groups));
     let passed = attributed_in(file, &buffers, &subject.windows, |mut event| {
-        event.sources.iter_mut().for_each(|(source, _)| source.find_group(&groups));
+        event.find_groups(&groups);
         order.push(event).map_or(Ok(()), &mut give)
     })?;
     while let Some(event) = order.pop() {

@@ -90,7 +90,7 @@ pub(super) fn latencies(section: &WatchSection) -> String {
     });
     let rows: Vec<_> = rows.collect();
     if rows.is_empty() {
-        return "none of the threads asked for was seen to be woken and to run\n\n".to_owned();
+        return format!("{}: none was seen to be woken and to run\n\n", section.asked);
     }
     table(&head, rows)
         + "run latency: from the wake-up to the switch to the thread; quantiles within 1 %; max: observed\n\n"

@@ -38,7 +38,7 @@ impl Qos {
 }
 
 /// What could not be done, in words of the middleware.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// A name that ROS 2 does not have.
     #[error(transparent)]
@@ -53,7 +53,7 @@ pub enum Error {
     },
     /// The middleware has given up.
     #[error(
-        "the threads of RustDDS in this process have ended: they do when a process is stopped and goes on (SIGSTOP, a debugger, a suspended machine); start it again"
+        "RustDDS has ended its threads in this process, and sends and receives nothing any more; it may when a process was stopped and goes on (SIGSTOP, a debugger, a suspended machine): start the process again"
     )]
     Ended,
 }
@@ -72,9 +72,9 @@ pub(super) struct Participant {
 }
 
 impl Participant {
-    /// Whether the middleware still sends and receives.
+    /// An error where the middleware is known to have ended.
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.threads.all_there() { Ok(()) } else { Err(Error::Ended) }
+        if self.threads.ended() { Err(Error::Ended) } else { Ok(()) }
     }
 }
 

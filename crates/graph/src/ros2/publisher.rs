@@ -55,7 +55,8 @@ impl Publisher {
         true
     }
 
-    /// Whether the middleware still sends, looked at ten times a second at most: for whoever finds that nothing gets through.
+    /// For whoever finds that nothing gets through: an error where the middleware is known to have
+    /// ended. Looks ten times a second at most.
     pub fn check(&mut self) -> Result<(), Error> {
         if self.checked.elapsed() < CHECK {
             return Ok(());

@@ -9,8 +9,8 @@ use rustdds::no_key::{DataReader, DataSample};
 use rustdds::{DataReaderStatus, StatusEvented};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const ARRIVED: Token = Token(0);
 const STATUS: Token = Token(1);
 const ENOUGH: Token = Token(2);
 
-/// Distance of looks for the middleware's threads while nothing arrives; they themselves wake more often.
+/// Distance of looks for the middleware's threads while nothing arrives.
 const CHECK: Duration = Duration::from_millis(500);
 
 /// A subscriber of [`StampedVector`] on one topic.
@@ -36,8 +36,8 @@ pub struct Subscriber {
 struct Shared {
     messages: Mutex<VecDeque<StampedVector>>,
     matched: AtomicI32,
-    /// The middleware has given up.
-    ended: AtomicBool,
+    /// Why nothing will arrive any more.
+    ended: OnceLock<Error>,
 }
 
 impl Subscriber {
@@ -53,8 +53,8 @@ impl Subscriber {
         Ok(Self { shared, reader: Some(reader), listener: None, participant })
     }
 
-    /// Listens in a thread of its own, which says each time how many messages are new, and for the last
-    /// time when the middleware has given up.
+    /// Listens in a thread of its own, which says each time how many messages are new, and for the
+    /// last time when none will arrive any more.
     pub fn listen(&mut self, arrived: impl Fn(u64) + Send + 'static) -> io::Result<()> {
         if let Some(reader) = self.reader.take() {
             self.listener = Some(Listener::start(
@@ -75,9 +75,17 @@ impl Subscriber {
     /// The oldest message that nobody has taken; an error where none is left and none will come.
     pub fn take(&mut self) -> Result<Option<StampedVector>, Error> {
         // Before the look: what had arrived until then is found.
-        let ended = self.shared.ended.load(Ordering::Acquire);
+        let ended = self.shared.ended.get();
         let message = self.shared.messages.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        if ended && message.is_none() { Err(Error::Ended) } else { Ok(message) }
+        match (message, ended) {
+            (None, Some(error)) => Err(error.clone()),
+            (message, _) => Ok(message),
+        }
+    }
+
+    /// An error where the middleware is known to have ended.
+    pub fn check(&self) -> Result<(), Error> {
+        self.participant.check()
     }
 }
 
@@ -107,10 +115,16 @@ impl Listener {
                     arrived(new);
                 }
                 let waited = poll.poll(&mut events, Some(CHECK));
-                let broken = waited.is_err_and(|error| error.kind() != ErrorKind::Interrupted);
-                if broken || (events.is_empty() && participant.check().is_err()) {
+                let checked = match waited {
+                    Err(error) if error.kind() != ErrorKind::Interrupted => {
+                        Err(failed("wait for messages")(error))
+                    }
+                    _ if events.is_empty() => participant.check(),
+                    _ => Ok(()),
+                };
+                if let Err(error) = checked {
                     let last = shared.take_up(&mut reader);
-                    shared.ended.store(true, Ordering::Release);
+                    let _ = shared.ended.set(error);
                     arrived(last);
                     return;
                 }

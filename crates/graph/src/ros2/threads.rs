@@ -1,11 +1,14 @@
 //! Whether the middleware's own threads are still there.
 //!
-//! RustDDS 0.15.1 ends its event loop and its discovery, without a word to whoever uses it, when their wait for events is interrupted
-//! (`rtps/dp_event_loop.rs`, `discovery/discovery.rs`). `epoll_wait` is interrupted whenever a process that was stopped goes on
-//! (signal(7), "Interruption of system calls and library functions by stop signals"): after SIGSTOP, a debugger or a suspended machine
-//! nothing is sent or received any more, and a link would look full, or idle, for ever.
+//! RustDDS 0.15.1 ends its event loop and its discovery, without a word to whoever uses it, when
+//! their wait for events is interrupted (`rtps/dp_event_loop.rs`, `discovery/discovery.rs`). A
+//! thread in `epoll_wait` is interrupted when its process was stopped and goes on (signal(7),
+//! "Interruption of system calls and library functions by stop signals"). Nothing is sent or received
+//! any more then, and a link would look full, or idle, for ever.
 
+use rustix::io::Errno;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
 /// How the names of its threads begin: one for events, one for discovery.
@@ -24,7 +27,7 @@ impl Threads {
     pub(super) fn of_all() -> Self {
         let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         let ids = tasks.filter_map(|task| task.file_name().into_string().ok());
-        Self(ids.filter(|id| is_one(id)).collect())
+        Self(ids.filter(|id| name_of(id).is_ok_and(|name| is_one(&name))).collect())
     }
 
     /// Those of the participant that was made since.
@@ -40,14 +43,28 @@ impl Threads {
         }
     }
 
-    /// Whether none of them has ended.
-    pub(super) fn all_there(&self) -> bool {
-        self.0.iter().all(|id| is_one(id))
+    /// Whether one of them is known to have ended.
+    pub(super) fn ended(&self) -> bool {
+        self.0.iter().any(|id| has_ended(name_of(id)))
     }
 }
 
-fn is_one(id: &str) -> bool {
-    fs::read_to_string(format!("/proc/self/task/{id}/comm")).is_ok_and(|name| name.starts_with(NAME))
+fn name_of(id: &str) -> io::Result<String> {
+    fs::read_to_string(format!("/proc/self/task/{id}/comm"))
+}
+
+fn is_one(name: &str) -> bool {
+    name.starts_with(NAME)
+}
+
+/// By what its name could be read as: one that cannot be looked at may still be there.
+fn has_ended(name: io::Result<String>) -> bool {
+    match name {
+        Ok(name) => !is_one(&name),
+        Err(error) => {
+            error.kind() == ErrorKind::NotFound || Errno::from_io_error(&error) == Some(Errno::SRCH)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -56,20 +73,29 @@ mod tests {
     use std::sync::mpsc::channel;
 
     #[test]
+    fn what_cannot_be_looked_at_has_not_ended() {
+        let failed = |errno: Errno| has_ended(Err(errno.into()));
+        assert_eq!([Errno::MFILE, Errno::NOMEM, Errno::ACCESS].map(failed), [false; 3]);
+        assert_eq!([Errno::NOENT, Errno::SRCH].map(failed), [true; 2]);
+        // The number may be another thread's by now.
+        assert!(has_ended(Ok("bash\n".to_owned())) && !has_ended(Ok("RustDDS Partici\n".to_owned())));
+    }
+
+    #[test]
     fn a_thread_that_ends_is_missed() {
         let before = Threads::of_all();
         let (end, ended) = channel::<()>();
         let wait = move || ended.recv().is_err();
         let thread = std::thread::Builder::new().name(format!("{NAME} of a test")).spawn(wait).unwrap();
         let threads = Threads::since(&before);
-        assert_eq!((threads.0.is_empty(), threads.all_there()), (false, true));
+        assert_eq!((threads.0.is_empty(), threads.ended()), (false, false));
         drop(end);
         assert!(thread.join().unwrap());
         // The kernel takes a thread out of the list a moment after it is joined.
         let give_up = Instant::now() + Duration::from_secs(5);
-        while threads.all_there() && Instant::now() < give_up {
+        while !threads.ended() && Instant::now() < give_up {
             std::thread::sleep(LOOK);
         }
-        assert!(!threads.all_there());
+        assert!(threads.ended());
     }
 }

@@ -184,7 +184,7 @@ impl Carrier {
         }
     }
 
-    /// Why a link that its sender finds full will stay so, where that is known.
+    /// Why nothing will move on this link any more, where that is known.
     pub(super) fn stuck(&mut self) -> Option<io::Error> {
         match self {
             #[cfg(feature = "ros2")]

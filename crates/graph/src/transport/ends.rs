@@ -72,9 +72,6 @@ impl Sender {
         let handed = if Carrier::uncounted(self.spec.kind)
             && carried.saturating_sub(self.account.reached()) >= self.facts.depth as u64
         {
-            if let Some(source) = self.carrier.stuck() {
-                return Err(self.broken(source));
-            }
             Handed::Full
         } else {
             let header = header.to_bytes();
@@ -94,6 +91,9 @@ impl Sender {
                 Sent::Replaced
             }
             Handed::Full => {
+                if let Some(source) = self.carrier.stuck() {
+                    return Err(self.broken(source));
+                }
                 self.account.refused();
                 Sent::Full
             }
@@ -162,6 +162,9 @@ fn until_joined(carrier: &mut Carrier, spec: &LinkSpec) -> Result<(), Error> {
     while !carrier.joined() {
         let now_ns = clock::now_ns();
         if now_ns > give_up {
+            if let Some(source) = carrier.stuck() {
+                return Err(Error::Os { link: spec.name.clone(), action: "find the other end", source });
+            }
             return Err(Error::Alone { link: spec.name.clone(), kind: spec.kind });
         }
         clock::sleep_until(now_ns + LOOK_NS);

@@ -62,10 +62,13 @@ impl Port {
         }
     }
 
-    /// Why nothing that is published will arrive, where that is known.
+    /// Why nothing will be sent or received any more, where that is known.
     pub(super) fn stuck(&mut self) -> Option<io::Error> {
-        let Self::Publisher(port, _) = self else { return Some(other_end()) };
-        port.check().err().map(said)
+        let checked = match self {
+            Self::Publisher(port, _) => port.check(),
+            Self::Subscriber(port) => port.check(),
+        };
+        checked.err().map(said)
     }
 
     /// Publishes a message; false where nobody listens yet.

@@ -150,8 +150,8 @@ class Run(Mapping[str, Any]):
         Columns: ``cpu`` (uint32), ``class`` (text: ``ipi.call``, ``timer.tick``, …), ``label`` (text: what ran), ``t0_ns``, ``t1_ns``
         (int64, CLOCK_MONOTONIC), ``net_ns`` (uint64: without what interrupted it), ``counts`` (bool: false where it only goes on
         after an interruption), ``source_cpu``, ``source_who``, ``source_pid``, ``source_site``, ``source_group`` (its
-        task's container or control group, null where the run does not know it), ``confidence`` (``exact`` or ``by order``; null where
-        no source is known), ``other_sources`` (text).
+        task's container or control group, null where the run does not know it), ``confidence``
+        (``exact`` or ``by order``; null where no source is known), ``other_sources`` (text).
 
         Args:
             cpu: only this measured CPU.
