@@ -1,7 +1,7 @@
 //! A run directory → [`Analysis`]: reads the samples, streams the trace once, and puts the sections together.
 
 use crate::Error;
-use crate::attribute::coverage::{blocking_coverage, coverage};
+use crate::attribute::coverage::{IdleExits, blocking_coverage, coverage};
 use crate::attribute::paths::{Keep, PathSums};
 use crate::attribute::watch;
 use crate::compare::{EventTrust, WindowData, compare};
@@ -157,7 +157,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         paths,
         coverage: covered,
         blocking: traced.as_ref().map_or_else(Vec::new, |traced| {
-            blocking_coverage(&traced.recorded, traced.decoder.has_symbols())
+            blocking_coverage(&traced.recorded, traced.decoder.has_symbols(), IdleExits::of(&run))
         }),
         snapshots: kept,
         ipi: sections.ipi,

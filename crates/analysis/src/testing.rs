@@ -57,6 +57,7 @@ pub(crate) fn run() -> Run {
         measured_cpus: Cpus::one(1),
         housekeeping_cpus: Cpus::one(0),
         dma_latency_us: None,
+        idle_states: model::idle::IdleStates::default(),
         plan: Vec::new(),
         phases: Vec::new(),
         windows: Vec::new(),

@@ -72,7 +72,8 @@ fn stream_trace<'r>(
     measured: &mut [Measured<'r>],
 ) -> Result<Traced, Error> {
     let file = TraceFile::open(path)?;
-    let mut decoder = Decoder::new(catalogue, file.formats(), file.symbols()?, &file.constants()?);
+    let mut decoder = Decoder::new(catalogue, file.formats(), file.symbols()?, &file.constants()?)
+        .knowing(&run.idle_states);
     let mut reading = TraceReading::default();
     // What runs on a CPU says nothing of a thread that may have been on another one.
     for one in measured.iter_mut().filter(|one| one.record.cpus.is_none()) {

@@ -78,6 +78,15 @@ pub struct Way {
     pub frames: Option<LabelId>,
 }
 
+/// An idle state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdleState {
+    /// Its name, and how long it takes to leave.
+    pub label: LabelId,
+    /// The latter, ns, at most.
+    pub exit_ns: i64,
+}
+
 /// Where in the kernel a span runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
@@ -204,6 +213,10 @@ pub enum What {
         /// How.
         prio: Prio,
     },
+    /// The CPU goes to sleep; `None`: in a state of which nothing tells how long it takes to leave.
+    Idle(Option<IdleState>),
+    /// The CPU is awake again.
+    Awake,
     /// The function that a call-function IPI brought.
     Called {
         /// The function.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Error;
 use crate::formats::Formats;
-use crate::stream::{EventStream, Item};
+use crate::stream::{Event, EventStream, Item};
 
 /// Counts of a whole stream. Names are without their system; equal names of two systems are counted together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,27 +40,23 @@ struct PerCpu {
 impl Counts {
     /// Runs `stream` to its end.
     pub fn of(formats: &Formats, stream: &mut EventStream) -> Result<Self, Error> {
-        let mut tallies: BTreeMap<u32, PerCpu> = stream.cpus().map(|cpu| (cpu, PerCpu::default())).collect();
-        // Events come in runs from one CPU: the last tally is kept out of the map.
-        let mut current = (u32::MAX, PerCpu::default());
+        // By rising number of the CPU, as the stream has them.
+        let mut tallies: Vec<(u32, PerCpu)> = stream.cpus().map(|cpu| (cpu, PerCpu::default())).collect();
+        let mut at = 0;
         while let Some(item) = stream.next()? {
-            let cpu = match item {
-                Item::Event(event) => event.cpu,
-                Item::Lost { cpu, .. } => cpu,
-            };
-            if cpu != current.0 {
-                let next = (cpu, tallies.remove(&cpu).unwrap_or_default());
-                let (old_cpu, old) = std::mem::replace(&mut current, next);
-                tallies.insert(old_cpu, old);
+            let (Item::Event(Event { cpu, .. }) | Item::Lost { cpu, .. }) = item;
+            // Events come in runs from one CPU.
+            if tallies.get(at).is_none_or(|(last, _)| *last != cpu) {
+                at = tallies.partition_point(|(other, _)| *other < cpu);
             }
-            current.1.add(&item);
+            if let Some((_, tally)) = tallies.get_mut(at) {
+                tally.add(&item);
+            }
         }
-        tallies.insert(current.0, current.1);
-        tallies.remove(&u32::MAX);
         Ok(Self::named(formats, &tallies))
     }
 
-    fn named(formats: &Formats, tallies: &BTreeMap<u32, PerCpu>) -> Self {
+    fn named(formats: &Formats, tallies: &[(u32, PerCpu)]) -> Self {
         let mut counts = Self::default();
         for (cpu, tally) in tallies {
             let named = counts.per_cpu.entry(*cpu).or_default();

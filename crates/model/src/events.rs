@@ -173,6 +173,9 @@ pub struct EventCatalogue {
     /// Remedies by step of a wake-up's way, where the step waited for another CPU than the task's.
     #[serde(default, rename = "step")]
     pub steps: BTreeMap<String, Vec<String>>,
+    /// Remedies by what a wake-up waits for while nothing else runs.
+    #[serde(default, rename = "blocking")]
+    pub blockings: BTreeMap<String, Vec<String>>,
 }
 
 impl EventCatalogue {
@@ -216,6 +219,13 @@ impl EventCatalogue {
                 event.on.retain(|side| *side != Side::Victim);
             }
         }
+        self
+    }
+
+    /// The same events without one of them.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.events.retain(|event| event.name != name);
         self
     }
 

@@ -16,6 +16,7 @@ pub mod fix;
 pub mod functions;
 pub mod groups;
 pub mod growth;
+pub mod idle;
 pub mod kernel_options;
 pub mod lab_cards;
 pub mod machine;

@@ -16,7 +16,7 @@ use model::sample::ProbeKind;
 use model::{EventClass, Finding, FindingState};
 use serde::Serialize;
 
-use crate::advice::{apply_command, label_of, step_name};
+use crate::advice::{apply_command, blocking_name, label_of, step_name};
 use crate::distribution::maximum;
 use crate::outcome::is_settable;
 use crate::words::source_words;
@@ -141,11 +141,13 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
         let (against, in_place) = steps.map_or_else(Default::default, |ids| against(ids));
         return Verdict { cause, confidence, share, against, in_place, ..empty };
     }
-    let entry =
-        catalogue.as_ref().zip(part.class).and_then(|(catalogue, class)| catalogue.classes.get(&class));
     let label = part.label.as_deref().unwrap_or("");
-    let (against, in_place) =
-        entry.map_or_else(Default::default, |entry| against(label_of(entry, label, part.source.as_ref())));
+    let ids = catalogue.as_ref().and_then(|catalogue| match (part.class, part.blocking) {
+        (Some(class), _) => Some(label_of(catalogue.classes.get(&class)?, label, part.source.as_ref())),
+        (_, Some(blocking)) => catalogue.blockings.get(&blocking_name(blocking)).map(Vec::as_slice),
+        _ => None,
+    });
+    let (against, in_place) = ids.map_or_else(Default::default, against);
     if part.blocking == Some(Blocking::NotExecuting) {
         let cause = format!("{}{}", ran(part, window.cpu), unexplained::steal(document, window, Some(ns)));
         return Verdict { cause, confidence: Known::Inferred, share, ..empty };
@@ -153,6 +155,7 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
     let confidence = match (part.class, part.source.as_ref().and(part.confidence)) {
         // The events show that the scheduler passed over the task; a budget is the reason left.
         (Some(EventClass::Throttle), _) => Known::Inferred,
+        _ if part.blocking == Some(Blocking::IdleExit) => Known::Inferred,
         (_, Some(Confidence::Order)) => Known::ByOrder,
         _ => Known::Exact,
     };

@@ -77,15 +77,16 @@ fn read_tasks(cursor: &mut Cursor<'_>, scale: Scale) -> Option<Tasks> {
     let mut tasks: Vec<SystemTask> = Vec::with_capacity(expected);
     let (mut ranks, mut placed): (Vec<u64>, bool) = (Vec::new(), false);
     cursor.list(|cursor| {
-        let read = read_task(cursor, scale)?;
-        placed |= read.placed;
+        let before = tasks.len();
+        tasks.push(Task::implicit(0, 0).into());
+        let Beside { rank, core } = read_task(cursor, scale, tasks.last_mut()?)?;
+        placed |= core;
         // A priority for every task or for none.
-        (read.rank.is_some() || ranks.is_empty()).then_some(())?;
-        if let Some(rank) = read.rank {
-            (ranks.len() == tasks.len()).then_some(())?;
+        (rank.is_some() || ranks.is_empty()).then_some(())?;
+        if let Some(rank) = rank {
+            (ranks.len() == before).then_some(())?;
             ranks.push(rank);
         }
-        tasks.push(read.task);
         (tasks.len() <= MAX_TASKS).then_some(())
     })?;
     let mut places: Vec<usize> = (0..tasks.len()).collect();
@@ -96,18 +97,20 @@ fn read_tasks(cursor: &mut Cursor<'_>, scale: Scale) -> Option<Tasks> {
     Some(Tasks { by_priority: tasks, places, placed })
 }
 
-struct ReadTask {
-    task: SystemTask,
+/// What a line says of a task beside the task.
+#[derive(Default)]
+struct Beside {
     rank: Option<u64>,
-    placed: bool,
+    /// Whether it names the core.
+    core: bool,
 }
 
-fn read_task(cursor: &mut Cursor<'_>, scale: Scale) -> Option<ReadTask> {
+/// Reads a task in its place, where it stays.
+fn read_task(cursor: &mut Cursor<'_>, scale: Scale, task: &mut SystemTask) -> Option<Beside> {
     let Scale { unit_ns, most, last_core } = scale;
-    let mut read = ReadTask { task: Task::implicit(0, 0).into(), rank: None, placed: false };
+    let mut beside = Beside::default();
     let mut seen = 0u32;
     cursor.object(|cursor, key| {
-        let task = &mut read.task;
         let bit = match key {
             b"period" => {
                 task.task.period_ns = cursor.integer(1, most)? * unit_ns;
@@ -139,11 +142,11 @@ fn read_task(cursor: &mut Cursor<'_>, scale: Scale) -> Option<ReadTask> {
             }
             b"core" => {
                 task.core = cursor.integer(0, last_core)? as u32;
-                read.placed = true;
+                beside.core = true;
                 1 << 7
             }
             b"priority" => {
-                read.rank = Some(cursor.integer(0, MAX_RANK)?);
+                beside.rank = Some(cursor.integer(0, MAX_RANK)?);
                 1 << 8
             }
             b"lock_priority" => {
@@ -168,9 +171,9 @@ fn read_task(cursor: &mut Cursor<'_>, scale: Scale) -> Option<ReadTask> {
     })?;
     (seen & (PERIOD | COST) == PERIOD | COST).then_some(())?;
     if seen & DEADLINE == 0 {
-        read.task.task.deadline_ns = read.task.task.period_ns;
+        task.task.deadline_ns = task.task.period_ns;
     }
-    Some(read)
+    Some(beside)
 }
 
 const PERIOD: u32 = 1;

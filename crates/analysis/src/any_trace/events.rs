@@ -54,7 +54,11 @@ pub(super) fn record(catalogue: &EventCatalogue, seen: &[String], uname: Option<
     record
 }
 
-/// Whether it is a tracepoint that such a machine may have.
+/// Events that are not asked for: a stack is a trigger's, and that a CPU sleeps says nothing where nobody has kept how
+/// long its idle states take to leave.
+const NOT_ASKED: [&str; 2] = [KERNEL_STACK, model::idle::EVENT];
+
+/// Whether it is a tracepoint that such a machine may have, and that says something in any trace.
 fn is_traced(spec: &EventSpec, uname: Option<&str>) -> bool {
     let on = spec.on.iter().any(|side| matches!(side, Side::Victim | Side::Sender));
     let arch = |name: &str| uname.is_some_and(|uname| uname.contains(name));
@@ -63,7 +67,7 @@ fn is_traced(spec: &EventSpec, uname: Option<&str>) -> bool {
         Some(only) => arch(only),
         None => !X86.contains(&system) || arch("x86_64") || arch("i686"),
     };
-    on && fits && spec.kprobe.is_none() && spec.name != KERNEL_STACK
+    on && fits && spec.kprobe.is_none() && !NOT_ASKED.contains(&spec.name.as_str())
 }
 
 /// Whether a kernel is older than `since`; one whose version is not known is not.

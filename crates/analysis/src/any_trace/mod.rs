@@ -13,7 +13,7 @@ pub mod shape;
 mod tests;
 
 use crate::Error;
-use crate::attribute::coverage::{blocking_coverage, coverage};
+use crate::attribute::coverage::{IdleExits, blocking_coverage, coverage};
 use crate::attribute::paths::Keep;
 use crate::attribute::wakeups;
 use ftrace::TraceFile;
@@ -71,7 +71,7 @@ pub fn any_trace(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<
         events: found.events,
         holes: found.holes,
         coverage: coverage(&apart.decoder.observable(&catalogue, &found.seen), &found.seen, &found.seen),
-        blocking: blocking_coverage(&found.seen, apart.decoder.has_symbols()),
+        blocking: blocking_coverage(&found.seen, apart.decoder.has_symbols(), IdleExits::Unknown),
         record: events::record(&catalogue, &found.seen, file.uname()),
         cpus: found.cpus,
         threads: found.section,

@@ -7,7 +7,8 @@
 //! waits.
 //!
 //! Kernel code that is not preempted is known by the stack at the switch, a CPU that does not
-//! execute by the one behind the wake-up ([`super::path`]).
+//! execute by the one behind the wake-up ([`super::path`]). A CPU that sleeps is awake for nobody:
+//! whatever it is woken for, an interrupt or a switch, waits until it has left its idle state.
 //!
 //! Events: `preemptirq:*` (kernels built with the latency tracers; include/trace/events/preemptirq.h) and `lock:contention_*` (since
 //! 5.19; include/trace/events/lock.h). They are two of the four parts of scheduling latency in the OSPERT 2013 paper (§1).
@@ -36,12 +37,20 @@ pub enum Blocking {
     /// The CPU did not execute, or its timer's interrupt did not reach it: firmware or a
     /// hypervisor.
     NotExecuting,
+    /// The CPU slept, and took its time to wake.
+    IdleExit,
 }
 
 impl Blocking {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::InterruptsOff, Self::PreemptionOff, Self::Lock, Self::KernelCode, Self::NotExecuting];
+    pub const ALL: [Self; 6] = [
+        Self::InterruptsOff,
+        Self::PreemptionOff,
+        Self::Lock,
+        Self::KernelCode,
+        Self::NotExecuting,
+        Self::IdleExit,
+    ];
 
     /// In words.
     pub fn words(self) -> &'static str {
@@ -51,6 +60,7 @@ impl Blocking {
             Self::Lock => "lock contention",
             Self::KernelCode => "non-preemptible kernel code",
             Self::NotExecuting => "CPU or timer not running",
+            Self::IdleExit => "idle exit",
         }
     }
 }
@@ -82,6 +92,10 @@ impl Stretch {
                 step == Step::Switch && self.t1_ns <= mark_ns
             }
             (Blocking::NotExecuting, _) => step == Step::TimerLate && self.t1_ns <= mark_ns,
+            (Blocking::IdleExit, _) => {
+                matches!(step, Step::TimerLate | Step::IpiInFlight | Step::WakeUp | Step::Switch)
+                    && self.t1_ns <= mark_ns
+            }
             (Blocking::Lock, None) => self.shut || !interrupt,
             (Blocking::Lock, Some(sleeper)) => step == Step::Return && sleeper == tid,
         }

@@ -8,6 +8,7 @@ use super::cause::Confidence;
 use crate::shape::{BlockingCoverage, Coverage};
 use model::EventClass;
 use model::events::KERNEL_STACK;
+use model::run::Run;
 use std::collections::BTreeSet;
 
 /// How the source of a class is found: the event that tells, and how sure that is.
@@ -113,10 +114,32 @@ pub(crate) fn has_interrupts(has: &dyn Fn(&str) -> bool) -> bool {
     has("irq:irq_handler_entry") && (local || has("ipi:ipi_entry"))
 }
 
+/// What is known of how long the measured CPUs take to leave their idle states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleExits {
+    /// Nothing: the kernel has no driver of them, or nobody has asked it.
+    Unknown,
+    /// States that take time were held off.
+    HeldOff,
+    /// What the driver says.
+    Known,
+}
+
+impl IdleExits {
+    /// Those of a run.
+    pub fn of(run: &Run) -> Self {
+        match run.dma_latency_us {
+            _ if run.idle_states.is_empty() => Self::Unknown,
+            Some(0) => Self::HeldOff,
+            _ => Self::Known,
+        }
+    }
+}
+
 /// One line for each thing that may keep a wake-up waiting while nothing else runs. `victim`: the
 /// events recorded on measured CPUs; `symbols`: whether functions can be named, without which a
 /// stack tells nothing.
-pub fn blocking_coverage(victim: &[String], symbols: bool) -> Vec<BlockingCoverage> {
+pub fn blocking_coverage(victim: &[String], symbols: bool, exits: IdleExits) -> Vec<BlockingCoverage> {
     let told = |blocking: Blocking| {
         let (events, how): (&[&str], _) = match blocking {
             Blocking::InterruptsOff => {
@@ -137,15 +160,29 @@ pub fn blocking_coverage(victim: &[String], symbols: bool) -> Vec<BlockingCovera
                 &[KERNEL_STACK],
                 "inferred: a timer came late though its interrupt found user space, where interrupts are on",
             ),
+            Blocking::IdleExit => (
+                &[model::idle::EVENT],
+                "inferred: at most what the driver says that the idle state takes to leave",
+            ),
         };
         let has = |event: &str| victim.iter().any(|one| one == event);
         let recorded = events.iter().all(|event| has(event));
         let seen = match blocking {
             Blocking::KernelCode => recorded && symbols,
             Blocking::NotExecuting => recorded && symbols && has_interrupts(&has),
+            Blocking::IdleExit => recorded && exits == IdleExits::Known,
             _ => recorded,
         };
-        let how = if seen { how } else { "its time stays in the step of the wake-up" };
+        let how = match blocking {
+            _ if seen => how,
+            Blocking::IdleExit if exits == IdleExits::HeldOff => {
+                "none: idle states that take time to leave were held off (/dev/cpu_dma_latency)"
+            }
+            Blocking::IdleExit if recorded => {
+                "how long the idle states take to leave is not known: its time stays in the step of the wake-up"
+            }
+            _ => "its time stays in the step of the wake-up",
+        };
         BlockingCoverage { blocking, seen, how: how.to_owned() }
     };
     Blocking::ALL.map(told).into()
@@ -208,17 +245,21 @@ mod tests {
     fn stretches_without_their_events_are_said_to_stay_in_the_step() {
         let all = names(Side::Victim, &[]);
         let seen = |victim: &[String]| {
-            blocking_coverage(victim, true).iter().map(|one| one.seen).collect::<Vec<_>>()
+            blocking_coverage(victim, true, IdleExits::Known).iter().map(|one| one.seen).collect::<Vec<_>>()
         };
-        assert_eq!(seen(&all), [false, false, true, true, true]);
+        assert_eq!(seen(&all), [false, false, true, true, true, true]);
         let given: Vec<_> = all.iter().cloned().chain(names(Side::Given, &[])).collect();
-        assert_eq!(seen(&given), [true; 5]);
-        assert_eq!(seen(&names(Side::Victim, &["lock:contention_end", KERNEL_STACK])), [false; 5]);
+        assert_eq!(seen(&given), [true; 6]);
+        let none = ["lock:contention_end", KERNEL_STACK, model::idle::EVENT];
+        assert_eq!(seen(&names(Side::Victim, &none)), [false; 6]);
         // An interrupt's handler that nobody sees may be what kept the timer waiting.
         let unseen = names(Side::Victim, &["irq:irq_handler"]);
-        assert_eq!(seen(&unseen), [false, false, true, true, false]);
-        let unnamed = blocking_coverage(&given, false);
+        assert_eq!(seen(&unseen), [false, false, true, true, false, true]);
+        let unnamed = blocking_coverage(&given, false, IdleExits::HeldOff);
         assert!(!unnamed[3].seen && !unnamed[4].seen, "addresses without names");
+        assert!(!unnamed[5].seen && unnamed[5].how.contains("held off"), "{:?}", unnamed[5]);
+        let unknown = &blocking_coverage(&given, true, IdleExits::Unknown)[5];
+        assert!(!unknown.seen && unknown.how.contains("not known"), "{unknown:?}");
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! or preemption off, and for locks, has boxes where the trace tells of it ([`super::blocking`]), and stays in the step elsewhere.
 
 mod apart;
+mod idle;
 mod kernel;
 mod marks;
 mod queue;
@@ -25,6 +26,7 @@ use crate::prio::Prio;
 use crate::spans::{Known, Span};
 use crate::view::{KernelEvent, Level, Task, What};
 use apart::Local;
+use idle::Idle;
 use kernel::Kernel;
 use marks::{Mark, Marks};
 use model::EventClass;
@@ -132,6 +134,7 @@ pub struct PathBuilder {
     queue: Queue,
     kernel: Kernel,
     stopped: Stopped,
+    idle: Idle,
     /// When it was out of budget.
     without_budget: VecDeque<[i64; 2]>,
     /// Samples to come, by release: release and latency.
@@ -159,6 +162,7 @@ impl PathBuilder {
             queue: Queue::default(),
             kernel: Kernel::default(),
             stopped: Stopped::default(),
+            idle: Idle::default(),
             without_budget: VecDeque::new(),
             coming: samples.filter(|(_, value_ns)| *value_ns >= 0).collect(),
             open: VecDeque::new(),
@@ -190,13 +194,15 @@ impl PathBuilder {
             {
                 marks.found_user_space.get_or_insert(seen);
             }
-            let Self { blockings, stretches, open, coming, .. } = self;
+            let Self { blockings, idle, stretches, open, coming, .. } = self;
             let next = open.front().map(|marks| marks.release_ns).or(coming.front().map(|next| next.0));
-            blockings.event(event, &mut |stretch| {
+            let mut keep = |stretch: Stretch| {
                 if next.is_some_and(|release_ns| stretch.t1_ns > release_ns) {
                     stretches.push_back(stretch);
                 }
-            });
+            };
+            idle.event(event).into_iter().for_each(&mut keep);
+            blockings.event(event, &mut keep);
         }
     }
 
@@ -211,6 +217,7 @@ impl PathBuilder {
             self.queue.lost();
             self.kernel.lost();
             self.stopped.lost();
+            self.idle.lost();
         }
     }
 

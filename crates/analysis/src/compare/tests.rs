@@ -40,6 +40,7 @@ fn run() -> Run {
         losses: Losses::default(),
         observer: ObserverCost::default(),
         dma_latency_us: None,
+        idle_states: model::idle::IdleStates::default(),
         seeds: std::collections::BTreeMap::from([("analysis".to_owned(), 1)]),
         limits: Vec::new(),
     }

@@ -11,10 +11,11 @@ use crate::attribute::coverage::has_interrupts;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::spans::Known;
-use crate::view::{KernelEvent, Level, What};
+use crate::view::{self, KernelEvent, Level, What};
 use ftrace::{Constants, Endian, Event, Formats, Symbols};
 use model::EventClass;
 use model::events::{EventCatalogue, Helpers};
+use model::idle::{IdleState, IdleStates};
 use namer::Namer;
 use plan::{Naming, Pick, Plan};
 use std::collections::BTreeSet;
@@ -56,6 +57,7 @@ pub struct Decoder {
     functions: FastMap<u64, LabelId>,
     comms: FastMap<i32, LabelId>,
     stacks: FastMap<Box<[u8]>, What>,
+    idle_states: FastMap<(u32, u64), view::IdleState>,
     has_constants: bool,
     labels: Labels,
     sets: CpuSets,
@@ -97,6 +99,7 @@ impl Decoder {
             functions,
             comms: FastMap::default(),
             stacks: FastMap::default(),
+            idle_states: FastMap::default(),
             has_constants,
             labels,
             sets,
@@ -109,10 +112,26 @@ impl Decoder {
         decoder
     }
 
+    /// What is known of the idle states that events name by number. Those that take no time to leave hold nobody up.
+    #[must_use]
+    pub fn knowing(mut self, states: &IdleStates) -> Self {
+        for (&cpu, states) in states {
+            for (number, state) in (0..).zip(states).filter(|(_, state)| state.exit_latency_us > 0) {
+                let IdleState { name, exit_latency_us } = state;
+                let label = self.labels.id(&format!("{name}, at most {exit_latency_us} us to leave"));
+                let exit_ns = i64::try_from(exit_latency_us.saturating_mul(1000)).unwrap_or(i64::MAX);
+                self.idle_states.insert((cpu, number), view::IdleState { label, exit_ns });
+            }
+        }
+        self
+    }
+
     /// What an event says. `None` for a number that no format of the trace has.
     #[inline]
     pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
-        let Self { plans, symbols, helpers, functions, comms, stacks, labels, sets, endian, .. } = self;
+        let Self {
+            plans, symbols, helpers, functions, comms, stacks, labels, sets, endian, idle_states, ..
+        } = self;
         let plan = plans.get(usize::from(event.id))?.as_ref()?;
         let mut namer = Namer {
             symbols,
@@ -120,6 +139,7 @@ impl Decoder {
             functions,
             comms,
             stacks,
+            idle_states,
             labels,
             sets,
             endian: *endian,
@@ -352,6 +372,24 @@ mod tests {
         data.extend([at(4) + (1 << 20), at(4) + 0x10].iter().flat_map(|address| address.to_le_bytes()));
         let What::Stack { act, .. } = decode(&mut decoder, 0, &data).what else { panic!() };
         assert_eq!((act.site, act.frames), (None, None));
+    }
+
+    #[test]
+    fn a_cpu_goes_to_sleep_in_a_state_that_its_driver_has_described() {
+        let fields = "\tfield:u32 state;\toffset:8;\tsize:4;\tsigned:0;\n\
+                      \tfield:u32 cpu_id;\toffset:12;\tsize:4;\tsigned:0;\n";
+        let state = |name: &str, exit_latency_us| IdleState { name: name.to_owned(), exit_latency_us };
+        let states = IdleStates::from([(2, vec![state("POLL", 0), state("C6", 133)])]);
+        let (decoder, _) = decoder("power:cpu_idle", fields);
+        let mut decoder = decoder.knowing(&states);
+        let mut what = |state: u32| {
+            let mut data = vec![0u8; 8];
+            data.extend([state, 2].into_iter().flat_map(u32::to_le_bytes));
+            decode(&mut decoder, 0, &data).what
+        };
+        assert_eq!([what(0), what(2), what(u32::MAX)], [What::Idle(None), What::Idle(None), What::Awake]);
+        let What::Idle(Some(view::IdleState { label, exit_ns })) = what(1) else { panic!() };
+        assert_eq!((decoder.labels().text(label), exit_ns), ("C6, at most 133 us to leave", 133_000));
     }
 
     fn blocking(name: &str, fields: &str, data: &[u8]) -> (What, Decoder) {

@@ -6,7 +6,7 @@ use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::prio::Prio;
 use crate::stacks;
-use crate::view::{Target, Task, Way, What};
+use crate::view::{IdleState, Target, Task, Way, What};
 use ftrace::{Endian, Field, StackLayout, Symbols};
 use model::EventClass;
 use model::events::Helpers;
@@ -33,6 +33,9 @@ const MUTEX: u64 = 1 << 5;
 /// the one above them says that it was preempted.
 const TASK_STATES: u64 = 0xff;
 
+/// `PWR_EVENT_EXIT` (include/trace/events/power.h): the number of no idle state.
+const AWAKE: u64 = u32::MAX as u64;
+
 /// Further behind a symbol than this, bytes, an address is not of its function, but of code without
 /// symbols: a trampoline, a BPF program.
 const LONGEST_FUNCTION: u64 = 1 << 16;
@@ -58,6 +61,8 @@ pub(super) struct Namer<'a> {
     /// The names of tasks, as the last event that named them did; of idle, which has one a CPU, by
     /// [`key_of`].
     pub(super) comms: &'a mut FastMap<i32, LabelId>,
+    /// Idle states by CPU and number.
+    pub(super) idle_states: &'a FastMap<(u32, u64), IdleState>,
     /// Stacks already read, by their addresses.
     pub(super) stacks: &'a mut FastMap<Box<[u8]>, What>,
 }
@@ -317,6 +322,10 @@ impl<'d> Namer<'d> {
             Pick::Unblocked { blocking, lock } => {
                 What::Unblocked { blocking: *blocking, lock: self.key(lock.as_ref()) }
             }
+            Pick::Idle { state } => match self.number(state) {
+                AWAKE => What::Awake,
+                state => What::Idle(self.idle_states.get(&(self.cpu, state)).copied()),
+            },
             Pick::Stack(layout) => self.stack(layout),
             Pick::Other => What::Other,
         }

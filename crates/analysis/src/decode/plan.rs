@@ -102,6 +102,9 @@ pub(super) enum Pick {
         blocking: Blocking,
         lock: Option<Field>,
     },
+    Idle {
+        state: Field,
+    },
     /// The kernel's stack.
     Stack(Box<StackLayout>),
     Other,
@@ -237,6 +240,7 @@ impl Decoder {
                 Pick::Prio { pid: field("pid")?, new: field("newprio")?, comm: field("comm")? }
             }
             "timer:hrtimer_start" => Pick::Armed { timer: field("hrtimer")? },
+            model::idle::EVENT => Pick::Idle { state: field("state")? },
             "timer:timer_start" => Pick::Armed { timer: field("timer")? },
             "irq:softirq_raise" => Pick::Raised { vector: field("vec")? },
             "workqueue:workqueue_queue_work" => Pick::Queued { work: field("work")? },

@@ -102,7 +102,7 @@ impl PathBox {
     pub fn what(&self) -> Option<String> {
         let between = match self.blocking {
             Some(Blocking::KernelCode) => ", ",
-            Some(Blocking::NotExecuting) => ": ",
+            Some(Blocking::NotExecuting | Blocking::IdleExit) => ": ",
             _ => " ",
         };
         let taker = self.class.map(EventClass::name).or(self.blocking.map(Blocking::words))?;

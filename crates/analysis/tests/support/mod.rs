@@ -316,6 +316,7 @@ pub(crate) fn run(length_ns: i64, trace: Option<u64>) -> Run {
         losses: Losses::default(),
         observer: ObserverCost::default(),
         dma_latency_us: None,
+        idle_states: BTreeMap::default(),
         seeds: BTreeMap::from([("analysis".to_owned(), 1)]),
         limits: Vec::new(),
     }

@@ -147,6 +147,7 @@ fn first_record(place: &Place) -> Run {
         measured_cpus: place.measured.clone(),
         housekeeping_cpus: place.housekeeping.clone(),
         dma_latency_us: None,
+        idle_states: BTreeMap::default(),
         plan: Vec::new(),
         phases: Vec::new(),
         windows: Vec::new(),

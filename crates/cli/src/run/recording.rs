@@ -2,7 +2,9 @@
 
 use super::output::RunOutput;
 use super::place::Place;
+use analysis::attribute::coverage::IdleExits;
 use linux::isolate::undo::Transient;
+use linux::machine::Root;
 use linux::record::cost;
 use linux::record::instance::Instance;
 use linux::record::recorder::{self, Recorder};
@@ -53,6 +55,14 @@ pub(crate) fn prepare(
     session.take_back(Transient::TraceInstance, &target)?;
     output.run.observer.trace_event_ns = cost.map(|cost| cost.event_ns);
     output.run.observer.trace_stack_ns = cost.and_then(|cost| cost.stack_ns);
+    output.run.idle_states = linux::machine::idle_states(&Root::live(), &place.measured);
+    let of_idle;
+    let events = if IdleExits::of(&output.run) == IdleExits::Known {
+        events
+    } else {
+        of_idle = events.clone().without(model::idle::EVENT);
+        &of_idle
+    };
     let scratch = output.dir.join(TRACE_PAGES);
     std::fs::create_dir(&scratch).map_err(|source| linux::Error::os("create", scratch.display(), source))?;
     let others = place.machine.topology.online.minus(&place.measured);

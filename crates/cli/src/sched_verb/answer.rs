@@ -9,12 +9,12 @@ use sched::question::Question;
 use sched::{Ask, Test, Verdict};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 const SCHEMA: &str = "stillcore.sched-analyze/1";
 const HEAD: [&str; 7] = ["task", "core", "period", "deadline", "cost", "blocking", "response"];
-/// Digits of the largest 64-bit number.
-const DIGITS: usize = 20;
+/// More bytes than this at once are worth a call.
+const MANY: usize = 64;
 
 /// What was answered to which line.
 pub(super) struct Answered<'a> {
@@ -118,7 +118,7 @@ impl Answered<'_> {
             unit: question.unit.name(),
         };
         // Plain data with text for keys, into memory: nothing in it can fail.
-        let _ = serde_json::to_writer(&mut *out, &json);
+        let _ = serde_json::to_writer(Pieces(out), &json);
         out.push(b'\n');
     }
 
@@ -171,12 +171,16 @@ impl Answered<'_> {
         };
         let priorities = question.priorities();
         let rows: Vec<[Option<u64>; 7]> = priorities.iter().enumerate().filter_map(row).collect();
-        let mut widths = HEAD.map(str::len);
+        // A column is as wide as its largest number.
+        let mut largest = [0; HEAD.len()];
         for row in &rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width =
-                    (*width).max(cell.map_or(1, |number| number.checked_ilog10().unwrap_or(0) as usize + 1));
+            for (largest, cell) in largest.iter_mut().zip(row) {
+                *largest = cell.unwrap_or(0).max(*largest);
             }
+        }
+        let mut widths = HEAD.map(str::len);
+        for (width, largest) in widths.iter_mut().zip(largest) {
+            *width = (*width).max(largest.checked_ilog10().unwrap_or(0) as usize + 1);
         }
         for (at, (head, width)) in HEAD.iter().zip(widths).enumerate() {
             let _ = write!(out, "{:gap$}{head:>width$}", "", gap = gap(at));
@@ -190,10 +194,12 @@ impl Answered<'_> {
         out.push(b'\n');
         for row in &rows {
             for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
-                let mut digits = [0; DIGITS];
-                let digits = cell.map_or(b"-".as_slice(), |number| decimal(number, &mut digits));
-                out.extend(std::iter::repeat_n(b' ', gap(at) + width - digits.len()));
-                out.extend_from_slice(digits);
+                let start = out.len();
+                out.resize(start + gap(at) + width, b' ');
+                match cell {
+                    Some(number) => decimal(*number, &mut out[start..]),
+                    None => out[start + gap(at) + width - 1] = b'-',
+                }
             }
             out.push(b'\n');
         }
@@ -205,16 +211,56 @@ fn gap(column: usize) -> usize {
     if column == 0 { 0 } else { 2 }
 }
 
-/// The digits of a number: `write!` takes longer for them than some tests for their verdict.
-fn decimal(mut number: u64, digits: &mut [u8; DIGITS]) -> &[u8] {
-    let mut start = DIGITS;
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (number % 10) as u8;
+/// Puts the digits of a number at the end of `place`, which has room for them: `write!` takes longer for
+/// them than some tests for their verdict.
+fn decimal(mut number: u64, place: &mut [u8]) {
+    for digit in place.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
         number /= 10;
         if number == 0 {
-            return &digits[start..];
+            break;
         }
+    }
+}
+
+/// Bytes that are appended piece by piece, most of them a few at a time: a call of musl's `memcpy` for each
+/// takes longer than all else.
+struct Pieces<'a>(&'a mut Vec<u8>);
+
+impl io::Write for Pieces<'_> {
+    #[inline]
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<usize> {
+        let length = bytes.len();
+        if length > MANY {
+            self.0.extend_from_slice(bytes);
+            return Ok(length);
+        }
+        // Copies of a length that the compiler knows are no calls.
+        while let Some((eight, rest)) = bytes.split_first_chunk::<8>() {
+            self.0.extend_from_slice(eight);
+            bytes = rest;
+        }
+        if let Some((four, rest)) = bytes.split_first_chunk::<4>() {
+            self.0.extend_from_slice(four);
+            bytes = rest;
+        }
+        if let Some((two, rest)) = bytes.split_first_chunk::<2>() {
+            self.0.extend_from_slice(two);
+            bytes = rest;
+        }
+        if let [one] = bytes {
+            self.0.push(*one);
+        }
+        Ok(length)
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write(bytes).map(drop)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -259,7 +305,19 @@ mod tests {
     #[test]
     fn numbers_are_written_as_by_the_standard_library() {
         for number in [0, 7, 10, 99, 12_345, u64::MAX] {
-            assert_eq!(decimal(number, &mut [0; DIGITS]), number.to_string().as_bytes());
+            let mut place = [b' '; 22];
+            decimal(number, &mut place);
+            assert_eq!(place, format!("{number:>22}").as_bytes());
+        }
+    }
+
+    #[test]
+    fn pieces_of_every_length_are_appended_whole() {
+        let bytes: Vec<u8> = (0..=2 * MANY as u8).collect();
+        for length in 0..bytes.len() {
+            let mut out = b"before".to_vec();
+            Pieces(&mut out).write_all(&bytes[..length]).unwrap();
+            assert_eq!(out, [b"before", &bytes[..length]].concat());
         }
     }
 }

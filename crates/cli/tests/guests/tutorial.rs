@@ -87,8 +87,8 @@ fn before_the_reboot(guest: &Guest) {
         let (parameter, _) = word.split_once('=').unwrap();
         assert!(plan.contains(&format!("{parameter}=")), "{word}: {plan}");
     }
-    // A core that ticks is disturbed at least as often as its tick comes: 250 a second here, two
-    // CPUs, five seconds.
+    // A core that ticks is disturbed as often as its tick comes: 250 a second here, two CPUs, five
+    // seconds. Ticks for which the host does not run an emulated CPU are merged into one.
     let events = events(&guest.root.join("before"));
     println!("events on two CPUs in 5 s before: {events}");
     assert!(events > STILL, "{events}");
@@ -111,9 +111,9 @@ fn after_the_reboot(guest: &Guest) {
     printed(guest, &page.after, "isolate undo", 0);
     let events = events(&run);
     println!("events on two CPUs in 5 s after: {events}");
-    assert!(events * 4 < STILL, "{events}");
+    assert!(events * 2 < STILL, "{events}");
 }
 
-/// Events on two CPUs in the page's five seconds: a newcomer's machine has more, an isolated one
-/// less than a quarter of it.
-const STILL: u64 = 2000;
+/// Events on two CPUs in the page's five seconds: a newcomer's machine has more, with two of five
+/// ticks at least; an isolated one has less than half of it.
+const STILL: u64 = 1000;

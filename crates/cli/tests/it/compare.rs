@@ -5,6 +5,7 @@ use model::run::{Losses, ObserverCost, ProbeRecord, Run, SCHEMA};
 use model::sample::{Policy, ProbeKind, SampleMeta};
 use model::{Cpus, Sample, samples_file::SampleWriter, store};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -65,6 +66,7 @@ fn write_run(dir: &Path, base_ns: i64, period_ns: u64, seed: u64) {
         measured_cpus: Cpus::one(2),
         housekeeping_cpus: Cpus::one(0),
         dma_latency_us: None,
+        idle_states: BTreeMap::default(),
         plan: Vec::new(),
         phases: Vec::new(),
         windows: Vec::new(),

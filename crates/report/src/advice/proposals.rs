@@ -7,6 +7,7 @@
 
 use super::remedies::label_of;
 use analysis::Analysis;
+use analysis::attribute::blocking::Blocking;
 use analysis::attribute::path::Step;
 use analysis::shape::{AttributedRow, PathSection, SourceText};
 use model::events::EventCatalogue;
@@ -68,6 +69,7 @@ struct Cost {
 /// Everything that could be changed against what a run has seen, what it is against dearest first.
 pub fn proposals(analysis: &Analysis, findings: &[Finding], catalogue: &EventCatalogue) -> Vec<Proposal> {
     let mut costs = waited(analysis, catalogue);
+    costs.extend(blocked(analysis, catalogue));
     costs.extend(ran(analysis, catalogue));
     let mut found: Vec<Proposal> = Vec::new();
     for cost in costs {
@@ -146,6 +148,33 @@ fn waited(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
     all
 }
 
+/// What wake-ups waited for though nothing else ran, where a mechanism is against it, pooled over the windows of
+/// each measured CPU.
+fn blocked(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
+    let mut sums = BTreeMap::<(u32, Blocking), (u64, u64)>::new();
+    let mut whole = BTreeMap::<u32, u64>::new();
+    for path in analysis.paths.iter().filter(|path| path.probe != ProbeKind::Noise) {
+        *whole.entry(path.cpu).or_default() += path.total_ns;
+        for (one, blocking) in path.boxes.iter().filter_map(|one| Some((one, one.blocking?))) {
+            let sum = sums.entry((path.cpu, blocking)).or_default();
+            *sum = (sum.0 + one.count, sum.1 + one.ns);
+        }
+    }
+    let cost = |((cpu, blocking), (count, ns)): ((u32, Blocking), (u64, u64))| {
+        let ids = catalogue.blockings.get(&blocking_name(blocking))?.clone();
+        let share = ns as f64 / whole[&cpu].max(1) as f64;
+        let what = format!(
+            "{} of CPU {cpu} waited for {}: {}, {} of the latency there",
+            format::plural(count, "wake-up"),
+            blocking.words(),
+            format::ns(ns as i64),
+            format::share(share)
+        );
+        Some(Cost { seen: Seen { what, cpu, count, ns, share }, ids, foreign: false })
+    };
+    sums.into_iter().filter_map(cost).collect()
+}
+
 /// The steps of a window that were another CPU's: which, whose, how often, how long.
 fn elsewhere(path: &PathSection) -> impl Iterator<Item = (Step, u32, u64, u64)> {
     let steps = path.boxes.iter().filter(|one| one.class.is_none() && one.cpu != path.cpu);
@@ -155,6 +184,11 @@ fn elsewhere(path: &PathSection) -> impl Iterator<Item = (Step, u32, u64, u64)> 
 /// The name of a step in files, by which the catalogue knows it.
 pub(crate) fn step_name(step: Step) -> String {
     serde_json::to_value(step).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
+}
+
+/// The same of what a wake-up waits for while nothing else runs.
+pub(crate) fn blocking_name(blocking: Blocking) -> String {
+    serde_json::to_value(blocking).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
 }
 
 fn told(step: Step, cpu: u32, on: &Cpus, count: u64, ns: u64, share: f64) -> String {

@@ -98,6 +98,39 @@ fn a_cpu_that_did_not_execute_is_inferred_and_steal_is_bounded() {
 }
 
 #[test]
+fn an_exit_from_idle_is_inferred_and_what_is_against_it_is_proposed() {
+    let part = PathBox {
+        blocking: Some(Blocking::IdleExit),
+        label: Some("C6, at most 133 us to leave".into()),
+        ..fixture::part(Step::TimerLate, cpu(), 133_000, false)
+    };
+    let mut document = with(vec![part]);
+    let open =
+        Finding { id: "idle-states".into(), state: FindingState::Fixable, ..document.findings[0].clone() };
+    document.findings.push(open);
+    let found = of(&document);
+    assert_eq!(
+        (found.cause.as_str(), found.confidence),
+        ("idle exit: C6, at most 133 us to leave", Known::Inferred)
+    );
+    assert!(
+        found.against[0].contains("isolate apply") && found.against[0].contains("idle-states"),
+        "{:?}",
+        found.against
+    );
+}
+
+#[test]
+fn where_idle_states_are_held_off_none_is_suspected() {
+    let mut document = with(vec![fixture::part(Step::TimerLate, cpu(), 12_690, false)]);
+    assert!(of(&document).cause.contains("an exit from idle"));
+    let state = model::idle::IdleState { name: "C1".into(), exit_latency_us: 2 };
+    document.run.idle_states.insert(cpu(), vec![state]);
+    document.run.dma_latency_us = Some(0);
+    assert!(!of(&document).cause.contains("idle"));
+}
+
+#[test]
 fn a_step_that_waited_for_another_cpu_is_shown_and_has_its_commands() {
     let elsewhere = cpu() + 1;
     let timer = PathBox {

@@ -4,6 +4,7 @@
 use super::Known;
 use analysis::attribute::Confidence;
 use analysis::attribute::blocking::Blocking;
+use analysis::attribute::coverage::IdleExits;
 use analysis::attribute::path::Step;
 use analysis::shape::{Distribution, PathBox};
 use model::sample::ProbeKind;
@@ -79,7 +80,9 @@ fn suspects(document: &Document, step: Step) -> String {
             if !seen(Blocking::InterruptsOff) {
                 all.push("interrupts off");
             }
-            all.push("an exit from idle");
+            if IdleExits::of(&document.run) != IdleExits::HeldOff {
+                all.push("an exit from idle");
+            }
         }
         Step::Switch if !seen(Blocking::PreemptionOff) => {
             let stacks = seen(Blocking::KernelCode);
