@@ -32,8 +32,9 @@ CASES = [
     ("phase-fair, 20 cores of 10 tasks", LOCKS, 0.05, ["--locks", "phase-fair"], "SchedCAT, recorded: fixpoint, schedulable", 387),
 ]
 PER_CORE_S = 100_000
-EXPLAIN_EVENTS_S = 20e6
-EXPLAIN_MB = 50
+# Of a default `assess` run, with both buffers and stacks; scheduler events alone have a row of `bench trace`.
+EXPLAIN_EVENTS_S = 5e6
+EXPLAIN_MB = 64
 REPORT_S = 1.0
 
 

@@ -1,5 +1,7 @@
 //! The input: a recording of this machine under load, made by the recorder of a run with every CPU measured.
 //!
+//! Scheduler events alone are recorded with `cyclictest` beside the load: somebody whose wake-ups are asked for.
+//!
 //! The load is `hackbench` in threads (wake-ups, switches, IPIs) and a shell that starts programs (page faults, TLB shootdowns, work
 //! items), so that most classes occur; it ends with the recording, after a minute at most. What the buffers could not hold is lost, as on
 //! any overloaded machine, and is part of the comparison.
@@ -22,7 +24,7 @@ pub(crate) fn cached(megabytes: u64) -> Result<PathBuf, Failed> {
     if !file.exists() {
         let _ = std::fs::remove_dir_all(&place);
         eprintln!("recording about {megabytes} MB of this machine under load, once");
-        record(&place, megabytes * 1_000_000, |_| true)?;
+        record(&place, megabytes * 1_000_000, |_| true, &LOAD)?;
     }
     Ok(file)
 }
@@ -34,7 +36,8 @@ pub(crate) fn scheduler() -> Result<PathBuf, Failed> {
     if !file.exists() {
         let _ = std::fs::remove_dir_all(&place);
         eprintln!("recording 200 MB of scheduler events of this machine under load, once");
-        record(&place, 200_000_000, |event| event.starts_with("sched:"))?;
+        let load = [LOAD[0], LOAD[1], CYCLICTEST];
+        record(&place, 200_000_000, |event| event.starts_with("sched:"), &load)?;
     }
     Ok(file)
 }
@@ -58,17 +61,21 @@ pub(crate) fn cached_run(program: &Path) -> Result<PathBuf, Failed> {
     Ok(run)
 }
 
+/// What keeps the machine busy.
+const LOAD: [&[&str]; 2] = [
+    &["hackbench", "-T", "-g", "4", "-l", "10000000"],
+    // It ends by itself, should nobody end it.
+    &["sh", "-c", "end=$(($(date +%s) + 70)); while test $(date +%s) -lt $end; do /bin/true; done"],
+];
+/// What it keeps waiting: a thread of SCHED_FIFO a CPU, woken every millisecond.
+const CYCLICTEST: &[&str] = &["cyclictest", "-q", "-m", "-p", "90", "-i", "1000", "-a", "-t", "-D", "70"];
+
 /// Processes that die with this value.
 struct Load(Vec<Child>);
 
 impl Load {
-    fn start() -> Result<Self, Failed> {
+    fn start(programs: &[&[&str]]) -> Result<Self, Failed> {
         let mut load = Self(Vec::new());
-        let programs: [&[&str]; 2] = [
-            &["hackbench", "-T", "-g", "4", "-l", "10000000"],
-            // It ends by itself, should nobody end it.
-            &["sh", "-c", "end=$(($(date +%s) + 70)); while test $(date +%s) -lt $end; do /bin/true; done"],
-        ];
         for program in programs {
             let mut command = Command::new(program[0]);
             command.args(&program[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -88,14 +95,14 @@ impl Drop for Load {
     }
 }
 
-fn record(place: &Path, bytes: u64, wanted: impl Fn(&str) -> bool) -> Result<(), Failed> {
+fn record(place: &Path, bytes: u64, wanted: impl Fn(&str) -> bool, load: &[&[&str]]) -> Result<(), Failed> {
     let scratch = place.join("pages");
     std::fs::create_dir_all(&scratch).map_err(Failed::because)?;
     let program = Path::new(env!("CARGO_BIN_EXE_stillcore"));
     let mut session = Session::open(program, &place.join("state")).map_err(Failed::because)?;
     let mut catalogue = EventCatalogue::embedded().map_err(Failed::because)?;
     catalogue.events.retain(|event| wanted(&event.name));
-    let done = pages(&mut session, &catalogue, place, &scratch, bytes);
+    let done = pages(&mut session, &catalogue, [place, &scratch], bytes, load);
     let left = session.close();
     done?;
     if left.is_empty() { Ok(()) } else { Err(Failed(format!("left behind: {}", left.join("; ")))) }
@@ -104,9 +111,9 @@ fn record(place: &Path, bytes: u64, wanted: impl Fn(&str) -> bool) -> Result<(),
 fn pages(
     session: &mut Session,
     catalogue: &EventCatalogue,
-    place: &Path,
-    scratch: &Path,
+    [place, scratch]: [&Path; 2],
     bytes: u64,
+    load: &[&[&str]],
 ) -> Result<(), Failed> {
     let machine = linux::machine::read(&linux::machine::Root::live()).map_err(Failed::because)?;
     let (measured, others) = (machine.topology.online, Cpus::default());
@@ -115,7 +122,7 @@ fn pages(
         Place { name, measured: &measured, others: &others, scratch, kprobes, tids: &[], snapshots: None };
     let mut recorder = Recorder::prepare(session, catalogue, &place_of).map_err(Failed::because)?;
     {
-        let _load = Load::start()?;
+        let _load = Load::start(load)?;
         recorder.record(true).map_err(Failed::because)?;
         let began = Instant::now();
         while size(scratch) < bytes && began.elapsed() < LONGEST && !recorder.failed() {
