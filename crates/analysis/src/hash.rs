@@ -39,6 +39,12 @@ impl Hasher for Fast {
     }
 
     #[inline]
+    fn write_u128(&mut self, number: u128) {
+        self.add(number as u64);
+        self.add((number >> 64) as u64);
+    }
+
+    #[inline]
     fn write_i32(&mut self, number: i32) {
         self.add(u64::from(number.cast_unsigned()));
     }

@@ -12,6 +12,21 @@ pub type LabelId = u32;
 pub struct Labels {
     texts: Vec<String>,
     ids: FastMap<Box<[u8]>, LabelId>,
+    /// Those that were read from a field of [`COMM`] bytes, by these.
+    comms: FastMap<u128, LabelId>,
+}
+
+/// Bytes of the field that holds a task's name, a zero byte behind it (`TASK_COMM_LEN`, include/linux/sched.h).
+const COMM: usize = 16;
+
+/// The bytes before the first zero byte, in the order of memory; zero bytes in place of the others.
+fn until_zero(comm: [u8; COMM]) -> u128 {
+    const ONES: u128 = u128::from_ne_bytes([1; COMM]);
+    let word = u128::from_le_bytes(comm);
+    // The lowest bit that is set is of the first zero byte.
+    let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+    let bits = zeros.trailing_zeros() & !7;
+    word & 1u128.checked_shl(bits).map_or(u128::MAX, |above| above.wrapping_sub(1))
 }
 
 impl Labels {
@@ -26,11 +41,24 @@ impl Labels {
         self.ids.get(text).copied().unwrap_or_else(|| self.add(text))
     }
 
-    /// The same, sooner where it is `guess`'s.
+    /// The number of the text in a field, which ends with the field or its first zero byte.
     #[inline]
-    pub fn id_of_bytes_near(&mut self, text: &[u8], guess: LabelId) -> LabelId {
-        let right = self.texts.get(guess as usize).is_some_and(|known| known.as_bytes() == text);
-        if right { guess } else { self.id_of_bytes(text) }
+    pub fn id_of_field(&mut self, field: &[u8]) -> LabelId {
+        match <[u8; COMM]>::try_from(field) {
+            Ok(comm) => {
+                let word = until_zero(comm);
+                self.comms.get(&word).copied().unwrap_or_else(|| self.add_comm(word))
+            }
+            Err(_) => self.id_of_bytes(field.split(|byte| *byte == 0).next().unwrap_or_default()),
+        }
+    }
+
+    #[cold]
+    fn add_comm(&mut self, word: u128) -> LabelId {
+        let bytes = word.to_le_bytes();
+        let id = self.id_of_bytes(bytes.split(|byte| *byte == 0).next().unwrap_or_default());
+        self.comms.insert(word, id);
+        id
     }
 
     fn add(&mut self, text: &[u8]) -> LabelId {
@@ -85,6 +113,25 @@ mod tests {
         assert_eq!(sets.id(&[0b1100, 1]), a);
         let in_a: Vec<u32> = (0..20).filter(|cpu| sets.has(a, *cpu)).collect();
         assert_eq!((in_a, sets.has(b, 0), sets.has(99, 0)), (vec![2, 3, 8], true, false));
+    }
+
+    #[test]
+    fn a_name_ends_with_its_field_or_its_first_zero_byte() {
+        let mut labels = Labels::default();
+        let ids = ["make", "ksoftirqd/12", "a", "", "sixteen bytes all"]
+            .map(|name| labels.id(&name[..name.len().min(16)]));
+        let mut of = |field: &[u8]| labels.id_of_field(field);
+        // What stands behind the zero byte is left from an earlier, longer name.
+        let fields: [&[u8]; 5] = [
+            b"make\0oftirqd/12\0",
+            b"ksoftirqd/12\0\0\0\x01",
+            b"a\0\x01\x01\xff\0\x80\0bcdefgh",
+            &[0; 16],
+            b"sixteen bytes al",
+        ];
+        assert_eq!(fields.map(&mut of), ids);
+        assert_eq!(fields.map(&mut of), ids);
+        assert_eq!([b"make\0x".as_slice(), b"make"].map(of), [ids[0]; 2]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod attribute;
 pub mod block_length;
 pub mod bounds;
 pub mod buckets;
+mod by_cpu;
 pub mod clocks;
 pub mod compare;
 pub mod decode;

@@ -4,7 +4,7 @@
 //! innermost entry without its exit; where no entry was recorded it is said to be some interrupt.
 
 use super::cause::Who;
-use crate::hash::FastMap;
+use crate::by_cpu::ByCpu;
 use crate::labels::LabelId;
 use crate::view::{KernelEvent, What};
 use model::EventClass;
@@ -18,7 +18,7 @@ pub(crate) struct Contexts {
     /// By CPU number: what was entered and not yet left, as number of the event and label.
     open: Vec<Vec<(u16, LabelId)>>,
     /// By CPU number: address and function of the timer that expired last.
-    expired: FastMap<u32, (u64, LabelId)>,
+    expired: ByCpu<(u64, LabelId)>,
 }
 
 impl Contexts {
@@ -70,7 +70,7 @@ impl Contexts {
 
     /// Who arms a timer: a periodic one is armed anew behind its own expiry, by what it ran.
     pub(crate) fn who_arms(&self, event: &KernelEvent, timer: u64) -> Who {
-        match self.expired.get(&event.cpu) {
+        match self.expired.get(event.cpu) {
             Some((expired, label)) if *expired == timer && !event.in_task() => Who::Interrupt(*label),
             _ => self.who(event),
         }
@@ -79,6 +79,6 @@ impl Contexts {
     /// Events of this CPU are missing.
     pub(crate) fn lost(&mut self, cpu: u32) {
         self.of(cpu).clear();
-        self.expired.remove(&cpu);
+        self.expired.remove(cpu);
     }
 }

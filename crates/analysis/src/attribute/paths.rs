@@ -4,6 +4,7 @@ use super::blocking::Blocking;
 use super::cause::{Cause, Confidence, Source};
 use super::path::{Expiry, Part, Path, PathBuilder, Step, Taken, Taker};
 use super::table::source_text;
+use crate::by_cpu::ByCpu;
 use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::labels::{LabelId, Labels};
@@ -238,10 +239,10 @@ struct Open {
 pub(crate) struct Paths {
     probes: Vec<Open>,
     /// Places in `probes` by CPU and by thread: of a thread that has moved one a CPU.
-    by_cpu: FastMap<u32, usize>,
+    by_cpu: ByCpu<usize>,
     by_thread: FastMap<i32, Vec<usize>>,
     /// Of the last timer's expiry its time, its address, and in what it was, by CPU.
-    expiries: FastMap<u32, (i64, u64, Level)>,
+    expiries: ByCpu<(i64, u64, Level)>,
     /// Each path with its probe's place, until it is taken; only where somebody wants them.
     each: Option<Vec<(usize, Path)>>,
 }
@@ -266,7 +267,7 @@ impl Paths {
         known: Known,
         samples: impl Iterator<Item = (i64, i64)>,
     ) {
-        if self.by_cpu.contains_key(&cpu) {
+        if self.by_cpu.get(cpu).is_some() {
             return;
         }
         let at = self.probes.len();
@@ -295,17 +296,17 @@ impl Paths {
             _ => {}
         }
         let Self { probes, by_cpu, by_thread, expiries, each } = self;
-        let own = by_cpu.get(&event.cpu).copied();
+        let own = by_cpu.get(event.cpu).copied();
         // Whose thread it is, and whose CPU it changes the queue of from elsewhere.
         let (threads, queues) = match event.what {
-            What::Wake { pid, target, .. } => (by_thread.get(&pid), [by_cpu.get(&target), None]),
-            What::Migrate { from, to, .. } => (None, [by_cpu.get(&from), by_cpu.get(&to)]),
+            What::Wake { pid, target, .. } => (by_thread.get(&pid), [by_cpu.get(target), None]),
+            What::Migrate { from, to, .. } => (None, [by_cpu.get(from), by_cpu.get(to)]),
             _ => (None, [None; 2]),
         };
         let threads = threads.map_or(&[][..], Vec::as_slice);
         let queues = queues.into_iter().flatten().filter(|at| !threads.contains(at));
         let elsewhere = threads.iter().chain(queues).copied().filter(|at| Some(*at) != own);
-        let expiry = expiries.get(&event.cpu).copied();
+        let expiry = expiries.get(event.cpu).copied();
         for at in own.into_iter().chain(elsewhere) {
             let Open { place, builder, sums, armed } = &mut probes[at];
             let expiry = expiry.map(|(at_ns, timer, level)| {
@@ -322,15 +323,15 @@ impl Paths {
     /// Events of a CPU are missing from here on: what is armed or expires there meanwhile is not known.
     pub(crate) fn lost(&mut self, hole: Hole) {
         self.probes.iter_mut().for_each(|probe| probe.builder.lost(hole));
-        if let Some(at) = self.by_cpu.get(&hole.cpu) {
+        if let Some(at) = self.by_cpu.get(hole.cpu) {
             self.probes[*at].armed = None;
         }
-        self.expiries.remove(&hole.cpu);
+        self.expiries.remove(hole.cpu);
     }
 
     /// A span of a measured CPU.
     pub(crate) fn span(&mut self, span: &Span) {
-        if let Some(at) = self.by_cpu.get(&span.cpu) {
+        if let Some(at) = self.by_cpu.get(span.cpu) {
             self.probes[*at].builder.span(span);
         }
     }

@@ -85,36 +85,34 @@ impl<'d> Namer<'d> {
         self.number(field) as u32 as i32
     }
 
-    fn bytes(&self, field: &Field) -> &'d [u8] {
-        let bytes = field.bytes(self.data, self.endian).unwrap_or(b"?");
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        &bytes[..end]
+    fn field(&self, field: &Field) -> &'d [u8] {
+        field.bytes(self.data, self.endian).unwrap_or(b"?")
     }
 
     fn text(&mut self, field: &Field) -> LabelId {
-        let bytes = self.bytes(field);
-        self.labels.id_of_bytes(bytes)
+        self.labels.id_of_field(self.field(field))
     }
 
     /// Both tasks of a switch: who leaves, and who comes.
     fn switched(&mut self, left: &SwitchedTask, comes: &SwitchedTask) -> [Task; 2] {
         [left, comes].map(|fields| {
-            let (pid, name) = (self.pid(&fields.pid), self.bytes(&fields.comm));
+            let (pid, name) = (self.pid(&fields.pid), self.field(&fields.comm));
             let number = fields.prio.as_ref().and_then(|prio| prio.int(self.data, self.endian));
             Task {
                 pid,
                 prio: Prio::of(number, name),
                 comm: self.named(pid, name),
-                softirqd: SOFTIRQ_THREADS.iter().any(|start| name.starts_with(start)),
+                softirqd: name.first() == Some(&b'k')
+                    && SOFTIRQ_THREADS.iter().any(|start| name.starts_with(start)),
             }
         })
     }
 
-    /// The name that an event gives a task, which is nearly always the one that it has.
-    fn named(&mut self, pid: i32, name: &[u8]) -> LabelId {
-        let known = self.comms.entry(key_of(pid, self.cpu)).or_insert(LabelId::MAX);
-        *known = self.labels.id_of_bytes_near(name, *known);
-        *known
+    /// The name that an event gives a task, as its field holds it.
+    fn named(&mut self, pid: i32, field: &[u8]) -> LabelId {
+        let name = self.labels.id_of_field(field);
+        self.comms.insert(key_of(pid, self.cpu), name);
+        name
     }
 
     fn function(&mut self, field: &Field) -> LabelId {
@@ -268,8 +266,7 @@ impl<'d> Namer<'d> {
             Pick::Wake { pid, comm, target, done } => {
                 let pid = self.pid(pid);
                 if let Some(comm) = comm {
-                    let name = self.bytes(comm);
-                    self.named(pid, name);
+                    self.named(pid, self.field(comm));
                 }
                 What::Wake { pid, target: self.number(target) as u32, done: *done }
             }

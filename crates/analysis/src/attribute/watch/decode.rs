@@ -96,8 +96,7 @@ impl Decoder {
         let int = |field: &Field| field.int(data, endian);
         let pid = |field: &Field| int(field).map(|pid| pid as i32);
         let text = |labels: &mut Labels, field: &Field| {
-            let bytes = field.bytes(data, endian).unwrap_or_default();
-            labels.id_of_bytes(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
+            labels.id_of_field(field.bytes(data, endian).unwrap_or_default())
         };
         let prio = |number: &Option<Field>, comm: &Field| {
             Prio::of(number.as_ref().and_then(int), comm.bytes(data, endian).unwrap_or_default())

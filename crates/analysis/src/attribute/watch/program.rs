@@ -5,6 +5,7 @@ use super::chain::Chains;
 use super::event::{Leaves, WatchEvent, What};
 use super::thread::{PreemptKey, State, Thread, Wake, Waker};
 use super::waker::{By, Wakers};
+use crate::by_cpu::ByCpu;
 use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::prio::Prio;
@@ -45,21 +46,27 @@ pub struct Wakeup {
     pub unasked: bool,
 }
 
+/// What is known of a task of the machine.
+#[derive(Debug, Clone, Copy, Default)]
+struct Task {
+    name: Option<LabelId>,
+    /// Who woke it last.
+    woken_by: Option<By>,
+    /// Its place among the threads that are watched.
+    place: Option<usize>,
+}
+
 /// A program being watched.
 pub struct Watch {
     pub(crate) threads: Vec<Thread>,
-    /// Place in `threads` by thread id.
-    index: FastMap<i32, usize>,
+    /// All tasks seen, and those that are watched, by number.
+    tasks: FastMap<i32, Task>,
     wakers: Wakers,
     pub(crate) chains: Chains,
     /// By CPU: who woke last there, and whom.
-    last: FastMap<u32, (By, i32)>,
-    /// Who woke each task last.
-    woken_by: FastMap<i32, By>,
-    /// Names of all tasks seen.
-    pub(crate) names: FastMap<i32, LabelId>,
+    last: ByCpu<(By, i32)>,
     /// By CPU: who runs there.
-    running: FastMap<u32, i32>,
+    running: ByCpu<i32>,
     /// Switches that must have come between two others and are missing, whatever the kernel's accounts say.
     pub(crate) missing: u64,
     /// Threads that will be there, by what was seen of them elsewhere.
@@ -79,13 +86,11 @@ impl Watch {
     pub fn new(arch: &str, t0_ns: i64, tasks: impl IntoIterator<Item = (i32, Option<[u64; 2]>)>) -> Self {
         let mut watch = Self {
             threads: Vec::new(),
-            index: FastMap::default(),
+            tasks: FastMap::default(),
             wakers: Wakers::default(),
             chains: Chains::default(),
-            last: FastMap::default(),
-            woken_by: FastMap::default(),
-            names: FastMap::default(),
-            running: FastMap::default(),
+            last: ByCpu::default(),
+            running: ByCpu::default(),
             missing: 0,
             expected: BTreeSet::new(),
             recorded: None,
@@ -133,25 +138,43 @@ impl Watch {
 
     fn add(&mut self, tid: i32, state: State, ts_ns: i64) {
         // A number may be given again, to another thread.
-        self.index.insert(tid, self.threads.len());
+        self.tasks.entry(tid).or_default().place = Some(self.threads.len());
         self.threads.push(Thread::new(tid, state, ts_ns));
     }
 
-    /// Begins to watch a thread that is one of those to be followed.
-    fn meet(&mut self, (tid, name): (i32, LabelId), prio: Prio, ts_ns: i64) {
+    /// The place of a thread that is watched.
+    fn place(&self, tid: i32) -> Option<usize> {
+        self.tasks.get(&tid)?.place
+    }
+
+    /// The name of a task.
+    pub(crate) fn name(&self, pid: i32) -> Option<LabelId> {
+        self.tasks.get(&pid)?.name
+    }
+
+    /// A task is named by an event. Begins to watch it if it is one of those to be followed; gives its place where
+    /// it is watched.
+    fn meet(&mut self, (tid, name): (i32, LabelId), prio: Prio, ts_ns: i64) -> Option<usize> {
+        let task = self.named((tid, name));
+        if task.place.is_some() {
+            return task.place;
+        }
         let wanted = match self.follow {
             Follow::Made | Follow::Nobody => false,
             Follow::Named(wanted) => name == wanted,
             Follow::RealTime => prio.realtime().is_some() || prio == Prio::DEADLINE,
         };
         // Of idle there is one a CPU.
-        if wanted && tid > 0 && !self.index.contains_key(&tid) && self.threads.len() < MOST {
+        let is_met = wanted && tid > 0 && self.threads.len() < MOST;
+        is_met.then(|| {
             self.add(tid, State::Lost, ts_ns);
-        }
+            self.threads.len() - 1
+        })
     }
 
     fn thread(&mut self, tid: i32) -> Option<&mut Thread> {
-        self.threads.get_mut(*self.index.get(&tid)?)
+        let place = self.place(tid)?;
+        self.threads.get_mut(place)
     }
 
     /// Takes the next event.
@@ -163,38 +186,43 @@ impl Watch {
         match event.what {
             What::Switch { prev, leaves, next, prios } => {
                 self.handed_over(event, prev.0, next.0);
-                self.name(prev);
-                self.name(next);
-                self.last.remove(&event.cpu);
-                self.meet(prev, prios[0], event.ts_ns);
-                self.meet(next, prios[1], event.ts_ns);
-                let woken = self.woken_by.get(&next.0).copied().and_then(|by| self.waker(by));
-                let by = (next.0, PreemptKey { by: next.1, woken });
-                if let Some(thread) = self.thread(prev.0) {
-                    thread.comm = Some(prev.1);
-                    thread.has_prio(prios[0], leaves == Leaves::Sleeps);
-                    thread.switch_out(event.ts_ns, leaves, by);
+                self.last.remove(event.cpu);
+                let left = self.meet(prev, prios[0], event.ts_ns);
+                let came = self.meet(next, prios[1], event.ts_ns);
+                if let Some(left) = left {
+                    let by = (next.0, PreemptKey { by: next.1, woken: self.waker(next.0) });
+                    if let Some(thread) = self.threads.get_mut(left) {
+                        thread.comm = Some(prev.1);
+                        thread.has_prio(prios[0], leaves == Leaves::Sleeps);
+                        thread.switch_out(event.ts_ns, leaves, by);
+                    }
                 }
-                self.switch_in(event, next);
+                if let Some(came) = came {
+                    self.switch_in(event, came, next.1);
+                }
             }
             What::Waking { task, prio } => {
-                self.name(task);
-                self.meet(task, prio, event.ts_ns);
-                let wake = self.wake(event, false);
-                self.last.insert(event.cpu, (wake.by, task.0));
-                self.woken_by.insert(task.0, wake.by);
-                if let Some(thread) = self.thread(task.0) {
-                    thread.waking(wake);
+                let place = self.meet(task, prio, event.ts_ns);
+                let (by, intended_ns) = self.wakers.who(event);
+                self.last.insert(event.cpu, (by, task.0));
+                if let Some(known) = self.tasks.get_mut(&task.0) {
+                    known.woken_by = Some(by);
+                }
+                if let Some(place) = place {
+                    let wake = self.wake(event, (by, intended_ns), false);
+                    if let Some(thread) = self.threads.get_mut(place) {
+                        thread.waking(wake);
+                    }
                 }
             }
             What::Woken { pid, new } => {
-                let mut wake = self.wake(event, new);
-                if !new {
-                    // It may be told on another CPU than the one that asked for it.
-                    (wake.by, wake.before, wake.intended_ns) = (By::Unknown, None, None);
-                }
-                if let Some(thread) = self.thread(pid) {
-                    thread.woken(wake);
+                // Of one that is not new it may be told on another CPU than the one that asked for it.
+                let by = if new { self.wakers.who(event) } else { (By::Unknown, None) };
+                if let Some(place) = self.place(pid) {
+                    let wake = self.wake(event, by, new);
+                    if let Some(thread) = self.threads.get_mut(place) {
+                        thread.woken(wake);
+                    }
                 }
             }
             What::Migrate { pid, .. } => {
@@ -203,15 +231,15 @@ impl Watch {
                 }
             }
             What::Fork { parent, child, name } => {
-                self.name((child, name));
-                if self.follow == Follow::Made && self.thread(parent).is_some() {
+                self.named((child, name));
+                if self.follow == Follow::Made && self.place(parent).is_some() {
                     self.add(child, State::Asleep, event.ts_ns);
                 }
             }
             What::Signal { signal, .. } => {
                 // The task it is for may be the process; the thread that was woken for it is known.
                 let by = self.wakers.who(event).0;
-                if let Some((last, tid)) = self.last.get(&event.cpu).copied()
+                if let Some((last, tid)) = self.last.get(event.cpu).copied()
                     && last == by
                     && let Some(thread) = self.thread(tid)
                 {
@@ -231,13 +259,10 @@ impl Watch {
 
     /// Whoever does something runs.
     fn seen(&mut self, event: &WatchEvent) {
-        if !self.expected.is_empty()
-            && !self.index.contains_key(&event.pid)
-            && self.expected.remove(&event.pid)
-        {
+        if !self.expected.is_empty() && self.place(event.pid).is_none() && self.expected.remove(&event.pid) {
             self.add(event.pid, State::Before, self.t0_ns);
         }
-        let Some(at) = self.index.get(&event.pid).copied() else { return };
+        let Some(at) = self.place(event.pid) else { return };
         let Self { threads, chains, recorded, .. } = self;
         let Some(thread) = threads.get_mut(at) else { return };
         if recorded.as_ref().is_some_and(|cpus| !cpus.contains(event.cpu)) {
@@ -265,10 +290,10 @@ impl Watch {
         }
     }
 
-    fn switch_in(&mut self, event: &WatchEvent, (tid, name): (i32, LabelId)) {
-        let Some(at) = self.index.get(&tid).copied() else { return };
+    fn switch_in(&mut self, event: &WatchEvent, at: usize, name: LabelId) {
         let Self { threads, chains, wakeups, .. } = self;
         let Some(thread) = threads.get_mut(at) else { return };
+        let tid = thread.tid;
         thread.comm = Some(name);
         if let Some(wake) = thread.switch_in(event.ts_ns, event.cpu) {
             let (release_ns, ran_ns) = (wake.intended_ns.unwrap_or(wake.at_ns), event.ts_ns);
@@ -279,10 +304,9 @@ impl Watch {
         }
     }
 
-    fn wake(&mut self, event: &WatchEvent, start: bool) -> Wake {
-        let (by, intended_ns) = self.wakers.who(event);
+    fn wake(&self, event: &WatchEvent, (by, intended_ns): (By, Option<i64>), start: bool) -> Wake {
         let before = match by {
-            By::Thread(waker) => self.thread(waker).and_then(|thread| thread.place),
+            By::Thread(waker) => self.place(waker).and_then(|at| self.threads.get(at)?.place),
             _ => None,
         };
         Wake { at_ns: event.ts_ns, by, cpu: event.cpu, intended_ns, signal: None, before, start }
@@ -296,20 +320,23 @@ impl Watch {
         }
     }
 
-    fn name(&mut self, (pid, name): (i32, LabelId)) {
-        if self.names.len() >= MOST {
-            self.names.clear();
-            self.woken_by.clear();
+    /// Takes note of a task's name; what is known of it.
+    fn named(&mut self, (pid, name): (i32, LabelId)) -> Task {
+        if self.tasks.len() >= MOST + self.threads.len() {
+            self.tasks.retain(|_, task| task.place.is_some());
         }
-        self.names.insert(pid, name);
+        let task = self.tasks.entry(pid).or_default();
+        task.name = Some(name);
+        *task
     }
 
-    fn waker(&self, by: By) -> Option<Waker> {
-        match by {
+    /// Who woke a task last, by name.
+    fn waker(&self, pid: i32) -> Option<Waker> {
+        match self.tasks.get(&pid)?.woken_by? {
             By::Timer { function } => Some(Waker::Named(function)),
             By::Interrupt(label) => Some(Waker::Named(label)),
             By::SomeInterrupt => Some(Waker::SomeInterrupt),
-            By::Thread(pid) => self.names.get(&pid).copied().map(Waker::Named),
+            By::Thread(pid) => self.name(pid).map(Waker::Named),
             By::Unknown => None,
         }
     }
@@ -319,7 +346,7 @@ impl Watch {
         self.wakers.lost(cpu);
         self.running.clear();
         self.last.clear();
-        self.woken_by.clear();
+        self.tasks.values_mut().for_each(|task| task.woken_by = None);
         let now_ns = self.now_ns;
         self.threads.iter_mut().for_each(|thread| thread.lost(now_ns, cpu));
     }

@@ -202,7 +202,7 @@ impl Teller<'_> {
     }
 
     fn comm(&self, tid: i32) -> String {
-        let known = self.watch.names.get(&tid).map(|name| self.decoder.labels.text(*name).to_owned());
+        let known = self.watch.name(tid).map(|name| self.decoder.labels.text(name).to_owned());
         let stored = || self.record.tasks.iter().find(|task| task.tid == tid).map(|task| task.comm.clone());
         known.or_else(stored).unwrap_or_default()
     }

@@ -1,6 +1,7 @@
 //! Who wakes a task: the current thread, or in an interrupt what runs there; of a timer, when it was to expire.
 
 use super::event::{WatchEvent, What};
+use crate::by_cpu::ByCpu;
 use crate::hash::FastMap;
 use crate::labels::LabelId;
 
@@ -42,7 +43,7 @@ struct Open {
 /// The contexts of all CPUs, and the timers that are armed.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {
-    open: FastMap<u32, Vec<Open>>,
+    open: ByCpu<Vec<Open>>,
     armed: FastMap<u64, i64>,
     /// Whether the trace's clock is another one than CLOCK_MONOTONIC.
     other_clock: bool,
@@ -73,25 +74,29 @@ impl Wakers {
             }
             What::Enter(label) => self.enter(event.cpu, Open { by: By::Interrupt(label), intended_ns: None }),
             What::Exit => {
-                self.open.entry(event.cpu).or_default().pop();
+                self.open.get_mut(event.cpu).and_then(Vec::pop);
             }
             // No interrupt lasts beyond a switch.
-            What::Switch { .. } => self.open.entry(event.cpu).or_default().clear(),
+            What::Switch { .. } => self.open.get_mut(event.cpu).into_iter().for_each(Vec::clear),
             _ => {}
         }
     }
 
     fn enter(&mut self, cpu: u32, what: Open) {
-        let open = self.open.entry(cpu).or_default();
-        if open.len() == DEEPEST {
-            open.remove(0);
+        match self.open.get_mut(cpu) {
+            Some(open) => {
+                if open.len() == DEEPEST {
+                    open.remove(0);
+                }
+                open.push(what);
+            }
+            None => drop(self.open.insert(cpu, vec![what])),
         }
-        open.push(what);
     }
 
     /// Who does what an event tells of, and when the timer was to expire that makes it do so.
     pub(crate) fn who(&self, event: &WatchEvent) -> (By, Option<i64>) {
-        let innermost = self.open.get(&event.cpu).and_then(|open| open.last());
+        let innermost = self.open.get(event.cpu).and_then(|open| open.last());
         match innermost {
             // On PREEMPT_RT soft timers and softirqs run in threads.
             Some(open) => (open.by, open.intended_ns),
@@ -102,7 +107,7 @@ impl Wakers {
 
     /// Events of this CPU are missing.
     pub(crate) fn lost(&mut self, cpu: u32) {
-        self.open.remove(&cpu);
+        self.open.remove(cpu);
         self.armed.clear();
     }
 }
