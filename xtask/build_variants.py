@@ -23,6 +23,7 @@ import time
 VARIANTS = [
     ("release, as shipped", "release", [], None),
     ("quick, of `make assess`", "quick", [], None),
+    ("release, at level 3", "release", ["profile.release.opt-level=3"], None),
     ("release, 16 pieces a crate", "release", ["profile.release.codegen-units=16"], None),
     ("release, 16 pieces a crate, optimised together once more", "release",
      ["profile.release.codegen-units=16", "profile.release.lto=false"], None),

@@ -148,7 +148,7 @@ def recorded(args, rows, place):
     if os.geteuid() != 0:
         return None, "no --run DIR, and recording one needs root"
     run = os.path.join(place, "run")
-    command = [args.program, "assess", "--cpus", "1", "--duration", "5s", "--out", run, "--state", os.path.join(place, "state")]
+    command = [args.program, "assess", "--cpus", "1", "--out", run, "--state", os.path.join(place, "state")]
     made = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if made.returncode == 1 or not os.path.exists(os.path.join(run, "trace.dat")):
         return None, f"assess made no trace: {made.stderr.decode().strip()[:200]}"
@@ -178,7 +178,7 @@ def traces(rows, programs, args, place):
     copy = os.path.join(place, "copy")
     shutil.copytree(run, copy)
     runs = turns(programs, args.rounds, ["report", copy])
-    report_rows(rows, "report", runs, events, ("at_most", REPORT_S) if events >= 5_000_000 else None)
+    report_rows(rows, "report", runs, events, ("at_most", REPORT_S))
 
 
 def summary(rows, programs, args):

@@ -101,7 +101,7 @@ fn surest(
     if p_value > SIGNIFICANT {
         return None;
     }
-    let shuffled = shuffled_p(&times, watch.span, watch.lowest(), found.frequency, random, spectra);
+    let shuffled = shuffled_p(&times, watch.span, watch.lowest(), found.frequency, SHUFFLED, random, spectra);
     if shuffled > SHUFFLED {
         return None;
     }
@@ -169,15 +169,19 @@ fn every_mth(spikes: &[Spike], of: usize, period: &Period) -> Option<Period> {
     heights.sort_unstable_by_key(|height| std::cmp::Reverse(*height));
     let most = (period.turns / (LEAST as u64 - 1)).min(1_000) as i64;
     let mut best: Option<(f64, i64, i64, i64)> = None;
+    let mut counts = Vec::new();
     for place in gaps(&heights) {
         let level = heights[place - 1];
         let large: Vec<i64> =
             turns.iter().filter(|(at, _)| spikes[*at].value_ns >= level).map(|one| one.1).collect();
         for m in 2..=most {
-            let residue = most_common(large.iter().map(|turn| turn.rem_euclid(m)));
-            let hits = large.iter().filter(|turn| turn.rem_euclid(m) == residue).count() as f64;
+            let Some((residue, hits)) = most_common_residue(&large, m, &mut counts) else { continue };
+            let hits = hits as f64;
+            if hits < LEAST as f64 || hits < AGREE * large.len() as f64 {
+                continue;
+            }
             let there = turns.iter().filter(|one| one.1.rem_euclid(m) == residue).count() as f64;
-            if hits < LEAST as f64 || hits < AGREE * large.len() as f64 || hits < AGREE * there {
+            if hits < AGREE * there {
                 continue;
             }
             let p_value = tail(large.len() as f64, hits, m as f64) * (m * most) as f64 * 3.0;
@@ -219,6 +223,15 @@ fn tail(n: f64, hits: f64, m: f64) -> f64 {
     }
     let rest = if share < 1.0 { (1.0 - share) * ((1.0 - share) / (1.0 - chance)).ln() } else { 0.0 };
     (-n * (share * (share / chance).ln() + rest)).exp()
+}
+
+/// The residue of turns by m that is the most common, the largest of several, and how often it is there. `counts` is room.
+fn most_common_residue(turns: &[i64], m: i64, counts: &mut Vec<usize>) -> Option<(i64, usize)> {
+    counts.clear();
+    counts.resize(usize::try_from(m).ok()?, 0);
+    turns.iter().for_each(|turn| counts[turn.rem_euclid(m) as usize] += 1);
+    let (residue, hits) = counts.iter().enumerate().max_by_key(|(_, hits)| **hits)?;
+    Some((residue as i64, *hits))
 }
 
 fn most_common(values: impl Iterator<Item = i64>) -> i64 {

@@ -175,6 +175,7 @@ struct Spectrum {
 pub(crate) struct Spectra {
     transforms: Vec<Transform>,
     kept: Vec<Kept>,
+    counts: Vec<f64>,
 }
 
 /// What bins of one width keep of each frequency, from 0 on, as far as it was asked for.
@@ -193,18 +194,22 @@ impl Spectra {
         // Four bins a turn: within a bin phases differ by an eighth of a turn at the most.
         let bins = ((4.0 * length * high).ceil() as usize).next_power_of_two().max(64);
         let width = length / bins as f64;
-        let mut counts = vec![0.0f64; 2 * bins];
+        let mut counts = std::mem::take(&mut self.counts);
+        counts.clear();
+        counts.resize(2 * bins, 0.0);
         for time in times {
             let at = ((time - start) / width) as usize;
             counts[at.min(bins - 1)] += 1.0;
         }
         let cover = 2.0 * length;
         let wanted = ((high * cover).ceil() as usize + 1).min(bins + 1);
-        let mut powers: Vec<f64> =
-            self.transform(counts.len()).of(&counts).take(wanted).map(Complex::norm).collect();
+        // Counts are far from where squares overflow, so that `hypot` is not needed.
+        let size = |value: Complex<f64>| value.norm_sqr().sqrt();
+        let mut powers: Vec<f64> = self.transform(counts.len()).of(&counts).take(wanted).map(size).collect();
+        self.counts = counts;
         let n = times.len() as f64;
         let kept = self.kept(width, cover, wanted);
-        powers.iter_mut().zip(kept).for_each(|(power, kept)| *power = *power / n / kept);
+        powers.iter_mut().zip(kept).for_each(|(power, kept)| *power /= n * kept);
         Spectrum { powers, length: cover }
     }
 

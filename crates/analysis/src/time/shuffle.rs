@@ -15,13 +15,14 @@ const TURNS: f64 = 2_048.0;
 /// Frequencies are compared up to so many times the one found.
 const OCTAVES: f64 = 4.0;
 
-/// The probability that blocks of half a period in random order agree as well as the times do, at any frequency up to four times theirs.
-/// `lowest`: the lowest frequency that was looked at.
+/// The probability that blocks of half a period in random order agree as well as the times do, at any frequency up to four times theirs;
+/// more than `most` as soon as that is sure. `lowest`: the lowest frequency that was looked at.
 pub(crate) fn shuffled_p(
     times: &[f64],
     span: f64,
     lowest: f64,
     frequency: f64,
+    most: f64,
     random: &mut ChaCha8Rng,
     spectra: &mut Spectra,
 ) -> f64 {
@@ -29,11 +30,16 @@ pub(crate) fn shuffled_p(
     let times = &times[..times.partition_point(|time| *time < covered)];
     let (low, high) = (lowest.max(4.0 / covered).min(frequency * 0.95), OCTAVES * frequency);
     let observed = best_agreement(times, covered, [frequency * 0.9, frequency * 1.1], spectra);
-    let reached = (0..DRAWS).filter(|_| {
+    let share = |reached: u32| f64::from(1 + reached) / f64::from(1 + DRAWS);
+    let mut reached = 0;
+    for _ in 0..DRAWS {
         let moved = shuffled(times, covered, 0.5 / frequency, random);
-        best_agreement(&moved, covered * 1.001, [low, high], spectra) >= observed
-    });
-    f64::from(1 + reached.count() as u32) / f64::from(1 + DRAWS)
+        reached += u32::from(best_agreement(&moved, covered * 1.001, [low, high], spectra) >= observed);
+        if share(reached) > most {
+            break;
+        }
+    }
+    share(reached)
 }
 
 /// The times where they come to lie when blocks of about `length` seconds change places.
@@ -67,9 +73,16 @@ mod tests {
     fn a_period_does_not_survive_and_chance_does() {
         let mut random = generator(1, 0);
         let periodic: Vec<f64> = (0..60).map(|k| 1.0 + 3.0 * f64::from(k)).collect();
-        assert!(shuffled_p(&periodic, 180.0, 0.02, 1.0 / 3.0, &mut random, &mut Spectra::default()) < 0.015);
+        assert!(
+            shuffled_p(&periodic, 180.0, 0.02, 1.0 / 3.0, 1.0, &mut random, &mut Spectra::default()) < 0.015
+        );
         let mut chance: Vec<f64> = (0..60).map(|_| 180.0 * uniform(&mut random)).collect();
         chance.sort_unstable_by(f64::total_cmp);
-        assert!(shuffled_p(&chance, 180.0, 0.02, 1.0 / 3.0, &mut random, &mut Spectra::default()) > 0.05);
+        assert!(
+            shuffled_p(&chance, 180.0, 0.02, 1.0 / 3.0, 1.0, &mut random, &mut Spectra::default()) > 0.05
+        );
+        // It ends as soon as it is more than was asked.
+        let more = shuffled_p(&chance, 180.0, 0.02, 1.0 / 3.0, 0.02, &mut random, &mut Spectra::default());
+        assert!((more - 0.03).abs() < 1e-12, "{more}");
     }
 }

@@ -45,9 +45,11 @@ impl Transform {
             *pair = Complex::new(both[0], both[1]);
         }
         self.half.process_with_scratch(&mut self.packed, &mut self.room);
-        let (packed, n) = (&self.packed, self.packed.len());
+        // Of a power of two the remainder is a mask.
+        let (packed, n) = (&self.packed[..], self.packed.len());
+        let at = move |k: usize| packed[k & (n - 1)];
         self.turns.iter().enumerate().map(move |(k, turn)| {
-            let (here, there) = (packed[k % n], packed[(n - k) % n].conj());
+            let (here, there) = (at(k), at(n - k).conj());
             let (even, odd) = (here + there, here - there);
             // Less i times half of the odd part, turned.
             let odd = odd * turn;
