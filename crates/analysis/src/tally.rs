@@ -95,7 +95,7 @@ impl Tally {
             nmis: 0,
             intervals,
             breaks: 0,
-            sources: Table::default(),
+            sources: Table::timed(),
             counted,
             t0_ns: record.t0_ns,
             block_ns,

@@ -64,7 +64,8 @@ struct Row {
     /// The stack of the first source that had one.
     frames: Option<LabelId>,
     lengths: Histogram<u32>,
-    instants: Instants,
+    /// Only in a table that keeps them.
+    instants: Option<Instants>,
 }
 
 /// When the events of one row happened.
@@ -84,11 +85,18 @@ pub struct Timed<'t> {
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     rows: FastMap<Key, Row>,
+    /// Whether rows keep when their events happened.
+    timed: bool,
     /// Senders that found no room beside others of the same event.
     pub more_senders: u64,
 }
 
 impl Table {
+    /// One that keeps when the events of each row happened.
+    pub fn timed() -> Self {
+        Self { timed: true, ..Self::default() }
+    }
+
     /// Adds a span of which `net_ns` lie in the counted time.
     pub fn add(&mut self, span: &Span, net_ns: u64) {
         self.more_senders += u64::from(span.causes.more);
@@ -114,7 +122,8 @@ impl Table {
             return row.add(span, ns);
         }
         let key = if self.rows.len() < MOST_ROWS { key } else { Key { class, label: None, cause: None } };
-        self.rows.entry(key).or_insert_with(|| Row::new(frames)).add(span, ns);
+        let timed = self.timed;
+        self.rows.entry(key).or_insert_with(|| Row::new(frames, timed)).add(span, ns);
     }
 
     /// The rows, most time first, with texts for numbers; `comm` names a task.
@@ -135,7 +144,7 @@ impl Table {
         told.collect()
     }
 
-    /// When the events of each row happened, most time first; rows of what the probe itself causes left out.
+    /// When the events of each row happened, where that was kept, most time first; rows of what the probe itself causes left out.
     pub fn instants<'t>(
         &'t self,
         labels: &'t Labels,
@@ -145,8 +154,8 @@ impl Table {
             let class = EventClass::ALL[key.class as usize];
             let label = key.label.filter(|_| class != EventClass::SelfCaused)?;
             let source = key.cause.map(|cause| (source_text(&cause.source, labels, comm), cause.confidence));
-            let label = labels.text(label);
-            Some((row.ns, Timed { class, label, source, instants: &row.instants }))
+            let (label, instants) = (labels.text(label), row.instants.as_ref()?);
+            Some((row.ns, Timed { class, label, source, instants }))
         };
         let mut rows: Vec<_> = self.rows.iter().filter_map(told).collect();
         rows.sort_by_key(|(ns, row)| (std::cmp::Reverse(*ns), row.class, row.label));
@@ -170,16 +179,18 @@ impl Table {
 }
 
 impl Row {
-    fn new(frames: Option<LabelId>) -> Self {
+    fn new(frames: Option<LabelId>, timed: bool) -> Self {
         let lengths = Histogram::new(2).expect("two significant digits are allowed");
-        Self { count: 0, ns: 0, frames, lengths, instants: Instants::default() }
+        Self { count: 0, ns: 0, frames, lengths, instants: timed.then(Instants::default) }
     }
 
     #[inline]
     fn add(&mut self, span: &Span, ns: u64) {
         // A damaged trace may span all of time, again and again.
         self.ns = self.ns.saturating_add(ns);
-        self.instants.add(span.t0_ns, span.t1_ns, ns);
+        if let Some(instants) = &mut self.instants {
+            instants.add(span.t0_ns, span.t1_ns, ns);
+        }
         if span.counts {
             self.count += 1;
             // It grows as needed; a time beyond its range, half a thousand years, is none.

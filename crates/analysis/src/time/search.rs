@@ -191,8 +191,8 @@ const SIZES: usize = 4;
 impl Spectra {
     /// Agreement of times that lie in `[start, length]`, s, at all frequencies up to `high`, Hz.
     fn of(&mut self, times: &[f64], [start, length]: [f64; 2], high: f64) -> Spectrum {
-        // Four bins a turn: within a bin phases differ by an eighth of a turn at the most.
-        let bins = ((4.0 * length * high).ceil() as usize).next_power_of_two().max(64);
+        // Three bins a turn: within a bin phases differ by a sixth of a turn at the most.
+        let bins = ((3.0 * length * high).ceil() as usize).next_power_of_two().max(64);
         let width = length / bins as f64;
         let mut counts = std::mem::take(&mut self.counts);
         counts.clear();

@@ -32,6 +32,10 @@ pub(super) fn read(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Resul
     let endian = formats.endian();
     let mut cpus: FastMap<u32, Cpu> = FastMap::default();
     let (mut read, mut worst) = (Read::default(), Worst { wanted: *wanted, samples: Vec::new() });
+    let tracers = of_tracers(file);
+    if tracers.is_empty() {
+        return Ok(read);
+    }
     let mut stream = file.stream_buffers(buffers)?;
     while let Some(item) = stream.next()? {
         let event = match item {
@@ -43,10 +47,10 @@ pub(super) fn read(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Resul
                 continue;
             }
         };
-        let Some(format) = formats.by_id(event.id) else { continue };
-        if !matches!(format.system.as_str(), "ftrace" | "osnoise") {
+        if !tracers.get(usize::from(event.id)).copied().unwrap_or(false) {
             continue;
         }
+        let Some(format) = formats.by_id(event.id) else { continue };
         let fields = Fields { format, event: &event, endian };
         let cpu = cpus.entry(event.cpu).or_default();
         match (format.system.as_str(), format.name.as_str()) {
@@ -74,6 +78,22 @@ pub(super) fn read(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Resul
     }
     read.results.worst = worst.samples;
     Ok(read)
+}
+
+/// By number, whether an event is one of these tracers; empty where the kernel has neither.
+fn of_tracers(file: &TraceFile) -> Vec<bool> {
+    let mut tracers = Vec::new();
+    for format in file.formats().iter() {
+        if matches!(
+            (format.system.as_str(), format.name.as_str()),
+            ("ftrace", "timerlat" | "osnoise") | ("osnoise", _)
+        ) {
+            let at = usize::from(format.id);
+            tracers.resize(tracers.len().max(at + 1), false);
+            tracers[at] = true;
+        }
+    }
+    tracers
 }
 
 /// The latest samples.

@@ -164,7 +164,7 @@ fn blocked(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
         let ids = catalogue.blockings.get(&blocking_name(blocking))?.clone();
         let share = ns as f64 / whole[&cpu].max(1) as f64;
         let what = format!(
-            "{} of CPU {cpu} waited for {}: {}, {} of the latency there",
+            "{} of CPU {cpu} held up by {}: {}, {} of the latency there",
             format::plural(count, "wake-up"),
             blocking.words(),
             format::ns(ns as i64),
@@ -320,9 +320,26 @@ mod tests {
     }
 
     #[test]
+    fn an_exit_from_idle_is_answered_by_closing_idle_states() {
+        let exit = PathBox { blocking: Some(Blocking::IdleExit), ..part(Step::TimerLate, 2, 900) };
+        let analysis = late(vec![exit, part(Step::Switch, 2, 100)]);
+        let open = Finding { id: "idle-states".to_owned(), state: FindingState::Fixable, ..migration() };
+        let found = of(&analysis, &[migration(), open]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].mechanism, "idle-states");
+        assert!((found[0].against[0].share - 0.9).abs() < 1e-9, "{found:?}");
+        assert!(found[0].against[0].what.contains("held up by idle exit"), "{found:?}");
+    }
+
+    #[test]
     fn the_catalogue_names_steps_as_the_analysis_does() {
         let catalogue = EventCatalogue::embedded().unwrap();
         assert!(!catalogue.steps.is_empty());
+        for name in catalogue.blockings.keys() {
+            let blocking: Blocking =
+                serde_json::from_value(name.as_str().into()).unwrap_or_else(|_| panic!("{name}"));
+            assert_eq!(&blocking_name(blocking), name);
+        }
         for name in catalogue.steps.keys() {
             let step: Step =
                 serde_json::from_value(name.as_str().into()).unwrap_or_else(|_| panic!("{name}"));

@@ -256,6 +256,9 @@ mod tests {
                 assert!(catalogue.get(id).is_some(), "{class} by {label}: no mechanism {id}");
             }
         }
+        for (of, ids) in events.steps.iter().chain(&events.blockings) {
+            assert!(ids.iter().all(|id| catalogue.get(id).is_some()), "{of}: {ids:?}");
+        }
     }
 
     #[test]
