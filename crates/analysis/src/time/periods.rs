@@ -5,7 +5,7 @@
 //! looked for, and among the spikes of one period it is asked whether every m-th is a large one.
 
 use super::fold::{Line, line};
-use super::search::{LEAST, Spectra, Watch, search};
+use super::search::{Found, LEAST, Spectra, Watch, search};
 use super::shuffle::shuffled_p;
 use super::spikes::{Spike, gaps, levels};
 use rand_chacha::ChaCha8Rng;
@@ -60,11 +60,12 @@ pub(crate) fn periods(
     random: &mut ChaCha8Rng,
 ) -> Vec<Period> {
     let mut found = Vec::new();
-    let mut spectra = Spectra::default();
+    let (mut spectra, mut tried) = (Spectra::default(), Vec::new());
     let mut rest: Vec<usize> = (0..spikes.len()).collect();
     while found.len() < MOST {
         let left: Vec<Spike> = rest.iter().map(|at| spikes[*at]).collect();
-        let Some(period) = surest(&left, t0_ns, watch, refused, random, &mut spectra) else { break };
+        let looked = Looked { t0_ns, watch, refused };
+        let Some(period) = surest(&left, &looked, random, &mut spectra, &mut tried) else { break };
         // Its spikes among all that are left, whatever their height.
         let members: Vec<usize> = period.members.iter().map(|at| rest[*at]).collect();
         rest.retain(|at| members.binary_search(at).is_err());
@@ -76,27 +77,55 @@ pub(crate) fn periods(
     found
 }
 
+/// How spikes are looked at.
+struct Looked<'a> {
+    t0_ns: i64,
+    watch: &'a Watch,
+    refused: &'a dyn Fn(f64) -> bool,
+}
+
+/// What spikes of some height and more were found to have. The largest are often the same again when the spikes of
+/// another period were taken out.
+struct Tried {
+    high: Vec<Spike>,
+    found: Option<(Found, Line)>,
+}
+
+impl Looked<'_> {
+    /// The frequency of spikes, and the line through them.
+    fn at(&self, high: &[Spike], spectra: &mut Spectra) -> Option<(Found, Line)> {
+        let times = seconds(high, self.t0_ns);
+        let found = search(&times, self.watch, spectra)?;
+        let fitted = line(&times, found.frequency, self.watch.resolution)?;
+        let vague = fitted.jitter > SCATTER * fitted.period && fitted.jitter > self.watch.resolution;
+        (!vague && !(self.refused)(found.frequency)).then_some((found, fitted))
+    }
+}
+
 /// The surest period of some spikes at any height.
 fn surest(
     spikes: &[Spike],
-    t0_ns: i64,
-    watch: &Watch,
-    refused: &dyn Fn(f64) -> bool,
+    looked: &Looked<'_>,
     random: &mut ChaCha8Rng,
     spectra: &mut Spectra,
+    tried: &mut Vec<Tried>,
 ) -> Option<Period> {
+    let Looked { t0_ns, watch, .. } = *looked;
     let levels = levels(spikes);
     let mut at_level = |level: &i64| {
         let high: Vec<Spike> =
             spikes.iter().copied().filter(|spike| spike.value_ns >= *level).take(4096).collect();
         let times = seconds(&high, t0_ns);
-        let found = search(&times, watch, spectra)?;
-        let fitted = line(&times, found.frequency, watch.resolution)?;
-        let vague = fitted.jitter > SCATTER * fitted.period && fitted.jitter > watch.resolution;
-        (!vague && !refused(found.frequency)).then_some((found, times, *level, fitted))
+        let at = tried.iter().position(|one| one.high == high).unwrap_or_else(|| {
+            let found = looked.at(&high, spectra);
+            tried.push(Tried { high, found });
+            tried.len() - 1
+        });
+        let (found, fitted) = tried[at].found.clone()?;
+        Some((found, times, *level, fitted))
     };
-    let tried = levels.iter().filter_map(&mut at_level);
-    let (found, times, from_ns, fitted) = tried.min_by(|a, b| a.0.p_value.total_cmp(&b.0.p_value))?;
+    let all = levels.iter().filter_map(&mut at_level);
+    let (found, times, from_ns, fitted) = all.min_by(|a, b| a.0.p_value.total_cmp(&b.0.p_value))?;
     let p_value = (found.p_value * levels.len() as f64).min(1.0);
     if p_value > SIGNIFICANT {
         return None;

@@ -173,9 +173,10 @@ struct Spectrum {
 /// What spectra of one size share: the sines of a transform and of its bins cost more than the transform.
 #[derive(Default)]
 pub(crate) struct Spectra {
-    transforms: Vec<Transform>,
+    /// Of short floats: what is found is folded exactly.
+    transforms: Vec<Transform<f32>>,
     kept: Vec<Kept>,
-    counts: Vec<f64>,
+    counts: Vec<f32>,
 }
 
 /// What bins of one width keep of each frequency, from 0 on, as far as it was asked for.
@@ -204,7 +205,7 @@ impl Spectra {
         let cover = 2.0 * length;
         let wanted = ((high * cover).ceil() as usize + 1).min(bins + 1);
         // Counts are far from where squares overflow, so that `hypot` is not needed.
-        let size = |value: Complex<f64>| value.norm_sqr().sqrt();
+        let size = |value: Complex<f32>| f64::from(value.norm_sqr().sqrt());
         let mut powers: Vec<f64> = self.transform(counts.len()).of(&counts).take(wanted).map(size).collect();
         self.counts = counts;
         let n = times.len() as f64;
@@ -213,7 +214,7 @@ impl Spectra {
         Spectrum { powers, length: cover }
     }
 
-    fn transform(&mut self, length: usize) -> &mut Transform {
+    fn transform(&mut self, length: usize) -> &mut Transform<f32> {
         let at = self.transforms.iter().position(|one| one.length() == length).unwrap_or_else(|| {
             if self.transforms.len() == SIZES {
                 self.transforms.remove(0);

@@ -83,7 +83,7 @@ fn centred(mut values: Vec<f64>) -> Vec<f64> {
 
 /// Power at k/length of the rate, averaged, and over how many independent parts.
 fn welch(values: &[f64], length: usize) -> (Vec<f64>, f64) {
-    let mut transform = Transform::new(length);
+    let mut transform = Transform::<f64>::new(length);
     let window: Vec<f64> =
         (0..length).map(|at| 0.5 - 0.5 * (TAU * at as f64 / length as f64).cos()).collect();
     let mut powers = vec![0.0; length / 2 + 1];
