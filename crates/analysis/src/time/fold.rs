@@ -10,10 +10,34 @@ use crate::runs::median;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::f64::consts::TAU;
 
+/// Cosine and sine of so many turns, below 2⁵⁰ of them, to 1e-11. Those of the standard library take most of their time to
+/// bring an angle near to nought, which is a subtraction where it is given in turns.
+fn direction(turns: f64) -> [f64; 2] {
+    // Added to a number it leaves no room behind the point: 1.5 · 2⁵².
+    const WHOLE: f64 = 6_755_399_441_055_744.0;
+    // The series of both, of the angle's square.
+    const SIN: [f64; 6] =
+        [1.0, -1.0 / 6.0, 1.0 / 120.0, -1.0 / 5_040.0, 1.0 / 362_880.0, -1.0 / 39_916_800.0];
+    const COS: [f64; 7] =
+        [1.0, -0.5, 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40_320.0, -1.0 / 3_628_800.0, 1.0 / 479_001_600.0];
+    let turns = turns - ((turns + WHOLE) - WHOLE);
+    let quarters = 4.0 * turns + WHOLE;
+    let angle = (turns - (quarters - WHOLE) / 4.0) * TAU;
+    let square = angle * angle;
+    let sum = |terms: &[f64]| terms.iter().rev().fold(0.0, |sum, term| sum * square + term);
+    let (sin, cos) = (angle * sum(&SIN), sum(&COS));
+    match quarters.to_bits() & 3 {
+        0 => [cos, sin],
+        1 => [-sin, cos],
+        2 => [-cos, -sin],
+        _ => [sin, -cos],
+    }
+}
+
 /// Real and imaginary part of the mean of e^(−2πi·f·t).
 pub(crate) fn resultant(times: &[f64], frequency: f64) -> [f64; 2] {
     let sum = times.iter().fold([0.0, 0.0], |[x, y], time| {
-        let (sin, cos) = (TAU * (time * frequency).fract()).sin_cos();
+        let [cos, sin] = direction(time * frequency);
         [x + cos, y - sin]
     });
     sum.map(|part| part / times.len().max(1) as f64)
@@ -78,11 +102,7 @@ fn agreements(times: &[f64], middle: f64, step: f64) -> [f64; 2 * STEPS + 1] {
         sums[at][1] += y;
     };
     for time in times {
-        let direction = |frequency: f64| {
-            let (sin, cos) = (TAU * (time * frequency).fract()).sin_cos();
-            [cos, sin]
-        };
-        let (at, [cos, sin]) = (direction(middle), direction(step));
+        let (at, [cos, sin]) = (direction(time * middle), direction(time * step));
         let (mut above, mut below) = (at, at);
         add(STEPS, at);
         for away in 1..=STEPS {
@@ -222,6 +242,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn directions_are_those_of_the_standard_library(turns in -1e6f64..1e6, eighths in -40i32..40) {
+            for turns in [turns, f64::from(eighths) / 8.0] {
+                let (sin, cos) = (TAU * turns.fract()).sin_cos();
+                let [x, y] = direction(turns);
+                prop_assert!((x - cos).abs() < 1e-10 && (y - sin).abs() < 1e-10, "{turns}: {x} {y}");
+            }
+        }
+
         #[test]
         fn all_phases_lie_in_the_arc(times in proptest::collection::vec(0.0f64..50.0, 1..20), frequency in 0.1f64..3.0) {
             let w = arc(&times, frequency);
