@@ -1,7 +1,7 @@
 //! A run directory → [`Analysis`]: reads the samples, streams the trace once, and puts the sections together.
 
 use crate::Error;
-use crate::attribute::coverage::{IdleExits, blocking_coverage, coverage};
+use crate::attribute::coverage::{blocking_coverage, coverage};
 use crate::attribute::paths::{Keep, PathSums};
 use crate::attribute::watch;
 use crate::compare::{EventTrust, WindowData, compare};
@@ -24,6 +24,7 @@ use crate::time::join::sources;
 use crate::time::{TimeSection, section};
 use crate::trace_pass::{Traced, read_trace};
 use model::events::EventCatalogue;
+use model::idle::IdleExits;
 use model::run::{ProbeRecord, Run, TRACED, Window};
 use model::sample::{ProbeKind, Sample, SampleMeta};
 use model::{growth, samples_file, store};

@@ -16,10 +16,17 @@ pub struct Labels {
     comms: FastMap<u128, LabelId>,
 }
 
-/// Bytes of the field that holds a task's name, a zero byte behind it (`TASK_COMM_LEN`, include/linux/sched.h).
+/// Bytes of the field that holds a task's name, a zero byte behind it (`TASK_COMM_LEN`,
+/// include/linux/sched.h).
 const COMM: usize = 16;
 
-/// The bytes before the first zero byte, in the order of memory; zero bytes in place of the others.
+/// The bytes before the first zero byte.
+fn before_zero(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    &bytes[..end]
+}
+
+/// The same of a task's name, in the order of memory; zero bytes in place of the others.
 fn until_zero(comm: [u8; COMM]) -> u128 {
     const ONES: u128 = u128::from_ne_bytes([1; COMM]);
     let word = u128::from_le_bytes(comm);
@@ -49,14 +56,14 @@ impl Labels {
                 let word = until_zero(comm);
                 self.comms.get(&word).copied().unwrap_or_else(|| self.add_comm(word))
             }
-            Err(_) => self.id_of_bytes(field.split(|byte| *byte == 0).next().unwrap_or_default()),
+            Err(_) => self.id_of_bytes(before_zero(field)),
         }
     }
 
     #[cold]
     fn add_comm(&mut self, word: u128) -> LabelId {
         let bytes = word.to_le_bytes();
-        let id = self.id_of_bytes(bytes.split(|byte| *byte == 0).next().unwrap_or_default());
+        let id = self.id_of_bytes(before_zero(&bytes));
         self.comms.insert(word, id);
         id
     }

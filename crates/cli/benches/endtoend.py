@@ -32,7 +32,8 @@ CASES = [
     ("phase-fair, 20 cores of 10 tasks", LOCKS, 0.05, ["--locks", "phase-fair"], "SchedCAT, recorded: fixpoint, schedulable", 387),
 ]
 PER_CORE_S = 100_000
-# Of a default `assess` run, with both buffers and stacks; scheduler events alone have a row of `bench trace`.
+# Of a default `assess` run, with both buffers and stacks; scheduler events alone have a row of
+# `bench trace`.
 EXPLAIN_EVENTS_S = 5e6
 EXPLAIN_MB = 64
 REPORT_S = 1.0

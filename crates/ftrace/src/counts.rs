@@ -40,8 +40,9 @@ struct PerCpu {
 impl Counts {
     /// Runs `stream` to its end.
     pub fn of(formats: &Formats, stream: &mut EventStream) -> Result<Self, Error> {
-        // By rising number of the CPU, as the stream has them.
+        // By rising number of the CPU, as the stream has them: of several buffers some more than once.
         let mut tallies: Vec<(u32, PerCpu)> = stream.cpus().map(|cpu| (cpu, PerCpu::default())).collect();
+        tallies.dedup_by_key(|(cpu, _)| *cpu);
         let mut at = 0;
         while let Some(item) = stream.next()? {
             let (Item::Event(Event { cpu, .. }) | Item::Lost { cpu, .. }) = item;

@@ -43,7 +43,8 @@ pub struct Run {
     /// that takes time to leave. None: idle states were the machine's, as in runs from before this was recorded.
     #[serde(default)]
     pub dma_latency_us: Option<i32>,
-    /// The idle states of the measured CPUs, where a trace was recorded; empty where the kernel has no driver of them.
+    /// The idle states of the measured CPUs, where a trace was recorded; empty where the kernel has
+    /// no driver of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub idle_states: IdleStates,
     /// Changes made to the machine for the run (a plan's step ids), none for `assess`.

@@ -16,7 +16,7 @@ use model::sample::ProbeKind;
 use model::{EventClass, Finding, FindingState};
 use serde::Serialize;
 
-use crate::advice::{apply_command, blocking_name, label_of, step_name};
+use crate::advice::{apply_command, label_of, name_in_files};
 use crate::distribution::maximum;
 use crate::outcome::is_settable;
 use crate::words::source_words;
@@ -137,14 +137,14 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
     }
     if part.is_step() {
         let (cause, confidence) = unexplained::of_step_elsewhere(part);
-        let steps = catalogue.as_ref().and_then(|catalogue| catalogue.steps.get(&step_name(part.step)));
+        let steps = catalogue.as_ref().and_then(|catalogue| catalogue.steps.get(&name_in_files(part.step)));
         let (against, in_place) = steps.map_or_else(Default::default, |ids| against(ids));
         return Verdict { cause, confidence, share, against, in_place, ..empty };
     }
     let label = part.label.as_deref().unwrap_or("");
     let ids = catalogue.as_ref().and_then(|catalogue| match (part.class, part.blocking) {
         (Some(class), _) => Some(label_of(catalogue.classes.get(&class)?, label, part.source.as_ref())),
-        (_, Some(blocking)) => catalogue.blockings.get(&blocking_name(blocking)).map(Vec::as_slice),
+        (_, Some(blocking)) => catalogue.blockings.get(&name_in_files(blocking)).map(Vec::as_slice),
         _ => None,
     });
     let (against, in_place) = ids.map_or_else(Default::default, against);
@@ -155,7 +155,7 @@ fn caused(document: &Document, window: &Distribution, sample: &SamplePath, empty
     let confidence = match (part.class, part.source.as_ref().and(part.confidence)) {
         // The events show that the scheduler passed over the task; a budget is the reason left.
         (Some(EventClass::Throttle), _) => Known::Inferred,
-        _ if part.blocking == Some(Blocking::IdleExit) => Known::Inferred,
+        _ if part.blocking.is_some_and(Blocking::is_inferred) => Known::Inferred,
         (_, Some(Confidence::Order)) => Known::ByOrder,
         _ => Known::Exact,
     };

@@ -54,8 +54,8 @@ pub(super) fn record(catalogue: &EventCatalogue, seen: &[String], uname: Option<
     record
 }
 
-/// Events that are not asked for: a stack is a trigger's, and that a CPU sleeps says nothing where nobody has kept how
-/// long its idle states take to leave.
+/// Events that are not asked for: a stack is a trigger's, and that a CPU sleeps says nothing where
+/// nobody has kept how long its idle states take to leave.
 const NOT_ASKED: [&str; 2] = [KERNEL_STACK, model::idle::EVENT];
 
 /// Whether it is a tracepoint that such a machine may have, and that says something in any trace.

@@ -13,12 +13,13 @@ pub mod shape;
 mod tests;
 
 use crate::Error;
-use crate::attribute::coverage::{IdleExits, blocking_coverage, coverage};
+use crate::attribute::coverage::{blocking_coverage, coverage};
 use crate::attribute::paths::Keep;
 use crate::attribute::wakeups;
 use ftrace::TraceFile;
 use model::Cpus;
 use model::events::EventCatalogue;
+use model::idle::IdleExits;
 use shape::AnyTrace;
 
 /// Which threads.

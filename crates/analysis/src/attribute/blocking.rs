@@ -52,6 +52,11 @@ impl Blocking {
         Self::IdleExit,
     ];
 
+    /// Whether no event shows it: it follows from what others tell.
+    pub fn is_inferred(self) -> bool {
+        matches!(self, Self::NotExecuting | Self::IdleExit)
+    }
+
     /// In words.
     pub fn words(self) -> &'static str {
         match self {

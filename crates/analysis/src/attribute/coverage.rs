@@ -8,7 +8,7 @@ use super::cause::Confidence;
 use crate::shape::{BlockingCoverage, Coverage};
 use model::EventClass;
 use model::events::KERNEL_STACK;
-use model::run::Run;
+use model::idle::IdleExits;
 use std::collections::BTreeSet;
 
 /// How the source of a class is found: the event that tells, and how sure that is.
@@ -114,28 +114,6 @@ pub(crate) fn has_interrupts(has: &dyn Fn(&str) -> bool) -> bool {
     has("irq:irq_handler_entry") && (local || has("ipi:ipi_entry"))
 }
 
-/// What is known of how long the measured CPUs take to leave their idle states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IdleExits {
-    /// Nothing: the kernel has no driver of them, or nobody has asked it.
-    Unknown,
-    /// States that take time were held off.
-    HeldOff,
-    /// What the driver says.
-    Known,
-}
-
-impl IdleExits {
-    /// Those of a run.
-    pub fn of(run: &Run) -> Self {
-        match run.dma_latency_us {
-            _ if run.idle_states.is_empty() => Self::Unknown,
-            Some(0) => Self::HeldOff,
-            _ => Self::Known,
-        }
-    }
-}
-
 /// One line for each thing that may keep a wake-up waiting while nothing else runs. `victim`: the
 /// events recorded on measured CPUs; `symbols`: whether functions can be named, without which a
 /// stack tells nothing.
@@ -176,7 +154,7 @@ pub fn blocking_coverage(victim: &[String], symbols: bool, exits: IdleExits) -> 
         let how = match blocking {
             _ if seen => how,
             Blocking::IdleExit if exits == IdleExits::HeldOff => {
-                "none: idle states that take time to leave were held off (/dev/cpu_dma_latency)"
+                "idle states that take time to leave were held off (/dev/cpu_dma_latency)"
             }
             Blocking::IdleExit if recorded => {
                 "how long the idle states take to leave is not known: its time stays in the step of the wake-up"

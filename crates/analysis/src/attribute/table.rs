@@ -144,7 +144,8 @@ impl Table {
         told.collect()
     }
 
-    /// When the events of each row happened, where that was kept, most time first; rows of what the probe itself causes left out.
+    /// When the events of each row happened, where that was kept, most time first; rows of what the
+    /// probe itself causes left out.
     pub fn instants<'t>(
         &'t self,
         labels: &'t Labels,

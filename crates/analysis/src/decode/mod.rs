@@ -112,15 +112,16 @@ impl Decoder {
         decoder
     }
 
-    /// What is known of the idle states that events name by number. Those that take no time to leave hold nobody up.
+    /// What is known of the idle states that events name by number. Those that take no time to
+    /// leave hold nobody up.
     #[must_use]
     pub fn knowing(mut self, states: &IdleStates) -> Self {
         for (&cpu, states) in states {
-            for (number, state) in (0..).zip(states).filter(|(_, state)| state.exit_latency_us > 0) {
+            for (&number, state) in states.iter().filter(|(_, state)| state.exit_latency_us > 0) {
                 let IdleState { name, exit_latency_us } = state;
                 let label = self.labels.id(&format!("{name}, at most {exit_latency_us} us to leave"));
                 let exit_ns = i64::try_from(exit_latency_us.saturating_mul(1000)).unwrap_or(i64::MAX);
-                self.idle_states.insert((cpu, number), view::IdleState { label, exit_ns });
+                self.idle_states.insert((cpu, u64::from(number)), view::IdleState { label, exit_ns });
             }
         }
         self
@@ -379,7 +380,7 @@ mod tests {
         let fields = "\tfield:u32 state;\toffset:8;\tsize:4;\tsigned:0;\n\
                       \tfield:u32 cpu_id;\toffset:12;\tsize:4;\tsigned:0;\n";
         let state = |name: &str, exit_latency_us| IdleState { name: name.to_owned(), exit_latency_us };
-        let states = IdleStates::from([(2, vec![state("POLL", 0), state("C6", 133)])]);
+        let states = IdleStates::from([(2, [(0, state("POLL", 0)), (1, state("C6", 133))].into())]);
         let (decoder, _) = decoder("power:cpu_idle", fields);
         let mut decoder = decoder.knowing(&states);
         let mut what = |state: u32| {

@@ -10,8 +10,9 @@ use crate::runs::median;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::f64::consts::TAU;
 
-/// Cosine and sine of so many turns, below 2⁵⁰ of them, to 1e-11. Those of the standard library take most of their time to
-/// bring an angle near to nought, which is a subtraction where it is given in turns.
+/// Cosine and sine of so many turns, below 2⁵⁰ of them, to 1e-10. Those of the standard library take
+/// most of their time to bring an angle near to nought, which is a subtraction where it is given in
+/// turns.
 fn direction(turns: f64) -> [f64; 2] {
     // Added to a number it leaves no room behind the point: 1.5 · 2⁵².
     const WHOLE: f64 = 6_755_399_441_055_744.0;

@@ -84,8 +84,8 @@ struct Looked<'a> {
     refused: &'a dyn Fn(f64) -> bool,
 }
 
-/// What spikes of some height and more were found to have. The largest are often the same again when the spikes of
-/// another period were taken out.
+/// What spikes of some height and more were found to have. The largest are often the same again when
+/// the spikes of another period were taken out.
 struct Tried {
     high: Vec<Spike>,
     found: Option<(Found, Line)>,
@@ -254,7 +254,8 @@ fn tail(n: f64, hits: f64, m: f64) -> f64 {
     (-n * (share * (share / chance).ln() + rest)).exp()
 }
 
-/// The residue of turns by m that is the most common, the largest of several, and how often it is there. `counts` is room.
+/// The residue of turns by m that is the most common, the largest of several, and how often it is
+/// there. `counts` is room.
 fn most_common_residue(turns: &[i64], m: i64, counts: &mut Vec<usize>) -> Option<(i64, usize)> {
     counts.clear();
     counts.resize(usize::try_from(m).ok()?, 0);

@@ -15,8 +15,9 @@ const TURNS: f64 = 2_048.0;
 /// Frequencies are compared up to so many times the one found.
 const OCTAVES: f64 = 4.0;
 
-/// The probability that blocks of half a period in random order agree as well as the times do, at any frequency up to four times theirs;
-/// more than `most` as soon as that is sure. `lowest`: the lowest frequency that was looked at.
+/// The probability that blocks of half a period in random order agree as well as the times do, at any
+/// frequency up to four times theirs; more than `most` as soon as that is sure. `lowest`: the lowest
+/// frequency that was looked at.
 pub(crate) fn shuffled_p(
     times: &[f64],
     span: f64,

@@ -1,6 +1,7 @@
 //! The input: a recording of this machine under load, made by the recorder of a run with every CPU measured.
 //!
-//! Scheduler events alone are recorded with `cyclictest` beside the load: somebody whose wake-ups are asked for.
+//! Scheduler events alone are recorded with `cyclictest` beside the load: somebody whose wake-ups are
+//! asked for.
 //!
 //! The load is `hackbench` in threads (wake-ups, switches, IPIs) and a shell that starts programs (page faults, TLB shootdowns, work
 //! items), so that most classes occur; it ends with the recording, after a minute at most. What the buffers could not hold is lost, as on

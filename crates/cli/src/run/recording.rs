@@ -2,7 +2,6 @@
 
 use super::output::RunOutput;
 use super::place::Place;
-use analysis::attribute::coverage::IdleExits;
 use linux::isolate::undo::Transient;
 use linux::machine::Root;
 use linux::record::cost;
@@ -12,6 +11,7 @@ use linux::record::snapshots::SnapshotOrder;
 use linux::session::Session;
 use model::Error;
 use model::events::EventCatalogue;
+use model::idle::{self, IdleExits};
 
 /// Refuses options of a trace where none is recorded; `expected`: what to do instead.
 pub(crate) fn only_with_a_trace(stacks: bool, kprobes: bool, expected: &str) -> Result<(), Error> {
@@ -60,7 +60,7 @@ pub(crate) fn prepare(
     let events = if IdleExits::of(&output.run) == IdleExits::Known {
         events
     } else {
-        of_idle = events.clone().without(model::idle::EVENT);
+        of_idle = events.clone().without(idle::EVENT);
         &of_idle
     };
     let scratch = output.dir.join(TRACE_PAGES);

@@ -211,8 +211,8 @@ fn gap(column: usize) -> usize {
     if column == 0 { 0 } else { 2 }
 }
 
-/// Puts the digits of a number at the end of `place`, which has room for them: `write!` takes longer for
-/// them than some tests for their verdict.
+/// Puts the digits of a number at the end of `place`, which has room for them: `write!` takes longer
+/// for them than some tests for their verdict.
 fn decimal(mut number: u64, place: &mut [u8]) {
     for digit in place.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;
@@ -223,8 +223,8 @@ fn decimal(mut number: u64, place: &mut [u8]) {
     }
 }
 
-/// Bytes that are appended piece by piece, most of them a few at a time: a call of musl's `memcpy` for each
-/// takes longer than all else.
+/// Bytes that are appended piece by piece, most of them a few at a time: a call of musl's `memcpy`
+/// for each takes longer than all else.
 struct Pieces<'a>(&'a mut Vec<u8>);
 
 impl io::Write for Pieces<'_> {

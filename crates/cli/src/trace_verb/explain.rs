@@ -285,9 +285,12 @@ pub(super) fn told(part: &PathBox, cpu: u32, probe: ProbeKind) -> String {
         return if gap { "nothing recorded took it".to_owned() } else { step_words(part, cpu) };
     };
     let by = part.source.as_ref().map(|source| format!(", by {}", who(source))).unwrap_or_default();
-    // What kept the CPU may have done so for a part of the time only.
-    let inferred = part.blocking.is_some() && part.confidence == Some(Confidence::Order);
-    let sure = if inferred { format!(" ({})", word(Confidence::Order)) } else { String::new() };
+    let sure = match (part.blocking, part.confidence) {
+        (Some(blocking), _) if blocking.is_inferred() => " (inferred)".to_owned(),
+        // What kept the CPU may have done so for a part of the time only.
+        (Some(_), Some(Confidence::Order)) => format!(" ({})", word(Confidence::Order)),
+        _ => String::new(),
+    };
     let step = if gap { String::new() } else { format!("; {}", step_words(part, cpu)) };
     format!("{what}{by}{sure}{step}")
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::v7::Codec;
 use crate::common::{Owned, collect};
-use ftrace::{Endian, EventStream, Formats, TraceFile, TraceInput, stream_raw, write_v6};
+use ftrace::{Counts, Endian, EventStream, Formats, TraceFile, TraceInput, stream_raw, write_v6};
 use proptest::prelude::*;
 
 const FORMAT: &str = "name: tick\nID: 9\nformat:\n\
@@ -148,6 +148,27 @@ fn a_hole_stands_between_the_event_before_and_the_page_behind() {
     assert!(damage.is_empty());
     let (items, _) = three_pages(|_| {}, 1 << 31);
     assert_eq!(short(&items)[2], (110, Some((None, 200))));
+}
+
+#[test]
+fn a_cpu_of_two_buffers_is_counted_once_with_the_losses_of_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = page(100, &[0, 10], 256, 0, 0).0;
+    let hole = [page(105, &[0], 256, 0, 0).0, page(200, &[0], 256, 1 << 31 | 1 << 30, 77).0].concat();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let (whole, hole) = (file("whole", &whole), file("hole", &hole));
+    let formats = formats(256);
+    for order in [[&whole, &hole], [&hole, &whole]] {
+        let lanes = order.map(|path| (2, path.clone()));
+        let counts = Counts::of(&formats, &mut stream_raw(&formats, &lanes).unwrap()).unwrap();
+        let lost: Vec<_> = counts.lost.iter().map(|(cpu, lost)| (*cpu, lost.events)).collect();
+        assert_eq!((counts.total, lost, counts.is_complete()), (4, vec![(2, 77)], false));
+        assert_eq!(counts.per_cpu[&2]["tick"], 4);
+    }
 }
 
 #[test]

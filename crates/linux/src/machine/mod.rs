@@ -27,6 +27,7 @@ pub use capture::{Selection, capture, planned};
 pub(crate) use cmdline::{parameters, same_name};
 pub use cpus::{check_cpus, check_online, cores, cpus_default, housekeeping};
 pub(crate) use host::{bracketed, flag};
+pub(crate) use idle_states::folder as idle_state_folder;
 pub use idle_states::idle_states;
 pub use irq::{Irq, irqs};
 pub use mounts::{Mount, mounts};

@@ -141,15 +141,15 @@ fn waited(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
         for (step, (count, ns, on)) in steps.into_iter().filter(|(_, sum)| sum.1 > 0) {
             let share = ns as f64 / total_ns.max(1) as f64;
             let what = told(step, cpu, &on, count, ns, share);
-            let ids = catalogue.steps.get(&step_name(step)).cloned().unwrap_or_default();
+            let ids = catalogue.steps.get(&name_in_files(step)).cloned().unwrap_or_default();
             all.push(Cost { seen: Seen { what, cpu, count, ns, share }, ids, foreign: true });
         }
     }
     all
 }
 
-/// What wake-ups waited for though nothing else ran, where a mechanism is against it, pooled over the windows of
-/// each measured CPU.
+/// What wake-ups waited for though nothing else ran, where a mechanism is against it, pooled over
+/// the windows of each measured CPU.
 fn blocked(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
     let mut sums = BTreeMap::<(u32, Blocking), (u64, u64)>::new();
     let mut whole = BTreeMap::<u32, u64>::new();
@@ -161,7 +161,7 @@ fn blocked(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
         }
     }
     let cost = |((cpu, blocking), (count, ns)): ((u32, Blocking), (u64, u64))| {
-        let ids = catalogue.blockings.get(&blocking_name(blocking))?.clone();
+        let ids = catalogue.blockings.get(&name_in_files(blocking))?.clone();
         let share = ns as f64 / whole[&cpu].max(1) as f64;
         let what = format!(
             "{} of CPU {cpu} held up by {}: {}, {} of the latency there",
@@ -181,14 +181,9 @@ fn elsewhere(path: &PathSection) -> impl Iterator<Item = (Step, u32, u64, u64)> 
     steps.map(|one| (one.step, one.cpu, one.count, one.ns))
 }
 
-/// The name of a step in files, by which the catalogue knows it.
-pub(crate) fn step_name(step: Step) -> String {
-    serde_json::to_value(step).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
-}
-
-/// The same of what a wake-up waits for while nothing else runs.
-pub(crate) fn blocking_name(blocking: Blocking) -> String {
-    serde_json::to_value(blocking).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
+/// The name of a step or of a blocking in files, by which the catalogue knows it.
+pub(crate) fn name_in_files(of: impl Serialize) -> String {
+    serde_json::to_value(of).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
 }
 
 fn told(step: Step, cpu: u32, on: &Cpus, count: u64, ns: u64, share: f64) -> String {
@@ -338,12 +333,12 @@ mod tests {
         for name in catalogue.blockings.keys() {
             let blocking: Blocking =
                 serde_json::from_value(name.as_str().into()).unwrap_or_else(|_| panic!("{name}"));
-            assert_eq!(&blocking_name(blocking), name);
+            assert_eq!(&name_in_files(blocking), name);
         }
         for name in catalogue.steps.keys() {
             let step: Step =
                 serde_json::from_value(name.as_str().into()).unwrap_or_else(|_| panic!("{name}"));
-            assert_eq!(&step_name(step), name);
+            assert_eq!(&name_in_files(step), name);
         }
     }
 }

@@ -125,7 +125,7 @@ fn where_idle_states_are_held_off_none_is_suspected() {
     let mut document = with(vec![fixture::part(Step::TimerLate, cpu(), 12_690, false)]);
     assert!(of(&document).cause.contains("an exit from idle"));
     let state = model::idle::IdleState { name: "C1".into(), exit_latency_us: 2 };
-    document.run.idle_states.insert(cpu(), vec![state]);
+    document.run.idle_states.insert(cpu(), [(0, state)].into());
     document.run.dma_latency_us = Some(0);
     assert!(!of(&document).cause.contains("idle"));
 }

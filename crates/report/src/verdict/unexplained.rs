@@ -4,9 +4,9 @@
 use super::Known;
 use analysis::attribute::Confidence;
 use analysis::attribute::blocking::Blocking;
-use analysis::attribute::coverage::IdleExits;
 use analysis::attribute::path::Step;
 use analysis::shape::{Distribution, PathBox};
+use model::idle::IdleExits;
 use model::sample::ProbeKind;
 
 use crate::{Document, format};

@@ -1,11 +1,11 @@
 //! A CPU that sleeps takes time to wake, and what it is woken for waits for that.
 //!
-//! How long is in no event: the first one after the CPU went to sleep is behind it. The driver says what its
-//! state takes at most, so of the time before that event this much belongs to it at most, and
-//! whatever is more does not: a timer that fires late, or a hypervisor, may have taken that.
+//! How long is in no event: the first one after the CPU went to sleep is behind it. The driver says
+//! what its state takes at most, so of the time before that event this much belongs to it at most,
+//! and whatever is more does not: a timer that fires late, or a hypervisor, may have taken that.
 //!
-//! Linux drivers/cpuidle/cpuidle.c (`cpuidle_enter_state`); Documentation/admin-guide/pm/cpuidle.rst
-//! (`latency`).
+//! Linux drivers/cpuidle/cpuidle.c (`cpuidle_enter_state`);
+//! Documentation/admin-guide/pm/cpuidle.rst (`latency`).
 
 use crate::attribute::blocking::{Blocking, Stretch};
 use crate::attribute::cause::Causes;
@@ -16,7 +16,8 @@ use crate::view::{IdleState, KernelEvent, What};
 pub(super) struct Idle(Option<(i64, IdleState)>);
 
 impl Idle {
-    /// The next event of the CPU. Gives the time in which the CPU woke, at most, where that is over.
+    /// The next event of the CPU. Gives the time in which the CPU woke, at most, where that is
+    /// over.
     pub(super) fn event(&mut self, event: &KernelEvent) -> Option<Stretch> {
         let slept = self.0.take();
         if let What::Idle(state) = event.what {

@@ -152,8 +152,8 @@ impl Watch {
         self.tasks.get(&pid)?.name
     }
 
-    /// A task is named by an event. Begins to watch it if it is one of those to be followed; gives its place where
-    /// it is watched.
+    /// A task is named by an event. Begins to watch it if it is one of those to be followed; gives
+    /// its place where it is watched.
     fn meet(&mut self, (tid, name): (i32, LabelId), prio: Prio, ts_ns: i64) -> Option<usize> {
         let task = self.named((tid, name));
         if task.place.is_some() {
@@ -216,7 +216,7 @@ impl Watch {
                 }
             }
             What::Woken { pid, new } => {
-                // Of one that is not new it may be told on another CPU than the one that asked for it.
+                // Of one that is not new it may be recorded on another CPU than the one that asked.
                 let by = if new { self.wakers.who(event) } else { (By::Unknown, None) };
                 if let Some(place) = self.place(pid) {
                     let wake = self.wake(event, by, new);

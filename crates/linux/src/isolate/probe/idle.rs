@@ -7,7 +7,9 @@
 use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};
 use super::{Outcome, Scene, cmdline, named};
+use crate::machine::{idle_state_folder, idle_states};
 use model::Cpus;
+use model::idle::IdleState;
 
 const DRIVER: &str = "sys/devices/system/cpu/cpuidle/current_driver";
 
@@ -55,19 +57,14 @@ pub(super) fn value(scene: &Scene) -> Option<String> {
 }
 
 fn states(scene: &Scene, cpus: &Cpus) -> Vec<State> {
-    let of = |cpu: u32| {
-        let directories = scene.root.glob(&format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state*"));
-        directories.into_iter().filter_map(move |directory| {
-            Some(State {
-                cpu,
-                name: scene.root.maybe(&format!("{directory}/name"))?,
-                latency_us: scene.root.number(&format!("{directory}/latency"))?,
-                closed: scene.root.maybe(&format!("{directory}/disable"))?,
-                directory,
-            })
-        })
+    let all = idle_states(scene.root, cpus).into_iter();
+    let one = |(cpu, number, state): (u32, u32, IdleState)| {
+        let directory = idle_state_folder(cpu, number);
+        let closed = scene.root.maybe(&format!("{directory}/disable"))?;
+        Some(State { cpu, name: state.name, latency_us: state.exit_latency_us, closed, directory })
     };
-    cpus.iter().flat_map(of).collect()
+    let flat = all.flat_map(|(cpu, states)| states.into_iter().map(move |(at, state)| (cpu, at, state)));
+    flat.filter_map(one).collect()
 }
 
 pub(super) fn judge_driver(scene: &Scene, mechanism: &Mechanism) -> Outcome {
