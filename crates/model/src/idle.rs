@@ -1,5 +1,6 @@
 //! Idle states of CPUs, as their driver describes them.
 
+use crate::Cpus;
 use crate::run::Run;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ pub enum IdleExits {
     Unknown,
     /// States that take time were held off.
     HeldOff,
+    /// What the driver says, but not of every CPU an event says that it sleeps.
+    NotSeen,
     /// What the driver says.
     Known,
 }
@@ -38,5 +41,28 @@ impl IdleExits {
             Some(0) => Self::HeldOff,
             _ => Self::Known,
         }
+    }
+
+    /// The same with a trace of these CPUs; `slept`: whether an event in it says of a CPU that it
+    /// sleeps. Kernels were seen that record nothing of some CPU's idle task.
+    #[must_use]
+    pub fn traced(self, cpus: &Cpus, slept: impl Fn(u32) -> bool) -> Self {
+        match self {
+            Self::Known if !cpus.iter().all(slept) => Self::NotSeen,
+            known => known,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_no_event_shows_asleep_is_not_taken_for_one_that_never_slept() {
+        let cpus: Cpus = [1, 2].into_iter().collect();
+        assert_eq!(IdleExits::Known.traced(&cpus, |_| true), IdleExits::Known);
+        assert_eq!(IdleExits::Known.traced(&cpus, |cpu| cpu == 1), IdleExits::NotSeen);
+        assert_eq!(IdleExits::HeldOff.traced(&cpus, |_| false), IdleExits::HeldOff);
     }
 }

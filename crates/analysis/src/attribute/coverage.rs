@@ -156,6 +156,9 @@ pub fn blocking_coverage(victim: &[String], symbols: bool, exits: IdleExits) -> 
             Blocking::IdleExit if exits == IdleExits::HeldOff => {
                 "idle states that take time to leave were held off (/dev/cpu_dma_latency)"
             }
+            Blocking::IdleExit if recorded && exits == IdleExits::NotSeen => {
+                "not every measured CPU was seen to go to sleep: its time stays in the step of the wake-up there"
+            }
             Blocking::IdleExit if recorded => {
                 "how long the idle states take to leave is not known: its time stays in the step of the wake-up"
             }
@@ -238,6 +241,8 @@ mod tests {
         assert!(!unnamed[5].seen && unnamed[5].how.contains("held off"), "{:?}", unnamed[5]);
         let unknown = &blocking_coverage(&given, true, IdleExits::Unknown)[5];
         assert!(!unknown.seen && unknown.how.contains("not known"), "{unknown:?}");
+        let unseen = &blocking_coverage(&given, true, IdleExits::NotSeen)[5];
+        assert!(!unseen.seen && unseen.how.contains("not every measured CPU"), "{unseen:?}");
     }
 
     #[test]
