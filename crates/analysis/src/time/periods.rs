@@ -199,13 +199,17 @@ fn every_mth(spikes: &[Spike], of: usize, period: &Period) -> Option<Period> {
     let most = (period.turns / (LEAST as u64 - 1)).min(1_000) as i64;
     let mut best: Option<(f64, i64, i64, i64)> = None;
     let mut counts = Vec::new();
+    // From the first one, short numbers are enough, which are divided faster.
+    let first = turns.iter().map(|one| one.1).min()?;
+    let after = |turn: i64| u32::try_from(turn - first).unwrap_or(u32::MAX);
     for place in gaps(&heights) {
         let level = heights[place - 1];
-        let large: Vec<i64> =
-            turns.iter().filter(|(at, _)| spikes[*at].value_ns >= level).map(|one| one.1).collect();
+        let large: Vec<u32> =
+            turns.iter().filter(|(at, _)| spikes[*at].value_ns >= level).map(|one| after(one.1)).collect();
         for m in 2..=most {
-            let Some((residue, hits)) = most_common_residue(&large, m, &mut counts) else { continue };
-            let hits = hits as f64;
+            let Some((residue, hits)) = most_common_residue(&large, m as u32, &mut counts) else { continue };
+            let residue = (first + i64::from(residue)).rem_euclid(m);
+            let hits = f64::from(hits);
             if hits < LEAST as f64 || hits < AGREE * large.len() as f64 {
                 continue;
             }
@@ -256,12 +260,12 @@ fn tail(n: f64, hits: f64, m: f64) -> f64 {
 
 /// The residue of turns by m that is the most common, the largest of several, and how often it is
 /// there. `counts` is room.
-fn most_common_residue(turns: &[i64], m: i64, counts: &mut Vec<usize>) -> Option<(i64, usize)> {
+fn most_common_residue(turns: &[u32], m: u32, counts: &mut Vec<u32>) -> Option<(u32, u32)> {
     counts.clear();
-    counts.resize(usize::try_from(m).ok()?, 0);
-    turns.iter().for_each(|turn| counts[turn.rem_euclid(m) as usize] += 1);
+    counts.resize(m as usize, 0);
+    turns.iter().for_each(|turn| counts[(turn % m) as usize] += 1);
     let (residue, hits) = counts.iter().enumerate().max_by_key(|(_, hits)| **hits)?;
-    Some((residue as i64, *hits))
+    Some((residue as u32, *hits))
 }
 
 fn most_common(values: impl Iterator<Item = i64>) -> i64 {
