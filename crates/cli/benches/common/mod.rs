@@ -1,8 +1,9 @@
-//! What the benches share: errors, options, rows for `--rows FILE`, medians, cyclictest's histogram; tools in turns, and what a
-//! process costs.
+//! What the benches share: errors, options, rows for `--rows FILE`, medians, cyclictest's histogram; tools in turns, what a
+//! process costs, and programs that keep the machine busy.
 
 #![allow(dead_code, reason = "each bench uses its own part")]
 
+pub(crate) mod load;
 pub(crate) mod process;
 pub(crate) mod turns;
 

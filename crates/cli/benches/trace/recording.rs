@@ -8,12 +8,13 @@
 //! any overloaded machine, and is part of the comparison.
 
 use crate::common::Failed;
+use crate::common::load::Load;
 use linux::record::recorder::{Place, Recorder};
 use linux::session::Session;
 use model::Cpus;
 use model::events::EventCatalogue;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const LONGEST: Duration = Duration::from_secs(60);
@@ -70,31 +71,6 @@ const LOAD: [&[&str]; 2] = [
 ];
 /// What it keeps waiting: a thread of SCHED_FIFO a CPU, woken every millisecond.
 const CYCLICTEST: &[&str] = &["cyclictest", "-q", "-m", "-p", "90", "-i", "1000", "-a", "-t", "-D", "70"];
-
-/// Processes that die with this value.
-struct Load(Vec<Child>);
-
-impl Load {
-    fn start(programs: &[&[&str]]) -> Result<Self, Failed> {
-        let mut load = Self(Vec::new());
-        for program in programs {
-            let mut command = Command::new(program[0]);
-            command.args(&program[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let failed = |error| Failed(format!("cannot run {}: {error}", program[0]));
-            load.0.push(command.spawn().map_err(failed)?);
-        }
-        Ok(load)
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
 
 fn record(place: &Path, bytes: u64, wanted: impl Fn(&str) -> bool, load: &[&[&str]]) -> Result<(), Failed> {
     let scratch = place.join("pages");
