@@ -24,7 +24,7 @@ use crate::time::join::sources;
 use crate::time::{TimeSection, section};
 use crate::trace_pass::{Traced, read_trace};
 use model::events::EventCatalogue;
-use model::idle::{self, IdleExits};
+use model::idle::IdleExits;
 use model::run::{ProbeRecord, Run, TRACED, Window};
 use model::sample::{ProbeKind, Sample, SampleMeta};
 use model::{growth, samples_file, store};
@@ -108,7 +108,8 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
             }
         }
     }
-    let exits = idle_exits(&run, &catalogue, &measured);
+    let slept = |cpu: u32| traced.as_ref().is_some_and(|traced| traced.slept.contains(&cpu));
+    let exits = IdleExits::of(&run).traced(&run.measured_cpus, slept);
     let kept = traced.as_mut().zip(snapshots).map(|(traced, told)| {
         let over = measured.iter().map(|one| one.over).sum();
         let (around, comm) = (std::mem::take(&mut traced.around), |pid| traced.comms.get(&pid).cloned());
@@ -177,18 +178,6 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
     let groups = run.trace.as_ref().map_or(&[][..], |trace| &trace.groups);
     task_groups::fill(&mut analysis, groups);
     Ok(analysis)
-}
-
-/// What is known of idle exits.
-fn idle_exits(run: &Run, catalogue: &EventCatalogue, measured: &[Measured<'_>]) -> IdleExits {
-    let event = catalogue.events.iter().position(|event| event.name == idle::EVENT);
-    let slept = |cpu: u32| {
-        let tallies =
-            measured.iter().filter(|one| one.record.cpu == cpu).filter_map(|one| one.tally.as_ref());
-        let mut counts = tallies.filter_map(|tally| tally.by_event.get(event?));
-        counts.any(|count| *count > 0)
-    };
-    IdleExits::of(run).traced(&run.measured_cpus, slept)
 }
 
 /// That switches are missing which nobody counted.

@@ -13,7 +13,7 @@ use crate::overlap::Intervals;
 use crate::snapshots::Around;
 use crate::spans::Known;
 use crate::tally::Tally;
-use crate::view::KernelEvent;
+use crate::view::{KernelEvent, What};
 use ftrace::{Item, TraceFile};
 use model::EventClass;
 use model::events::EventCatalogue;
@@ -27,6 +27,8 @@ pub(crate) struct Traced {
     pub(crate) decoder: Decoder,
     pub(crate) recorded: Vec<String>,
     pub(crate) observable: BTreeSet<EventClass>,
+    /// The CPUs of which an event says that they sleep, or wake.
+    pub(crate) slept: BTreeSet<u32>,
     /// Names of tasks.
     pub(crate) comms: FastMap<i32, String>,
     /// The terms of the phase that was measured for its trace, and its CPU.
@@ -86,13 +88,18 @@ fn stream_trace<'r>(
     let sender = trace.sender.as_ref().map(|sender| sender.buffer.as_str());
     let mut stream = file.stream_buffers(&[Some(""), sender].into_iter().flatten().collect::<Vec<_>>())?;
     let mut windows = Windows::new(run, trace, Sums { measured, around: &mut around }, &decoder);
-    let mut unknown = 0u64;
+    let (mut unknown, mut slept) = (0u64, BTreeSet::new());
     while let Some(item) = stream.next()? {
         match item {
             Item::Event(event) => {
                 *reading.decoded.entry(event.cpu).or_default() += 1;
                 match decoder.decode(&event) {
-                    Some(event) => windows.event(&event, decoder.sets()),
+                    Some(event) => {
+                        if matches!(event.what, What::Idle(_)) {
+                            slept.insert(event.cpu);
+                        }
+                        windows.event(&event, decoder.sets());
+                    }
                     None => unknown += 1,
                 }
             }
@@ -109,7 +116,7 @@ fn stream_trace<'r>(
     // What events say goes before what was stored at the end.
     let named = file.comms().chain(decoder.comms());
     let comms = named.map(|(pid, comm)| (pid, comm.to_owned())).collect();
-    Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, comms, lengths, around })
+    Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, slept, comms, lengths, around })
 }
 
 /// What could not be read of a trace, one sentence each; `unknown`: events without a format.

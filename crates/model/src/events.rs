@@ -195,9 +195,12 @@ impl EventCatalogue {
         Self::parse("catalogue/events.toml", EMBEDDED)
     }
 
-    /// The events by which a program is watched.
+    /// The events by which a program is watched: those of any run, and what tells of its threads.
     pub fn watch() -> Result<Self, Error> {
-        Self::parse("catalogue/watch.toml", WATCH)
+        let mut all = Self::embedded()?;
+        all.events.extend(Self::parse("catalogue/watch.toml", WATCH)?.events);
+        all.check("catalogue/watch.toml")?;
+        Ok(all)
     }
 
     /// The same events without stacks behind them: where what happens between two events is to be
@@ -338,7 +341,10 @@ mod tests {
     fn the_events_of_watching_are_sound() {
         let catalogue = EventCatalogue::watch().unwrap();
         let watched = catalogue.events.iter().filter(|event| event.on == [Side::Watched]);
-        assert!(watched.count() >= 2 && catalogue.get("sched:sched_switch").is_some());
+        assert!(watched.count() >= 2 && catalogue.get("sched:sched_process_fork").is_some());
+        // Whoever interrupts the program is named as in any run.
+        let of_runs = EventCatalogue::embedded().unwrap().events;
+        assert!(of_runs.iter().all(|event| catalogue.get(&event.name) == Some(event)));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::Error;
 use crate::attribute::coverage::{blocking_coverage, coverage};
 use crate::attribute::paths::Keep;
 use crate::attribute::wakeups;
+use crate::decode::Decoder;
 use ftrace::TraceFile;
 use model::Cpus;
 use model::events::EventCatalogue;
@@ -57,7 +58,8 @@ pub fn any_trace(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<
     let all = matches!(wanted.threads, Threads::Numbers(_));
     let chosen = wakeups::choose(&found.wakeups, &found.cpus, wanted.cpus.as_ref(), all);
     let window = [found.t0_ns, found.t1_ns];
-    let apart = wakeups::take_apart(file, &catalogue, buffers, window, &chosen, wanted.keep)?;
+    let decoder = Decoder::new(&catalogue, file.formats(), file.symbols()?, &file.constants()?);
+    let apart = wakeups::take_apart(file, decoder, buffers, window, &chosen, wanted.keep)?;
     found.section.paths = apart.paths;
     if let Some(cpus) = &wanted.cpus {
         found.section.threads.retain(|thread| thread.cpus.iter().any(|cpu| cpus.contains(cpu)));

@@ -17,7 +17,6 @@ use crate::spans::{MeasuredCpu, Span, SpanBuilder};
 use crate::trace_pass::remarks;
 use ftrace::{Item, TraceFile};
 use model::Cpus;
-use model::events::EventCatalogue;
 use model::sample::ProbeKind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,13 +120,12 @@ fn give(span: &Span, paths: &mut Paths, tables: &mut BTreeMap<u32, (i32, Table)>
 /// Reads what of some buffers of a trace lies in a window, both ends included.
 pub(crate) fn take_apart(
     file: &TraceFile,
-    catalogue: &EventCatalogue,
+    mut decoder: Decoder,
     buffers: &[&str],
     window: [i64; 2],
     chosen: &Chosen,
     keep: Keep,
 ) -> Result<Apart, Error> {
-    let mut decoder = Decoder::new(catalogue, file.formats(), file.symbols()?, &file.constants()?);
     let mut layers = layers(chosen, &decoder, window, keep);
     let mut stream = file.stream_buffers(buffers)?;
     let mut unknown = 0;

@@ -106,10 +106,7 @@ fn text(found: &AnyTrace, args: &TraceExplainArgs) -> String {
     }
     text.push_str(&threads::text(&found.threads.paths, args.worst, args.stacks, args.sample.is_none()));
     if args.sample.is_none() {
-        found.attribution.iter().take(CPUS).for_each(|one| text.push_str(&sources(one, args.stacks)));
-        if found.attribution.len() > CPUS {
-            let _ = writeln!(text, "and {} more CPUs (--cpus chooses)\n", found.attribution.len() - CPUS);
-        }
+        text.push_str(&all_sources(&found.attribution, args.stacks));
         text.push_str(&coverage("this trace", &found.coverage, &found.blocking));
         text.push_str(&record(&found.record));
     }
@@ -135,6 +132,15 @@ fn head(found: &AnyTrace) -> String {
 /// As `--window` takes them.
 fn seconds(ns: i64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+/// What ran on each CPU, and who asked for it.
+pub(super) fn all_sources(all: &[CpuSources], stacks: bool) -> String {
+    let mut text: String = all.iter().take(CPUS).map(|one| sources(one, stacks)).collect();
+    if all.len() > CPUS {
+        let _ = writeln!(text, "and {} more CPUs (--cpus chooses)\n", all.len() - CPUS);
+    }
+    text
 }
 
 fn sources(one: &CpuSources, stacks: bool) -> String {

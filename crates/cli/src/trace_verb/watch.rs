@@ -50,7 +50,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) comm: Option<String>,
     /// Tell again what a run directory of this verb holds.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls", "stacks"])]
     pub(crate) from: Option<PathBuf>,
     /// How long to record; a command is then ended [default: until the program ends, or Ctrl-C].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]
@@ -61,6 +61,10 @@ pub(crate) struct WatchArgs {
     /// Do not record system calls: less cost, but what a thread waited for is known of timers and signals alone.
     #[arg(long)]
     pub(crate) no_syscalls: bool,
+    /// Record on the program's CPUs, too, the kernel's stacks that tell what was in the way of a real-time thread: kernel code that
+    /// could not be preempted, and its system call. At most two stacks in the way of a wake-up.
+    #[arg(long)]
+    pub(crate) stacks: bool,
     /// New or empty directory for the run [default: stillcore-TIME in the current directory].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -105,13 +109,15 @@ fn print(args: &WatchArgs, dir: &Path, analysis: &Analysis) -> anyhow::Result<()
             "complete": analysis.complete,
             "cpus": run.measured_cpus,
             "watch": section,
+            "coverage": analysis.coverage,
+            "blocking": analysis.blocking,
             "observer": run.observer,
             "limits": run.limits,
             "statements": statements,
         })
         .to_string()
     } else {
-        watch_text::text(dir, &run, section, &statements)
+        watch_text::text(dir, &run, analysis, section, &statements)
     };
     // Whoever reads only the beginning of it has what they wanted.
     match writeln!(std::io::stdout(), "{}", text.trim_end()) {
@@ -172,7 +178,8 @@ fn record(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<(PathBuf, Op
 
 /// The events to record; system calls are filtered in the kernel, by this machine's numbers.
 fn events(args: &WatchArgs) -> Result<EventCatalogue, model::Error> {
-    let mut catalogue = EventCatalogue::watch()?;
+    let all = EventCatalogue::watch()?;
+    let mut catalogue = if args.stacks { all } else { all.without_own_stacks() };
     let filter = syscalls::filter(std::env::consts::ARCH).filter(|_| !args.no_syscalls);
     catalogue.events.retain_mut(|event| {
         if event.on == [Side::Watched] {

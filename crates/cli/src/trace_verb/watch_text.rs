@@ -1,7 +1,9 @@
 //! A watched program in words and tables, readable at 100 columns.
 
-use super::threads;
+use super::explain::coverage;
+use super::{any_trace, threads};
 use crate::measure::table::table;
+use analysis::Analysis;
 use analysis::attribute::watch::WatchSection;
 use analysis::attribute::watch::shape::{Chain, Figures, Preemption, Release, ReleaseKind, ThreadSection};
 use model::Run;
@@ -15,7 +17,13 @@ const ROWS: usize = 6;
 const CHAINS: usize = 12;
 
 /// Everything that is printed.
-pub(super) fn text(dir: &Path, run: &Run, section: &WatchSection, statements: &[&String]) -> String {
+pub(super) fn text(
+    dir: &Path,
+    run: &Run,
+    analysis: &Analysis,
+    section: &WatchSection,
+    statements: &[&String],
+) -> String {
     let mut text = format!(
         "{}\n{} recorded on CPUs {}; run directory {}\n",
         section.asked,
@@ -40,6 +48,10 @@ pub(super) fn text(dir: &Path, run: &Run, section: &WatchSection, statements: &[
     told.take(THREADS).for_each(|thread| text.push_str(&story(thread)));
     text.push_str(&chains(section));
     text.push_str(&threads::text(&section.paths, 1, false, true));
+    text.push_str(&any_trace::all_sources(&section.attribution, false));
+    if !section.paths.is_empty() {
+        text.push_str(&coverage("this recording", &analysis.coverage, &analysis.blocking));
+    }
     for statement in run.limits.iter().chain(statements.iter().copied()) {
         let _ = writeln!(text, "note: {statement}");
     }

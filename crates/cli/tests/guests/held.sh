@@ -14,5 +14,9 @@ talker=$!
 $stillcore measure wakeup --cpus 2 --priority 90 --period 100ms --duration 8s --trace --stacks --out run --json >answer.json 2>log
 echo $? >code
 $stillcore trace explain run --worst 5 >explained 2>&1
+# The same of a program that is watched: this one, which is not asked what it saw.
+$stillcore trace watch --stacks --cpus 2 --json --out watched -- \
+    $stillcore measure wakeup --cpus 2 --priority 90 --period 100ms --duration 4s --out other >watched.json 2>watched.log
+echo $? >watched.code
 kill $talker
 exit 0

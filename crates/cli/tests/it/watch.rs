@@ -53,11 +53,18 @@ fn a_shell_its_children_and_its_exit_code_are_seen() {
     }
     let place = Place::new();
     let script = "for i in 1 2 3; do sleep 0.01; done; exit 7";
-    let output = watch(&place, &["--json", "--", "sh", "-c", script]).output().unwrap();
+    let output = watch(&place, &["--stacks", "--json", "--", "sh", "-c", script]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     let section = &answer["watch"];
     assert_eq!(section["command"]["exit_code"], 7, "{answer}");
+    // Who interrupted its CPUs is told as of a measurement.
+    assert!(!section["attribution"].as_array().unwrap().is_empty(), "{answer}");
+    let seen = |class: &str| {
+        let lines = answer["coverage"].as_array().unwrap();
+        lines.iter().any(|line| line["class"] == class && line["seen"] == true)
+    };
+    assert!(seen("switch") && seen("ipi.resched"), "{answer}");
     let threads = section["threads"].as_array().unwrap();
     // The shell and, whatever it does itself, three sleeps.
     assert!(threads.len() >= 4, "{answer}");
@@ -74,6 +81,8 @@ fn a_shell_its_children_and_its_exit_code_are_seen() {
     let text_of_run = std::fs::read_to_string(place.path("run/run.json")).unwrap();
     let run: Value = serde_json::from_str(&text_of_run).unwrap();
     assert_eq!(run["complete"], true);
+    let recorded = run["trace"]["events"].as_array().unwrap();
+    assert!(recorded.iter().any(|event| event == "ftrace:kernel_stack"), "{recorded:?}");
     assert!(!place.path("run/PARTIAL").exists());
     assert_eq!(place.leftovers(), Vec::<String>::new());
     for buffer in [&run["trace"], &run["trace"]["sender"], &run["trace"]["watched"]] {

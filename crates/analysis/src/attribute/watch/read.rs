@@ -9,6 +9,7 @@ use super::waker::By;
 use crate::Error;
 use crate::attribute::paths::Keep;
 use crate::attribute::wakeups;
+use crate::decode;
 use crate::prio::Prio;
 use ftrace::{Item, TraceFile};
 use model::events::EventCatalogue;
@@ -68,7 +69,12 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
         let sender = trace.sender.as_ref().map(|sender| sender.buffer.as_str());
         let buffers: Vec<&str> = [Some(""), sender].into_iter().flatten().collect();
         let (catalogue, window) = (EventCatalogue::embedded()?, [phase.t0_ns, phase.t1_ns]);
-        section.paths = wakeups::take_apart(&file, &catalogue, &buffers, window, &chosen, KEEP)?.paths;
+        let (formats, symbols) = (file.formats(), file.symbols()?);
+        let decoder = decode::Decoder::new(&catalogue, formats, symbols, &file.constants()?);
+        let decoder = decoder.knowing(&run.idle_states);
+        let apart = wakeups::take_apart(&file, decoder, &buffers, window, &chosen, KEEP)?;
+        section.paths = apart.paths;
+        section.attribution = apart.attribution;
         section.statements.extend(chosen.statement());
     }
     section.statements.extend(elsewhere(&watch, &run.measured_cpus));
@@ -195,6 +201,7 @@ impl Teller<'_> {
             command: self.record.command.clone(),
             threads,
             paths: Vec::new(),
+            attribution: Vec::new(),
             chains,
             chains_dropped: self.watch.chains.dropped,
             statements,

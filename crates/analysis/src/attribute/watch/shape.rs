@@ -1,6 +1,6 @@
 //! What is said of a watched program: the section `watch` of `analysis.json`.
 
-use crate::shape::ThreadPaths;
+use crate::shape::{CpuSources, ThreadPaths};
 use model::Cpus;
 use model::watch::CommandRecord;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,10 @@ pub struct WatchSection {
     /// first.
     #[serde(default)]
     pub paths: Vec<ThreadPaths>,
+    /// What ran on the CPUs of these beside the thread that waited longest there, and who asked for
+    /// it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attribution: Vec<CpuSources>,
     /// Wake-ups from thread to thread, most frequent first.
     pub chains: Vec<Chain>,
     /// Wake-ups that found no room among the chains.
