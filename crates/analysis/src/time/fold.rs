@@ -6,43 +6,10 @@
 //! geometrical problem in probability", 1939), here with one power less, because the frequency was chosen as well. The period is that of a straight line through time over
 //! number of the turn; its interval is Student's, and never less than what the resolution of the times leaves open.
 
+use super::phases::{Around, STEPS, resultant};
 use crate::runs::median;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::f64::consts::TAU;
-
-/// Cosine and sine of so many turns, below 2⁵⁰ of them, to 1e-10. Those of the standard library take
-/// most of their time to bring an angle near to nought, which is a subtraction where it is given in
-/// turns.
-fn direction(turns: f64) -> [f64; 2] {
-    // Added to a number it leaves no room behind the point: 1.5 · 2⁵².
-    const WHOLE: f64 = 6_755_399_441_055_744.0;
-    // The series of both, of the angle's square.
-    const SIN: [f64; 6] =
-        [1.0, -1.0 / 6.0, 1.0 / 120.0, -1.0 / 5_040.0, 1.0 / 362_880.0, -1.0 / 39_916_800.0];
-    const COS: [f64; 7] =
-        [1.0, -0.5, 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40_320.0, -1.0 / 3_628_800.0, 1.0 / 479_001_600.0];
-    let turns = turns - ((turns + WHOLE) - WHOLE);
-    let quarters = 4.0 * turns + WHOLE;
-    let angle = (turns - (quarters - WHOLE) / 4.0) * TAU;
-    let square = angle * angle;
-    let sum = |terms: &[f64]| terms.iter().rev().fold(0.0, |sum, term| sum * square + term);
-    let (sin, cos) = (angle * sum(&SIN), sum(&COS));
-    match quarters.to_bits() & 3 {
-        0 => [cos, sin],
-        1 => [-sin, cos],
-        2 => [-cos, -sin],
-        _ => [sin, -cos],
-    }
-}
-
-/// Real and imaginary part of the mean of e^(−2πi·f·t).
-pub(crate) fn resultant(times: &[f64], frequency: f64) -> [f64; 2] {
-    let sum = times.iter().fold([0.0, 0.0], |[x, y], time| {
-        let [cos, sin] = direction(time * frequency);
-        [x + cos, y - sin]
-    });
-    sum.map(|part| part / times.len().max(1) as f64)
-}
 
 /// Mean resultant length of the phases: 1 where all are the same, about 1/√n by chance.
 pub(crate) fn agreement(times: &[f64], frequency: f64) -> f64 {
@@ -81,7 +48,7 @@ pub(crate) fn refined(times: &[f64], frequency: f64, width: f64) -> (f64, f64) {
     let mut best = (frequency, agreement(times, frequency));
     let mut middle = frequency;
     for width in [1.0, NARROWER, NARROWER * NARROWER].map(|narrower| width * narrower) {
-        let around = agreements(times, middle, width / STEPS as f64);
+        let around = Around::new(times, width / STEPS as f64).agreements(middle);
         let tried = |at: usize| middle + width * (at as f64 / STEPS as f64 - 1.0);
         let possible = (0..around.len()).filter(|at| tried(*at) > 0.0);
         let Some(top) = possible.max_by(|a, b| around[*a].total_cmp(&around[*b])) else { break };
@@ -101,46 +68,6 @@ fn summit(values: &[f64], highest: usize) -> f64 {
     let Some(&[below, here, above]) = around else { return 0.0 };
     let bend = 2.0 * here - below - above;
     if bend > 0.0 { ((above - below) / (2.0 * bend)).clamp(-0.5, 0.5) } else { 0.0 }
-}
-
-/// The best of nine frequencies from `width` below to `width` above. Where `width` is what a spectrum leaves open,
-/// the agreement found is a hundredth below the best at most.
-pub(crate) fn nearer(times: &[f64], frequency: f64, width: f64) -> (f64, f64) {
-    let agreements = agreements(times, frequency, width / STEPS as f64);
-    // The middle where nothing else is better.
-    let mut best = (frequency, agreements[STEPS]);
-    for (step, agreement) in agreements.into_iter().enumerate() {
-        let near = frequency + width * (step as f64 / STEPS as f64 - 1.0);
-        if near > 0.0 && agreement > best.1 {
-            best = (near, agreement);
-        }
-    }
-    best
-}
-
-/// Frequencies to either side of the middle one.
-const STEPS: usize = 4;
-
-/// Mean resultant lengths at frequencies that are `step` apart. From one to the next each time's phase turns by the same angle, so that two
-/// sines and cosines do for all of them.
-fn agreements(times: &[f64], middle: f64, step: f64) -> [f64; 2 * STEPS + 1] {
-    let mut sums = [[0.0, 0.0]; 2 * STEPS + 1];
-    let mut add = |at: usize, [x, y]: [f64; 2]| {
-        sums[at][0] += x;
-        sums[at][1] += y;
-    };
-    for time in times {
-        let (at, [cos, sin]) = (direction(time * middle), direction(time * step));
-        let (mut above, mut below) = (at, at);
-        add(STEPS, at);
-        for away in 1..=STEPS {
-            above = [above[0] * cos - above[1] * sin, above[0] * sin + above[1] * cos];
-            below = [below[0] * cos + below[1] * sin, below[1] * cos - below[0] * sin];
-            add(STEPS + away, above);
-            add(STEPS - away, below);
-        }
-    }
-    sums.map(|[x, y]| x.hypot(y) / times.len().max(1) as f64)
 }
 
 /// A straight line through times over numbers of turns.
@@ -259,26 +186,7 @@ mod tests {
         assert!((line.start.rem_euclid(3.0) - 0.7).abs() < 0.002);
     }
 
-    #[test]
-    fn agreements_side_by_side_are_those_one_by_one() {
-        let mut random = generator(5, 0);
-        let times: Vec<f64> = (0..300).map(|_| 500.0 * uniform(&mut random)).collect();
-        for (at, found) in agreements(&times, 2.0, 0.003).into_iter().enumerate() {
-            let alone = agreement(&times, 2.0 + 0.003 * (at as f64 - STEPS as f64));
-            assert!((found - alone).abs() < 1e-9, "{at}: {found} {alone}");
-        }
-    }
-
     proptest! {
-        #[test]
-        fn directions_are_those_of_the_standard_library(turns in -1e6f64..1e6, eighths in -40i32..40) {
-            for turns in [turns, f64::from(eighths) / 8.0] {
-                let (sin, cos) = (TAU * turns.fract()).sin_cos();
-                let [x, y] = direction(turns);
-                prop_assert!((x - cos).abs() < 1e-10 && (y - sin).abs() < 1e-10, "{turns}: {x} {y}");
-            }
-        }
-
         #[test]
         fn all_phases_lie_in_the_arc(times in proptest::collection::vec(0.0f64..50.0, 1..20), frequency in 0.1f64..3.0) {
             let w = arc(&times, frequency);

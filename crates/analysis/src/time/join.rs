@@ -69,11 +69,12 @@ pub(crate) fn sources(table: &Table, labels: &Labels, comm: &dyn Fn(i32) -> Opti
         all.instants.append(instants);
     }
     let shared = shared.into_values().filter(|(callers, _)| *callers > 1).map(|(_, source)| source);
-    single.into_values().chain(shared).map(own_period).collect()
+    let mut spectra = Spectra::default();
+    single.into_values().chain(shared).map(|source| own_period(source, &mut spectra)).collect()
 }
 
 /// The period that a source's events have by themselves.
-fn own_period(source: Source) -> Source {
+fn own_period(source: Source, spectra: &mut Spectra) -> Source {
     let events = source.instants.without_gap();
     let own = (|| {
         let (first, last) = (events.first()?.t0_ns, events.last()?.t0_ns);
@@ -81,7 +82,7 @@ fn own_period(source: Source) -> Source {
         let span = (last - first) as f64 / 1e9;
         // Three events a turn at the most: faster would be a grid that they happen to lie on.
         let watch = Watch { span, resolution: 1e-6, highest: events.len() as f64 / span.max(1e-9) * 2.0 };
-        let found = search(&times, &watch, &mut Spectra::default());
+        let found = search(&times, &watch, SIGNIFICANT, spectra);
         let found = found.filter(|found| found.p_value < SIGNIFICANT)?;
         let line = line(&times, found.frequency, 1e-6)?;
         // Bursts agree at long periods without having one.
@@ -216,7 +217,9 @@ mod tests {
     fn source(class: EventClass, label: &str, events: impl Iterator<Item = (i64, i64)>) -> Source {
         let mut instants = Instants::default();
         events.for_each(|(t0, length)| instants.add(t0, t0 + length, length as u64));
-        own_period(Source { class, label: label.into(), text: None, confidence: None, instants, own: None })
+        let label = label.into();
+        let source = Source { class, label, text: None, confidence: None, instants, own: None };
+        own_period(source, &mut Spectra::default())
     }
 
     fn spiking(spikes: &[[i64; 2]], period_ns: f64) -> Spiking<'_> {

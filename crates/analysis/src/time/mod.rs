@@ -12,6 +12,7 @@ pub(crate) mod join;
 #[cfg(test)]
 mod oracle;
 mod periods;
+pub(crate) mod phases;
 mod ranks;
 mod search;
 pub(crate) mod section;

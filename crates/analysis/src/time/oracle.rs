@@ -66,7 +66,7 @@ fn the_frequency_of_times_is_that_of_brute_force_and_of_lomb_and_scargle() {
     let case = &oracle()["times"];
     let times = numbers(&case["times"]);
     let watch = Watch { span: number(case, "span"), resolution: 1e-6, highest: 5.0 };
-    let found = search(&times, &watch, &mut Spectra::default()).unwrap();
+    let found = search(&times, &watch, 1.0, &mut Spectra::default()).unwrap();
     assert!((found.frequency - number(case, "frequency")).abs() < 2e-5, "{found:?}");
     assert!(near(found.agreement, number(case, "agreement"), 1e-3), "{found:?}");
     assert!((found.frequency - number(case, "lomb_scargle")).abs() < 1e-3, "{found:?}");

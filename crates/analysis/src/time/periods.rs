@@ -95,7 +95,7 @@ impl Looked<'_> {
     /// The frequency of spikes, and the line through them.
     fn at(&self, high: &[Spike], spectra: &mut Spectra) -> Option<(Found, Line)> {
         let times = seconds(high, self.t0_ns);
-        let found = search(&times, self.watch, spectra)?;
+        let found = search(&times, self.watch, SIGNIFICANT, spectra)?;
         let fitted = line(&times, found.frequency, self.watch.resolution)?;
         let vague = fitted.jitter > SCATTER * fitted.period && fitted.jitter > self.watch.resolution;
         (!vague && !(self.refused)(found.frequency)).then_some((found, fitted))

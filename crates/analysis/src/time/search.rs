@@ -7,7 +7,8 @@
 //! that fit the longest is meant. All frequencies of the band count as tried. Spans with more turns than a transform of bearable size
 //! holds are looked at over the stretch with the most times first, and the frequency found there is made finer over all of them.
 
-use super::fold::{arc, arc_p, line, nearer, rayleigh_p, refined};
+use super::fold::{arc, arc_p, line, rayleigh_p, refined};
+use super::phases::Nearer;
 use super::transform::Transform;
 use rustfft::num_complex::Complex;
 
@@ -17,6 +18,10 @@ pub(crate) const LEAST: usize = 5;
 const TURNS: f64 = 43_690.0;
 /// By so much an agreement is seen smaller that lies between two frequencies of a spectrum.
 const BETWEEN: f64 = 0.17;
+/// And by so much where nine frequencies around a place of it are tried.
+const MISSED: f64 = 0.01;
+/// Of times without a period a stretch has a frequency of this probability as often as not.
+const LIKELY: f64 = 0.5;
 /// Places that are folded exactly.
 const PLACES: usize = 64;
 /// Frequencies of the band that count as independent, for each 1/span: the best of a continuum is sought.
@@ -51,21 +56,28 @@ impl Watch {
     }
 }
 
-/// The frequency that the times, ascending, in seconds from the start of the watch, agree at best, however well that is. None below five
-/// times and where no frequency may be claimed.
-pub(crate) fn search(times: &[f64], watch: &Watch, spectra: &mut Spectra) -> Option<Found> {
+/// The frequency that the times, ascending, in seconds from the start of the watch, agree at best. None below five times, where no
+/// frequency may be claimed, and where even a first look shows that its probability would be above `at_most`.
+pub(crate) fn search(times: &[f64], watch: &Watch, at_most: f64, spectra: &mut Spectra) -> Option<Found> {
     if times.len() < LEAST || watch.highest <= watch.lowest() {
         return None;
     }
     let slow = [watch.lowest(), watch.highest.min(TURNS / watch.span)];
-    let whole = best(times, [0.0, watch.span], slow, spectra);
+    let whole = best(
+        times,
+        &Band { stretch: [0.0, watch.span], frequencies: slow, trials: trials(watch), at_most },
+        spectra,
+    );
     let stretch = TURNS / watch.highest;
     if stretch >= watch.span {
         return whole.map(|one| judged(times, one, watch));
     }
     let fast = densest(times, stretch).and_then(|(from, part)| {
         let lowest = (LEAST as f64 - 1.0) / stretch;
-        let one = best(part, [from, stretch], [lowest.max(watch.lowest()), watch.highest], spectra)?;
+        let frequencies = [lowest.max(watch.lowest()), watch.highest];
+        // What is rather sure from all times may be less so from some.
+        let (trials, at_most) = (TRIALS * watch.highest * stretch, at_most.max(LIKELY));
+        let one = best(part, &Band { stretch: [from, stretch], frequencies, trials, at_most }, spectra)?;
         Some(over_all(times, one, from, stretch, watch.span))
     });
     let judged = |one: f64| judged(times, one, watch);
@@ -76,11 +88,15 @@ pub(crate) fn search(times: &[f64], watch: &Watch, spectra: &mut Spectra) -> Opt
 /// What chance says of a frequency.
 fn judged(times: &[f64], frequency: f64, watch: &Watch) -> Found {
     let (frequency, agreement) = refined(times, frequency, 0.3 / watch.span);
-    let trials = (TRIALS * (watch.highest - watch.lowest()) * watch.span).max(1.0);
     let width = arc(times, frequency) + watch.resolution * frequency;
     // Two tests, of which the better counts.
     let p = rayleigh_p(times.len(), agreement).min(arc_p(times.len(), width));
-    Found { frequency, agreement, p_value: (2.0 * trials * p).min(1.0) }
+    Found { frequency, agreement, p_value: (2.0 * trials(watch) * p).min(1.0) }
+}
+
+/// Frequencies that are tried in a watch.
+fn trials(watch: &Watch) -> f64 {
+    (TRIALS * (watch.highest - watch.lowest()) * watch.span).max(1.0)
 }
 
 /// The stretch of this length with the most times: its start and its times.
@@ -102,21 +118,44 @@ fn over_all(times: &[f64], frequency: f64, from: f64, length: f64, span: f64) ->
     frequency
 }
 
-/// The lowest of the frequencies of a band at which the times agree about best. `[start, length]` of the stretch they lie in, s.
+/// Where a frequency is looked for.
+struct Band {
+    /// Start and length of the stretch in which the times lie, s.
+    stretch: [f64; 2],
+    /// Lowest and highest, Hz.
+    frequencies: [f64; 2],
+    /// So many of them count as tried.
+    trials: f64,
+    /// Probabilities above this are of no interest.
+    at_most: f64,
+}
+
+impl Band {
+    /// Whether `n` times that agree so well at the best frequency are nothing that chance does not do
+    /// as well. Phases within an arc w agree by cos(πw) at least, so that they lie in none that is
+    /// smaller than this agreement makes it.
+    fn is_chance(&self, n: usize, agreement: f64) -> bool {
+        let arc = agreement.clamp(0.0, 1.0).acos() / std::f64::consts::PI;
+        (2.0 * self.trials * rayleigh_p(n, agreement.min(1.0)).min(arc_p(n, arc))).min(1.0) > self.at_most
+    }
+}
+
+/// The lowest of the frequencies of a band at which the times agree about best.
 ///
 /// Times of several sources all lie on any grid that is fine enough, the kernel's ticks above all; so a frequency of which most turns have
 /// a time goes before one of which few have, where chance does not explain it.
-fn best(times: &[f64], stretch: [f64; 2], [low, high]: [f64; 2], spectra: &mut Spectra) -> Option<f64> {
+fn best(times: &[f64], wanted: &Band, spectra: &mut Spectra) -> Option<f64> {
+    let (n, [low, high], length) = (times.len() as f64, wanted.frequencies, wanted.stretch[1]);
     if times.len() < LEAST || high <= low {
         return None;
     }
-    let spectrum = spectra.of(times, stretch, high);
-    let n = times.len() as f64;
-    let filled = n / FILLED / stretch[1];
-    let surprising = ((TRIALS * high * stretch[1]).ln() + 10.0) / n;
-    let filled = pick(times, &spectrum, [low, filled.min(high)]);
+    let spectrum = spectra.of(times, wanted.stretch, high);
+    let filled = n / FILLED / length;
+    let surprising = ((TRIALS * high * length).ln() + 10.0) / n;
+    let chance = |agreement: f64| wanted.is_chance(times.len(), agreement);
+    let filled = pick(times, &spectrum, [low, filled.min(high)], chance);
     let sure = |one: &(f64, f64)| one.1 * one.1 > surprising && fill(times, one.0) >= FILLED;
-    filled.filter(sure).or_else(|| pick(times, &spectrum, [low, high])).map(|one| one.0)
+    filled.filter(sure).or_else(|| pick(times, &spectrum, [low, high], chance)).map(|one| one.0)
 }
 
 /// Of a period's turns so many have a time, where that is not so for its fractions.
@@ -131,8 +170,14 @@ fn fill(times: &[f64], frequency: f64) -> f64 {
     turns.len() as f64 / (last - first + 1) as f64
 }
 
-/// The lowest frequency of a band at which the times agree about as well as at any of it, and how well that is.
-fn pick(times: &[f64], spectrum: &Spectrum, [low, high]: [f64; 2]) -> Option<(f64, f64)> {
+/// The lowest frequency of a band at which the times agree about as well as at any of it, and how well that is. None where the
+/// best is chance.
+fn pick(
+    times: &[f64],
+    spectrum: &Spectrum,
+    [low, high]: [f64; 2],
+    is_chance: impl Fn(f64) -> bool,
+) -> Option<(f64, f64)> {
     let (first, last) = ((low * spectrum.length).floor().max(1.0) as usize, spectrum.powers.len() - 1);
     let last = last.min((high * spectrum.length).ceil() as usize);
     let powers = spectrum.powers.get(first..=last)?;
@@ -147,12 +192,16 @@ fn pick(times: &[f64], spectrum: &Spectrum, [low, high]: [f64; 2]) -> Option<(f6
     places.truncate(PLACES);
     places.push(strongest);
     let wide = 0.6 / spectrum.length;
-    let near = |at: usize| nearer(times, (first + at) as f64 / spectrum.length, wide);
+    let mut nearer = Nearer::new(times, wide);
+    let near = |at: usize| nearer.best((first + at) as f64 / spectrum.length);
     let inside = |one: &(f64, f64)| (low * 0.9..=high * 1.001).contains(&one.0);
     let near: Vec<(f64, f64)> = places.into_iter().map(near).filter(inside).collect();
     let most = near.iter().map(|one| one.1).fold(0.0, f64::max);
-    // Only what may still be among the best is worth the exact fold; a first step misses a hundredth at most.
-    let worth = |one: &(f64, f64)| one.1 >= most - slack(times.len(), most) - 0.02;
+    // A first step misses a hundredth at most. Only what may still be among the best is worth the exact fold.
+    if is_chance(most + 2.0 * MISSED) {
+        return None;
+    }
+    let worth = |one: &(f64, f64)| one.1 >= most - slack(times.len(), most) - 2.0 * MISSED;
     let exact = |one: (f64, f64)| refined(times, one.0, wide / 3.0);
     let folded: Vec<(f64, f64)> = near.into_iter().filter(worth).map(exact).collect();
     let most = folded.iter().map(|one| one.1).fold(0.0, f64::max);
@@ -298,7 +347,7 @@ mod tests {
         let mut random = generator(1, 0);
         let times: Vec<f64> =
             (0..6).map(|k| 12.0 + 30.0 * f64::from(k) + 0.005 * normal(&mut random)).collect();
-        let found = search(&times, &WATCH, &mut Spectra::default()).unwrap();
+        let found = search(&times, &WATCH, 1.0, &mut Spectra::default()).unwrap();
         assert!((1.0 / found.frequency - 30.0).abs() < 0.01 && found.p_value < 1e-3, "{found:?}");
     }
 
@@ -307,7 +356,7 @@ mod tests {
         let mut random = generator(2, 0);
         let mut times: Vec<f64> = (0..60).map(|k| 0.4 + 3.0 * f64::from(k)).collect();
         times.extend(strays(&mut random, 60, 180.0));
-        let found = search(&sorted(times), &WATCH, &mut Spectra::default()).unwrap();
+        let found = search(&sorted(times), &WATCH, 1.0, &mut Spectra::default()).unwrap();
         assert!((1.0 / found.frequency - 3.0).abs() < 0.005 && found.p_value < 1e-6, "{found:?}");
     }
 
@@ -320,7 +369,7 @@ mod tests {
             .filter(|_| uniform(&mut random) < 0.001)
             .map(|k| f64::from(k) * 0.004_000_1 + 1.0)
             .collect();
-        let found = search(&times, &watch, &mut Spectra::default()).unwrap();
+        let found = search(&times, &watch, 1.0, &mut Spectra::default()).unwrap();
         assert!((1.0 / found.frequency - 0.004_000_1).abs() < 1e-9, "{found:?} {}", times.len());
     }
 
@@ -330,7 +379,7 @@ mod tests {
         let watch = Watch { highest: 10.0, ..WATCH };
         let alarms = (0..300).filter(|k| {
             let times = sorted(strays(&mut random, [6, 20, 100][k % 3], 180.0));
-            search(&times, &watch, &mut Spectra::default()).unwrap().p_value < 0.05
+            search(&times, &watch, 1.0, &mut Spectra::default()).unwrap().p_value < 0.05
         });
         // Binomial(300, 0.05): 15 with a deviation of 3.8; the bound may be too wide, never too narrow.
         assert!(alarms.count() <= 30);
@@ -353,7 +402,7 @@ mod tests {
 
     #[test]
     fn too_few_times_or_too_narrow_a_band_are_none() {
-        assert_eq!(search(&[1.0, 2.0, 3.0, 4.0], &WATCH, &mut Spectra::default()), None);
-        assert_eq!(search(&[1.0; 8], &Watch { highest: 0.01, ..WATCH }, &mut Spectra::default()), None);
+        assert_eq!(search(&[1.0, 2.0, 3.0, 4.0], &WATCH, 1.0, &mut Spectra::default()), None);
+        assert_eq!(search(&[1.0; 8], &Watch { highest: 0.01, ..WATCH }, 1.0, &mut Spectra::default()), None);
     }
 }

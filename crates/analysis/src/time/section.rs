@@ -1,8 +1,9 @@
 //! One window's samples over time, and the sources of its trace, put together.
 
-use super::fold::{agreement, resultant};
+use super::fold::agreement;
 use super::join::{Source, Spiking, suspects};
 use super::periods::{Period, periods};
+use super::phases::resultant;
 use super::search::Watch;
 use super::shape::{FoundIn, Looked, Periodicity, TimeSection};
 use super::spikes::{Spike, spikes, threshold};
