@@ -1,7 +1,7 @@
 //! A run directory → [`Analysis`]: reads the samples, streams the trace once, and puts the sections together.
 
 use crate::Error;
-use crate::attribute::coverage::{blocking_coverage, coverage};
+use crate::attribute::coverage::{Drivers, blocking_coverage, coverage};
 use crate::attribute::paths::{Keep, PathSums};
 use crate::attribute::watch;
 use crate::compare::{EventTrust, WindowData, compare};
@@ -109,7 +109,10 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         }
     }
     let slept = |cpu: u32| traced.as_ref().is_some_and(|traced| traced.slept.contains(&cpu));
-    let exits = IdleExits::of(&run).traced(&run.measured_cpus, slept);
+    let drivers = Drivers {
+        idle_exits: IdleExits::of(&run).traced(&run.measured_cpus, slept),
+        frequency_changes: model::frequency::are_known(&run),
+    };
     let kept = traced.as_mut().zip(snapshots).map(|(traced, told)| {
         let over = measured.iter().map(|one| one.over).sum();
         let (around, comm) = (std::mem::take(&mut traced.around), |pid| traced.comms.get(&pid).cloned());
@@ -160,7 +163,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         paths,
         coverage: covered,
         blocking: traced.as_ref().map_or_else(Vec::new, |traced| {
-            blocking_coverage(&traced.recorded, traced.decoder.has_symbols(), exits)
+            blocking_coverage(&traced.recorded, traced.decoder.has_symbols(), drivers)
         }),
         snapshots: kept,
         ipi: sections.ipi,

@@ -58,6 +58,7 @@ pub(crate) fn run() -> Run {
         housekeeping_cpus: Cpus::one(0),
         dma_latency_us: None,
         idle_states: model::idle::IdleStates::default(),
+        frequency_change_ns: model::frequency::FrequencyChanges::default(),
         plan: Vec::new(),
         phases: Vec::new(),
         windows: Vec::new(),

@@ -87,6 +87,15 @@ pub struct IdleState {
     pub exit_ns: i64,
 }
 
+/// A change of a CPU's frequency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// To what, and how long it takes.
+    pub label: LabelId,
+    /// The latter, ns, at most.
+    pub most_ns: i64,
+}
+
 /// Where in the kernel a span runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
@@ -217,6 +226,13 @@ pub enum What {
     Idle(Option<IdleState>),
     /// The CPU is awake again.
     Awake,
+    /// A CPU's frequency changes.
+    Frequency {
+        /// Whose.
+        cpu: u32,
+        /// To what; `None` where nothing tells how long that takes.
+        change: Option<Change>,
+    },
     /// The function that a call-function IPI brought.
     Called {
         /// The function.

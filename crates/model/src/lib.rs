@@ -13,6 +13,7 @@ pub mod error;
 pub mod events;
 pub mod finding;
 pub mod fix;
+pub mod frequency;
 pub mod functions;
 pub mod groups;
 pub mod growth;

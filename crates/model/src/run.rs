@@ -2,6 +2,7 @@
 
 use crate::Cpus;
 use crate::clocks::ClocksRecord;
+use crate::frequency::FrequencyChanges;
 use crate::groups::TaskGroup;
 use crate::idle::IdleStates;
 use crate::sample::{Policy, ProbeKind};
@@ -47,6 +48,10 @@ pub struct Run {
     /// no driver of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub idle_states: IdleStates,
+    /// How long a change of frequency takes at most on each measured CPU, where a trace was recorded and
+    /// the driver says so, ns.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub frequency_change_ns: FrequencyChanges,
     /// Changes made to the machine for the run (a plan's step ids), none for `assess`.
     pub plan: Vec<String>,
     /// The phases in order.

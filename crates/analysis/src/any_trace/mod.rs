@@ -13,14 +13,13 @@ pub mod shape;
 mod tests;
 
 use crate::Error;
-use crate::attribute::coverage::{blocking_coverage, coverage};
+use crate::attribute::coverage::{Drivers, blocking_coverage, coverage};
 use crate::attribute::paths::Keep;
 use crate::attribute::wakeups;
 use crate::decode::Decoder;
 use ftrace::TraceFile;
 use model::Cpus;
 use model::events::EventCatalogue;
-use model::idle::IdleExits;
 use shape::AnyTrace;
 
 /// Which threads.
@@ -74,7 +73,7 @@ pub fn any_trace(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<
         events: found.events,
         holes: found.holes,
         coverage: coverage(&apart.decoder.observable(&catalogue, &found.seen), &found.seen, &found.seen),
-        blocking: blocking_coverage(&found.seen, apart.decoder.has_symbols(), IdleExits::Unknown),
+        blocking: blocking_coverage(&found.seen, apart.decoder.has_symbols(), Drivers::UNKNOWN),
         record: events::record(&catalogue, &found.seen, file.uname()),
         cpus: found.cpus,
         threads: found.section,

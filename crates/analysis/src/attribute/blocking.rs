@@ -39,22 +39,25 @@ pub enum Blocking {
     NotExecuting,
     /// The CPU slept, and took its time to wake.
     IdleExit,
+    /// Its frequency changed, and it may have stood still meanwhile.
+    FrequencyChange,
 }
 
 impl Blocking {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::InterruptsOff,
         Self::PreemptionOff,
         Self::Lock,
         Self::KernelCode,
         Self::NotExecuting,
         Self::IdleExit,
+        Self::FrequencyChange,
     ];
 
     /// Whether no event shows it: it follows from what others tell.
     pub fn is_inferred(self) -> bool {
-        matches!(self, Self::NotExecuting | Self::IdleExit)
+        matches!(self, Self::NotExecuting | Self::IdleExit | Self::FrequencyChange)
     }
 
     /// In words.
@@ -66,6 +69,7 @@ impl Blocking {
             Self::KernelCode => "non-preemptible kernel code",
             Self::NotExecuting => "CPU or timer not running",
             Self::IdleExit => "idle exit",
+            Self::FrequencyChange => "frequency change",
         }
     }
 }
@@ -101,6 +105,8 @@ impl Stretch {
                 matches!(step, Step::TimerLate | Step::IpiInFlight | Step::WakeUp | Step::Switch)
                     && self.t1_ns <= mark_ns
             }
+            // Whatever the CPU was to do.
+            (Blocking::FrequencyChange, _) => step != Step::NeverSlept,
             (Blocking::Lock, None) => self.shut || !interrupt,
             (Blocking::Lock, Some(sleeper)) => step == Step::Return && sleeper == tid,
         }

@@ -114,10 +114,25 @@ pub(crate) fn has_interrupts(has: &dyn Fn(&str) -> bool) -> bool {
     has("irq:irq_handler_entry") && (local || has("ipi:ipi_entry"))
 }
 
+/// What the drivers of the measured CPUs say.
+#[derive(Debug, Clone, Copy)]
+pub struct Drivers {
+    /// How long leaving an idle state takes.
+    pub idle_exits: IdleExits,
+    /// Whether it is known of all how long a change of frequency takes.
+    pub frequency_changes: bool,
+}
+
+impl Drivers {
+    /// Nothing.
+    pub const UNKNOWN: Self = Self { idle_exits: IdleExits::Unknown, frequency_changes: false };
+}
+
 /// One line for each thing that may keep a wake-up waiting while nothing else runs. `victim`: the
 /// events recorded on measured CPUs; `symbols`: whether functions can be named, without which a
 /// stack tells nothing.
-pub fn blocking_coverage(victim: &[String], symbols: bool, exits: IdleExits) -> Vec<BlockingCoverage> {
+pub fn blocking_coverage(victim: &[String], symbols: bool, drivers: Drivers) -> Vec<BlockingCoverage> {
+    let exits = drivers.idle_exits;
     let told = |blocking: Blocking| {
         let (events, how): (&[&str], _) = match blocking {
             Blocking::InterruptsOff => {
@@ -138,6 +153,9 @@ pub fn blocking_coverage(victim: &[String], symbols: bool, exits: IdleExits) -> 
                 &[KERNEL_STACK],
                 "inferred: a timer came late though its interrupt found user space, where interrupts are on",
             ),
+            Blocking::FrequencyChange => {
+                (&[model::frequency::EVENT], "inferred: at most what the driver says that a change takes")
+            }
             Blocking::IdleExit => (
                 &[model::idle::EVENT],
                 "inferred: at most what the driver says that the idle state takes to leave",
@@ -149,6 +167,7 @@ pub fn blocking_coverage(victim: &[String], symbols: bool, exits: IdleExits) -> 
             Blocking::KernelCode => recorded && symbols,
             Blocking::NotExecuting => recorded && symbols && has_interrupts(&has),
             Blocking::IdleExit => recorded && exits == IdleExits::Known,
+            Blocking::FrequencyChange => recorded && drivers.frequency_changes,
             _ => recorded,
         };
         let how = match blocking {
@@ -161,6 +180,9 @@ pub fn blocking_coverage(victim: &[String], symbols: bool, exits: IdleExits) -> 
             }
             Blocking::IdleExit if recorded => {
                 "how long the idle states take to leave is not known: its time stays in the step of the wake-up"
+            }
+            Blocking::FrequencyChange => {
+                "the kernel does not say how long one takes: its time stays in the step of the wake-up"
             }
             _ => "its time stays in the step of the wake-up",
         };
@@ -225,24 +247,28 @@ mod tests {
     #[test]
     fn stretches_without_their_events_are_said_to_stay_in_the_step() {
         let all = names(Side::Victim, &[]);
+        let with = |idle_exits| Drivers { idle_exits, frequency_changes: true };
         let seen = |victim: &[String]| {
-            blocking_coverage(victim, true, IdleExits::Known).iter().map(|one| one.seen).collect::<Vec<_>>()
+            let told = blocking_coverage(victim, true, with(IdleExits::Known));
+            told.iter().map(|one| one.seen).collect::<Vec<_>>()
         };
-        assert_eq!(seen(&all), [false, false, true, true, true, true]);
+        assert_eq!(seen(&all), [false, false, true, true, true, true, true]);
         let given: Vec<_> = all.iter().cloned().chain(names(Side::Given, &[])).collect();
-        assert_eq!(seen(&given), [true; 6]);
-        let none = ["lock:contention_end", KERNEL_STACK, model::idle::EVENT];
-        assert_eq!(seen(&names(Side::Victim, &none)), [false; 6]);
+        assert_eq!(seen(&given), [true; 7]);
+        let none = ["lock:contention_end", KERNEL_STACK, model::idle::EVENT, model::frequency::EVENT];
+        assert_eq!(seen(&names(Side::Victim, &none)), [false; 7]);
         // An interrupt's handler that nobody sees may be what kept the timer waiting.
         let unseen = names(Side::Victim, &["irq:irq_handler"]);
-        assert_eq!(seen(&unseen), [false, false, true, true, false, true]);
-        let unnamed = blocking_coverage(&given, false, IdleExits::HeldOff);
+        assert_eq!(seen(&unseen), [false, false, true, true, false, true, true]);
+        let unnamed = blocking_coverage(&given, false, with(IdleExits::HeldOff));
         assert!(!unnamed[3].seen && !unnamed[4].seen, "addresses without names");
         assert!(!unnamed[5].seen && unnamed[5].how.contains("held off"), "{:?}", unnamed[5]);
-        let unknown = &blocking_coverage(&given, true, IdleExits::Unknown)[5];
+        let unknown = &blocking_coverage(&given, true, with(IdleExits::Unknown))[5];
         assert!(!unknown.seen && unknown.how.contains("not known"), "{unknown:?}");
-        let unseen = &blocking_coverage(&given, true, IdleExits::NotSeen)[5];
+        let unseen = &blocking_coverage(&given, true, with(IdleExits::NotSeen))[5];
         assert!(!unseen.seen && unseen.how.contains("not every measured CPU"), "{unseen:?}");
+        let unknown = &blocking_coverage(&given, true, Drivers::UNKNOWN)[6];
+        assert!(!unknown.seen && unknown.how.contains("does not say"), "{unknown:?}");
     }
 
     #[test]

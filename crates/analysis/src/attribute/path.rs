@@ -11,6 +11,7 @@
 //! or preemption off, and for locks, has boxes where the trace tells of it ([`super::blocking`]), and stays in the step elsewhere.
 
 mod apart;
+mod frequency;
 mod idle;
 mod kernel;
 mod marks;
@@ -26,6 +27,7 @@ use crate::prio::Prio;
 use crate::spans::{Known, Span};
 use crate::view::{KernelEvent, Level, Task, What};
 use apart::Local;
+use frequency::Frequency;
 use idle::Idle;
 use kernel::Kernel;
 use marks::{Mark, Marks};
@@ -135,6 +137,7 @@ pub struct PathBuilder {
     kernel: Kernel,
     stopped: Stopped,
     idle: Idle,
+    frequency: Frequency,
     /// When it was out of budget.
     without_budget: VecDeque<[i64; 2]>,
     /// Samples to come, by release: release and latency.
@@ -163,6 +166,7 @@ impl PathBuilder {
             kernel: Kernel::default(),
             stopped: Stopped::default(),
             idle: Idle::default(),
+            frequency: Frequency::default(),
             without_budget: VecDeque::new(),
             coming: samples.filter(|(_, value_ns)| *value_ns >= 0).collect(),
             open: VecDeque::new(),
@@ -188,27 +192,34 @@ impl PathBuilder {
             self.close(sink);
         }
         self.mark(event, expiry);
-        if event.cpu == self.cpu {
-            if let Some(seen) = self.stopped.event(event, self.tid)
-                && let Some(marks) = self.in_service(ts_ns)
-            {
-                marks.found_user_space.get_or_insert(seen);
+        if event.cpu == self.cpu
+            && let Some(seen) = self.stopped.event(event, self.tid)
+            && let Some(marks) = self.in_service(ts_ns)
+        {
+            marks.found_user_space.get_or_insert(seen);
+        }
+        let next = self.next_release();
+        let Self { blockings, idle, frequency, stretches, cpu, .. } = self;
+        let mut keep = |stretch: Stretch| {
+            if next.is_some_and(|release_ns| stretch.t1_ns > release_ns) {
+                stretches.push_back(stretch);
             }
-            let Self { blockings, idle, stretches, open, coming, .. } = self;
-            let next = open.front().map(|marks| marks.release_ns).or(coming.front().map(|next| next.0));
-            let mut keep = |stretch: Stretch| {
-                if next.is_some_and(|release_ns| stretch.t1_ns > release_ns) {
-                    stretches.push_back(stretch);
-                }
-            };
+        };
+        frequency.event(event, *cpu).into_iter().flatten().for_each(&mut keep);
+        if event.cpu == *cpu {
             idle.event(event).into_iter().for_each(&mut keep);
             blockings.event(event, &mut keep);
         }
     }
 
+    /// The first release of a sample that is not taken apart yet, ns: what was over before matters to none.
+    fn next_release(&self) -> Option<i64> {
+        self.open.front().map(|marks| marks.release_ns).or(self.coming.front().map(|next| next.0))
+    }
+
     /// Events of a CPU are missing from here on: a wake-up on whose way some may be is not taken apart.
     pub fn lost(&mut self, hole: Hole) {
-        let next = self.open.front().map(|marks| marks.release_ns).or(self.coming.front().map(|next| next.0));
+        let next = self.next_release();
         self.holes.retain(|one| next.is_some_and(|release_ns| one.t1_ns >= release_ns));
         self.holes.push(hole);
         if hole.cpu == self.cpu {
@@ -218,6 +229,7 @@ impl PathBuilder {
             self.kernel.lost();
             self.stopped.lost();
             self.idle.lost();
+            self.frequency.lost();
         }
     }
 
@@ -302,7 +314,7 @@ impl PathBuilder {
 
     /// A span of the measured CPU.
     pub fn span(&mut self, span: &Span) {
-        let next = self.open.front().map(|marks| marks.release_ns).or(self.coming.front().map(|next| next.0));
+        let next = self.next_release();
         let matters = next.is_some_and(|release_ns| span.t1_ns > release_ns) && span.t1_ns > span.t0_ns;
         if matters && span.class != EventClass::SelfCaused && span.cpu == self.cpu {
             self.spans.push_back(*span);

@@ -301,6 +301,7 @@ impl Paths {
         let (threads, queues) = match event.what {
             What::Wake { pid, target, .. } => (by_thread.get(&pid), [by_cpu.get(target), None]),
             What::Migrate { from, to, .. } => (None, [by_cpu.get(from), by_cpu.get(to)]),
+            What::Frequency { cpu, .. } => (None, [by_cpu.get(cpu), None]),
             _ => (None, [None; 2]),
         };
         let threads = threads.map_or(&[][..], Vec::as_slice);

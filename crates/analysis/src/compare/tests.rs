@@ -41,6 +41,7 @@ fn run() -> Run {
         observer: ObserverCost::default(),
         dma_latency_us: None,
         idle_states: model::idle::IdleStates::default(),
+        frequency_change_ns: model::frequency::FrequencyChanges::default(),
         seeds: std::collections::BTreeMap::from([("analysis".to_owned(), 1)]),
         limits: Vec::new(),
     }

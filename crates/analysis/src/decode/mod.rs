@@ -15,6 +15,7 @@ use crate::view::{self, KernelEvent, Level, What};
 use ftrace::{Constants, Endian, Event, Formats, Symbols};
 use model::EventClass;
 use model::events::{EventCatalogue, Helpers};
+use model::frequency::FrequencyChanges;
 use model::idle::{IdleState, IdleStates};
 use namer::Namer;
 use plan::{Naming, Pick, Plan};
@@ -58,6 +59,7 @@ pub struct Decoder {
     comms: FastMap<i32, LabelId>,
     stacks: FastMap<Box<[u8]>, What>,
     idle_states: FastMap<(u32, u64), view::IdleState>,
+    changes_ns: FrequencyChanges,
     has_constants: bool,
     labels: Labels,
     sets: CpuSets,
@@ -100,6 +102,7 @@ impl Decoder {
             comms: FastMap::default(),
             stacks: FastMap::default(),
             idle_states: FastMap::default(),
+            changes_ns: FrequencyChanges::default(),
             has_constants,
             labels,
             sets,
@@ -112,10 +115,11 @@ impl Decoder {
         decoder
     }
 
-    /// What is known of the idle states that events name by number. Those that take no time to
-    /// leave hold nobody up.
+    /// What the drivers of the CPUs say: what leaving the idle states takes that events name by number, where it takes
+    /// any time, and what a change of frequency takes.
     #[must_use]
-    pub fn knowing(mut self, states: &IdleStates) -> Self {
+    pub fn knowing(mut self, states: &IdleStates, changes_ns: &FrequencyChanges) -> Self {
+        self.changes_ns.clone_from(changes_ns);
         for (&cpu, states) in states {
             for (&number, state) in states.iter().filter(|(_, state)| state.exit_latency_us > 0) {
                 let IdleState { name, exit_latency_us } = state;
@@ -131,7 +135,18 @@ impl Decoder {
     #[inline]
     pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
         let Self {
-            plans, symbols, helpers, functions, comms, stacks, labels, sets, endian, idle_states, ..
+            plans,
+            symbols,
+            helpers,
+            functions,
+            comms,
+            stacks,
+            labels,
+            sets,
+            endian,
+            idle_states,
+            changes_ns,
+            ..
         } = self;
         let plan = plans.get(usize::from(event.id))?.as_ref()?;
         let mut namer = Namer {
@@ -141,6 +156,7 @@ impl Decoder {
             comms,
             stacks,
             idle_states,
+            changes_ns,
             labels,
             sets,
             endian: *endian,
@@ -382,7 +398,7 @@ mod tests {
         let state = |name: &str, exit_latency_us| IdleState { name: name.to_owned(), exit_latency_us };
         let states = IdleStates::from([(2, [(0, state("POLL", 0)), (1, state("C6", 133))].into())]);
         let (decoder, _) = decoder("power:cpu_idle", fields);
-        let mut decoder = decoder.knowing(&states);
+        let mut decoder = decoder.knowing(&states, &FrequencyChanges::default());
         let mut what = |state: u32| {
             let mut data = vec![0u8; 8];
             data.extend([state, 2].into_iter().flat_map(u32::to_le_bytes));
@@ -391,6 +407,24 @@ mod tests {
         assert_eq!([what(0), what(2), what(u32::MAX)], [What::Idle(None), What::Idle(None), What::Awake]);
         let What::Idle(Some(view::IdleState { label, exit_ns })) = what(1) else { panic!() };
         assert_eq!((decoder.labels().text(label), exit_ns), ("C6, at most 133 us to leave", 133_000));
+    }
+
+    #[test]
+    fn a_frequency_changes_on_the_cpu_that_the_event_names_and_takes_what_its_driver_says() {
+        let fields = "\tfield:u32 state;\toffset:8;\tsize:4;\tsigned:0;\n\
+                      \tfield:u32 cpu_id;\toffset:12;\tsize:4;\tsigned:0;\n";
+        let (decoder, _) = decoder("power:cpu_frequency", fields);
+        let mut decoder = decoder.knowing(&IdleStates::default(), &[(5, 20_000)].into());
+        let mut what = |cpu: u32| {
+            let mut data = vec![0u8; 8];
+            data.extend([1_200_000, cpu].into_iter().flat_map(u32::to_le_bytes));
+            decode(&mut decoder, 0, &data).what
+        };
+        assert_eq!(what(2), What::Frequency { cpu: 2, change: None });
+        let What::Frequency { cpu: 5, change: Some(view::Change { label, most_ns }) } = what(5) else {
+            panic!()
+        };
+        assert_eq!((decoder.labels().text(label), most_ns), ("to 1200 MHz, at most 20 us", 20_000));
     }
 
     fn blocking(name: &str, fields: &str, data: &[u8]) -> (What, Decoder) {

@@ -6,10 +6,11 @@ use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::prio::Prio;
 use crate::stacks;
-use crate::view::{IdleState, Target, Task, Way, What};
+use crate::view::{Change, IdleState, Target, Task, Way, What};
 use ftrace::{Endian, Field, StackLayout, Symbols};
 use model::EventClass;
 use model::events::Helpers;
+use model::frequency::FrequencyChanges;
 
 /// `enum tlb_flush_reason` (include/linux/mm_types.h): the receiving end of a shootdown.
 const TLB_REMOTE_SHOOTDOWN: u64 = 1;
@@ -63,6 +64,8 @@ pub(super) struct Namer<'a> {
     pub(super) comms: &'a mut FastMap<i32, LabelId>,
     /// Idle states by CPU and number.
     pub(super) idle_states: &'a FastMap<(u32, u64), IdleState>,
+    /// How long a change of a CPU's frequency takes at most, ns.
+    pub(super) changes_ns: &'a FrequencyChanges,
     /// Stacks already read, by their addresses.
     pub(super) stacks: &'a mut FastMap<Box<[u8]>, What>,
 }
@@ -75,6 +78,14 @@ pub(super) fn key_of(pid: i32, cpu: u32) -> i32 {
 impl<'d> Namer<'d> {
     pub(super) fn number(&self, field: &Field) -> u64 {
         field.uint(self.data, self.endian).unwrap_or(0)
+    }
+
+    /// A change of a CPU's frequency to so many kHz.
+    fn change(&mut self, cpu: u32, khz: u64) -> Option<Change> {
+        let most_ns = i64::try_from(*self.changes_ns.get(&cpu)?).unwrap_or(i64::MAX);
+        let label =
+            self.labels.id(&format!("to {} MHz, at most {} us", khz / 1_000, (most_ns + 999) / 1_000));
+        Some(Change { label, most_ns })
     }
 
     fn key(&self, field: Option<&Field>) -> u64 {
@@ -323,6 +334,10 @@ impl<'d> Namer<'d> {
                 AWAKE => What::Awake,
                 state => What::Idle(self.idle_states.get(&(self.cpu, state)).copied()),
             },
+            Pick::Frequency { khz, cpu } => {
+                let cpu = self.number(cpu) as u32;
+                What::Frequency { cpu, change: self.change(cpu, self.number(khz)) }
+            }
             Pick::Stack(layout) => self.stack(layout),
             Pick::Other => What::Other,
         }

@@ -105,6 +105,10 @@ pub(super) enum Pick {
     Idle {
         state: Field,
     },
+    Frequency {
+        khz: Field,
+        cpu: Field,
+    },
     /// The kernel's stack.
     Stack(Box<StackLayout>),
     Other,
@@ -241,6 +245,7 @@ impl Decoder {
             }
             "timer:hrtimer_start" => Pick::Armed { timer: field("hrtimer")? },
             model::idle::EVENT => Pick::Idle { state: field("state")? },
+            model::frequency::EVENT => Pick::Frequency { khz: field("state")?, cpu: field("cpu_id")? },
             "timer:timer_start" => Pick::Armed { timer: field("timer")? },
             "irq:softirq_raise" => Pick::Raised { vector: field("vec")? },
             "workqueue:workqueue_queue_work" => Pick::Queued { work: field("work")? },

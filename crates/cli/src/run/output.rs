@@ -148,6 +148,7 @@ fn first_record(place: &Place) -> Run {
         housekeeping_cpus: place.housekeeping.clone(),
         dma_latency_us: None,
         idle_states: BTreeMap::default(),
+        frequency_change_ns: BTreeMap::default(),
         plan: Vec::new(),
         phases: Vec::new(),
         windows: Vec::new(),

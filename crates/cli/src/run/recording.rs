@@ -11,6 +11,7 @@ use linux::record::snapshots::SnapshotOrder;
 use linux::session::Session;
 use model::Error;
 use model::events::EventCatalogue;
+use model::frequency;
 use model::idle::{self, IdleExits};
 
 /// Refuses options of a trace where none is recorded; `expected`: what to do instead.
@@ -56,13 +57,15 @@ pub(crate) fn prepare(
     output.run.observer.trace_event_ns = cost.map(|cost| cost.event_ns);
     output.run.observer.trace_stack_ns = cost.and_then(|cost| cost.stack_ns);
     output.run.idle_states = linux::machine::idle_states(&Root::live(), &place.measured);
-    let of_idle;
-    let events = if IdleExits::of(&output.run) == IdleExits::Known {
-        events
-    } else {
-        of_idle = events.clone().without(idle::EVENT);
-        &of_idle
-    };
+    output.run.frequency_change_ns = linux::machine::frequency_changes(&Root::live(), &place.measured);
+    // Without their drivers' word these say nothing.
+    let mut events = events.clone();
+    if IdleExits::of(&output.run) != IdleExits::Known {
+        events = events.without(idle::EVENT);
+    }
+    if output.run.frequency_change_ns.is_empty() {
+        events = events.without(frequency::EVENT);
+    }
     let scratch = output.dir.join(TRACE_PAGES);
     std::fs::create_dir(&scratch).map_err(|source| linux::Error::os("create", scratch.display(), source))?;
     let others = place.machine.topology.online.minus(&place.measured);
@@ -75,7 +78,7 @@ pub(crate) fn prepare(
         tids,
         snapshots,
     };
-    Recorder::prepare(session, events, &wanted).inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
+    Recorder::prepare(session, &events, &wanted).inspect_err(|_| drop(std::fs::remove_dir_all(&scratch)))
 }
 
 /// Ends recording and writes the trace into the run. What could not be kept leaves no raw pages behind.

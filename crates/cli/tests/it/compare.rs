@@ -67,6 +67,7 @@ fn write_run(dir: &Path, base_ns: i64, period_ns: u64, seed: u64) {
         housekeeping_cpus: Cpus::one(0),
         dma_latency_us: None,
         idle_states: BTreeMap::default(),
+        frequency_change_ns: BTreeMap::default(),
         plan: Vec::new(),
         phases: Vec::new(),
         windows: Vec::new(),

@@ -78,7 +78,10 @@ impl Local<'_> {
             t0_ns: one.t0_ns,
             t1_ns: one.t1_ns,
             // Whatever ran inside it has its own name.
-            around: matches!(one.blocking, Blocking::KernelCode | Blocking::NotExecuting),
+            around: matches!(
+                one.blocking,
+                Blocking::KernelCode | Blocking::NotExecuting | Blocking::FrequencyChange
+            ),
             taken: Taken {
                 taker: Taker::Blocking(one.blocking),
                 label: one.label,

@@ -386,6 +386,7 @@ fn whom_the_scheduler_passes_over_is_out_of_budget() {
 }
 
 mod budget;
+mod frequency;
 mod idle;
 mod kernel;
 mod stopped;

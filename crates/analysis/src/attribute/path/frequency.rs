@@ -1,0 +1,65 @@
+//! A CPU whose frequency changes may stand still meanwhile.
+//!
+//! The event comes when the change was asked for, or is over, which differs between drivers, and from
+//! the CPU itself or from the one that asked; how long the CPU stands still is in no event. The driver
+//! says how long a change takes at most, and each event of the CPU shows it at work. So of the time
+//! between two of its events this much before and behind the change may belong to it, and no more.
+//!
+//! Linux drivers/cpufreq/cpufreq.c (`cpufreq_notify_transition`, `cpufreq_driver_fast_switch`).
+
+use crate::attribute::blocking::{Blocking, Stretch};
+use crate::attribute::cause::Causes;
+use crate::view::{Change, KernelEvent, What};
+
+/// The changes of one CPU's frequency.
+#[derive(Debug, Default)]
+pub(super) struct Frequency {
+    /// When the CPU was last seen at work, ns.
+    worked_ns: Option<i64>,
+    /// A change, and when, ns, behind which the CPU was not seen at work yet.
+    changed: Option<(i64, Change)>,
+}
+
+impl Frequency {
+    /// The next event of the CPU, or one that tells of its frequency. Gives the time before it in which
+    /// the CPU may have stood still.
+    pub(super) fn event(&mut self, event: &KernelEvent, own: u32) -> [Option<Stretch>; 2] {
+        let ts_ns = event.ts_ns;
+        let change = match event.what {
+            What::Frequency { cpu, change } if cpu == own => change,
+            _ => None,
+        };
+        let before = self.worked_ns.zip(change).map(|(worked_ns, change)| {
+            stretch([worked_ns.max(ts_ns.saturating_sub(change.most_ns)), ts_ns], change)
+        });
+        let ends = event.cpu == own || change.is_some();
+        let behind = self
+            .changed
+            .filter(|_| ends)
+            .map(|(at_ns, change)| stretch([at_ns, ts_ns.min(at_ns.saturating_add(change.most_ns))], change));
+        if event.cpu == own {
+            self.worked_ns = Some(ts_ns);
+        }
+        if ends {
+            self.changed = change.map(|change| (ts_ns, change));
+        }
+        [behind, before].map(|one| one.filter(|one| one.t1_ns > one.t0_ns))
+    }
+
+    /// Events are missing.
+    pub(super) fn lost(&mut self) {
+        *self = Self::default();
+    }
+}
+
+fn stretch([t0_ns, t1_ns]: [i64; 2], change: Change) -> Stretch {
+    Stretch {
+        blocking: Blocking::FrequencyChange,
+        t0_ns,
+        t1_ns,
+        label: change.label,
+        causes: Causes::default(),
+        sleeper: None,
+        shut: true,
+    }
+}
