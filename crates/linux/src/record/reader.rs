@@ -36,18 +36,40 @@ struct Lane {
     pages: u64,
 }
 
+/// Pages that are written at once: a write of its own for each costs more than the copy.
+const AT_ONCE: usize = 64;
+
 impl Lane {
-    fn drain(&mut self, page: &mut [u8]) -> Result<(), Error> {
+    /// Takes out what is there. `room`: for several pages of so many bytes.
+    fn drain(&mut self, room: &mut [u8], page_bytes: usize) -> Result<(), Error> {
+        loop {
+            let mut pages = 0;
+            for page in room.chunks_exact_mut(page_bytes) {
+                if !self.next(page)? {
+                    break;
+                }
+                pages += 1;
+            }
+            let taken = &room[..pages * page_bytes];
+            self.to.write_all(taken).map_err(|e| Error::os("write", self.to_path.display(), e))?;
+            self.pages += pages as u64;
+            if taken.len() < room.len() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next page; whether there was one.
+    fn next(&mut self, page: &mut [u8]) -> Result<bool, Error> {
         loop {
             match self.from.read(page) {
-                Ok(0) => return Ok(()),
+                Ok(0) => return Ok(false),
                 Ok(bytes) => {
                     // The kernel gives whole pages; the rest of a short one holds nothing.
                     page[bytes..].fill(0);
-                    self.to.write_all(page).map_err(|e| Error::os("write", self.to_path.display(), e))?;
-                    self.pages += 1;
+                    return Ok(true);
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(Error::os("read", self.from_path.display(), error)),
             }
@@ -69,10 +91,10 @@ impl Reader {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("trace-reader".to_owned()).spawn(move || {
-            let mut page = vec![0u8; page_bytes];
+            let mut room = vec![0u8; page_bytes * AT_ONCE];
             loop {
                 let last = stopped.load(Ordering::Acquire);
-                lanes.iter_mut().try_for_each(|lane| lane.drain(&mut page))?;
+                lanes.iter_mut().try_for_each(|lane| lane.drain(&mut room, page_bytes))?;
                 if last {
                     return Ok(lanes
                         .into_iter()
