@@ -345,7 +345,10 @@ impl PathBuilder {
             self.without_budget.pop_front();
         }
         let Self { cpu, tid, prio, known, .. } = *self;
-        let (spans, stretches) = (self.spans.make_contiguous(), self.stretches.make_contiguous());
+        // Far more come in the time for which this waits for ends than touch the sample.
+        let touches = |span: &&Span| span.t0_ns < marks.ran_ns && span.t1_ns > marks.release_ns;
+        let spans: &[Span] = &self.spans.iter().filter(touches).copied().collect::<Vec<_>>();
+        let stretches = self.stretches.make_contiguous();
         let without_budget = self.without_budget.make_contiguous();
         sink(Local { cpu, tid, prio, known, spans, stretches, without_budget }.apart(&marks));
     }

@@ -17,7 +17,7 @@ use model::EventClass;
 use model::events::{EventCatalogue, Helpers};
 use model::frequency::FrequencyChanges;
 use model::idle::{IdleState, IdleStates};
-use namer::Namer;
+use namer::{Comm, Namer};
 use plan::{Naming, Pick, Plan};
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ pub struct Decoder {
     helpers: Helpers,
     /// Functions already named, and constant texts.
     functions: FastMap<u64, LabelId>,
-    comms: FastMap<i32, LabelId>,
+    comms: FastMap<i32, Comm>,
     stacks: FastMap<Box<[u8]>, What>,
     idle_states: FastMap<(u32, u64), view::IdleState>,
     changes_ns: FrequencyChanges,
@@ -183,12 +183,13 @@ impl Decoder {
     /// The name of a task, as the last event so far that named it did: the names that a trace has stored beside are those of its end, of
     /// few tasks.
     pub fn comm(&self, pid: i32) -> Option<&str> {
-        self.comms.get(&pid).map(|name| self.labels.text(*name))
+        self.comms.get(&pid).map(|comm| self.labels.text(comm.name))
     }
 
     /// The names of all tasks that events have named.
     pub fn comms(&self) -> impl Iterator<Item = (i32, &str)> {
-        self.comms.iter().filter(|(pid, _)| **pid > 0).map(|(pid, name)| (*pid, self.labels.text(*name)))
+        let tasks = self.comms.iter().filter(|(pid, _)| **pid > 0);
+        tasks.map(|(pid, comm)| (*pid, self.labels.text(comm.name)))
     }
 
     /// The texts of the labels.

@@ -61,13 +61,21 @@ pub(super) struct Namer<'a> {
     pub(super) cpu: u32,
     /// The names of tasks, as the last event that named them did; of idle, which has one a CPU, by
     /// [`key_of`].
-    pub(super) comms: &'a mut FastMap<i32, LabelId>,
+    pub(super) comms: &'a mut FastMap<i32, Comm>,
     /// Idle states by CPU and number.
     pub(super) idle_states: &'a FastMap<(u32, u64), IdleState>,
     /// How long a change of a CPU's frequency takes at most, ns.
     pub(super) changes_ns: &'a FrequencyChanges,
     /// Stacks already read, by their addresses.
     pub(super) stacks: &'a mut FastMap<Box<[u8]>, What>,
+}
+
+/// The name of a task.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Comm {
+    /// The field of the event that named it.
+    bytes: [u8; 16],
+    pub(super) name: LabelId,
 }
 
 /// By what the name of a task is kept that an event of a CPU names.
@@ -121,9 +129,14 @@ impl<'d> Namer<'d> {
 
     /// The name that an event gives a task, as its field holds it.
     fn named(&mut self, pid: i32, field: &[u8]) -> LabelId {
-        let name = self.labels.id_of_field(field);
-        self.comms.insert(key_of(pid, self.cpu), name);
-        name
+        let Self { comms, labels, .. } = self;
+        // Hardly a task changes its name: one look-up, by its number, for all others.
+        let bytes = field.try_into().unwrap_or_default();
+        let named = comms.entry(key_of(pid, self.cpu)).or_default();
+        if named.bytes != bytes || bytes == Comm::default().bytes {
+            *named = Comm { bytes, name: labels.id_of_field(field) };
+        }
+        named.name
     }
 
     fn function(&mut self, field: &Field) -> LabelId {
