@@ -41,6 +41,15 @@ fn directions(times: &[f64], frequency: f64, [x, y]: &mut [Vec<f64>; 2]) {
     }
 }
 
+/// Directions of the sums of angles of which these are the directions.
+fn sums([cos, sin]: &[Vec<f64>; 2], [x, y]: &[Vec<f64>; 2]) -> [Vec<f64>; 2] {
+    let both = || cos.iter().zip(sin).zip(x.iter().zip(y));
+    [
+        both().map(|((cos, sin), (x, y))| cos * x - sin * y).collect(),
+        both().map(|((cos, sin), (x, y))| cos * y + sin * x).collect(),
+    ]
+}
+
 /// Sums of the products of all pairs of one of `[a, b]` and one of `[x, y]`: ax, ay, bx, by.
 fn products([a, b]: [&[f64]; 2], [x, y]: [&[f64]; 2]) -> [f64; 4] {
     let [a, b, x, y] = [a, b, x, y].map(|values| values.as_chunks::<LANES>());
@@ -96,8 +105,9 @@ impl<'a> Around<'a> {
     /// `step`: between the frequencies, Hz.
     pub(super) fn new(times: &'a [f64], step: f64) -> Self {
         let mut turned: [[Vec<f64>; 2]; STEPS] = Default::default();
-        for (steps, turned) in (1..).zip(&mut turned) {
-            directions(times, step * f64::from(steps), turned);
+        directions(times, step, &mut turned[0]);
+        for steps in 1..STEPS {
+            turned[steps] = sums(&turned[steps - 1], &turned[0]);
         }
         Self { times, turned, middle: Default::default() }
     }
