@@ -50,24 +50,38 @@ fn sums([cos, sin]: &[Vec<f64>; 2], [x, y]: &[Vec<f64>; 2]) -> [Vec<f64>; 2] {
     ]
 }
 
+/// Adds products lane by lane.
+#[inline(always)]
+fn add(sums: &mut [f64; LANES], a: &[f64; LANES], b: &[f64; LANES]) {
+    for lane in 0..LANES {
+        sums[lane] += a[lane] * b[lane];
+    }
+}
+
 /// Sums of the products of all pairs of one of `[a, b]` and one of `[x, y]`: ax, ay, bx, by.
 fn products([a, b]: [&[f64]; 2], [x, y]: [&[f64]; 2]) -> [f64; 4] {
     let [a, b, x, y] = [a, b, x, y].map(|values| values.as_chunks::<LANES>());
-    let mut sums = [[0.0; LANES]; 4];
+    let (mut ax, mut ay, mut bx, mut by) = ([0.0; LANES], [0.0; LANES], [0.0; LANES], [0.0; LANES]);
     for (((a, b), x), y) in a.0.iter().zip(b.0).zip(x.0).zip(y.0) {
-        for lane in 0..LANES {
-            sums[0][lane] += a[lane] * x[lane];
-            sums[1][lane] += a[lane] * y[lane];
-            sums[2][lane] += b[lane] * x[lane];
-            sums[3][lane] += b[lane] * y[lane];
-        }
+        add(&mut ax, a, x);
+        add(&mut ay, a, y);
+        add(&mut bx, b, x);
+        add(&mut by, b, y);
     }
-    let mut sums = sums.map(|lanes| lanes.iter().sum::<f64>());
+    let mut sums = [ax, ay, bx, by].map(|lanes| lanes.iter().sum::<f64>());
     for (((a, b), x), y) in a.1.iter().zip(b.1).zip(x.1).zip(y.1) {
         let products = [a * x, a * y, b * x, b * y];
         sums.iter_mut().zip(products).for_each(|(sum, product)| *sum += product);
     }
     sums
+}
+
+/// The sum of some values.
+fn sum(values: &[f64]) -> f64 {
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    chunks.iter().for_each(|chunk| add(&mut sums, chunk, &[1.0; LANES]));
+    sums.iter().chain(rest).sum()
 }
 
 /// Real and imaginary part of the mean of e^(−2πi·f·t).
@@ -118,7 +132,6 @@ impl<'a> Around<'a> {
         let [x, y] = &self.middle;
         let n = self.times.len().max(1) as f64;
         let mut found = [0.0; 2 * STEPS + 1];
-        let sum = |values: &[f64]| values.iter().sum::<f64>();
         found[STEPS] = sum(x).hypot(sum(y)) / n;
         for (away, [cos, sin]) in (1..).zip(&self.turned) {
             let [cx, cy, sx, sy] = products([cos, sin], [x, y]);
