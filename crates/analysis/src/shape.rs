@@ -165,6 +165,9 @@ pub struct SourceText {
     /// The functions of that stack, innermost first; in a sum, of one of its events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<String>,
+    /// Where the task was in user space, innermost first, in the same event.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub users: Vec<String>,
     /// The task's container, service, or control group; absent where none was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -173,7 +176,13 @@ pub struct SourceText {
 impl SourceText {
     /// Of whom nothing more is known.
     pub fn new(cpu: u32, who: &str, pid: Option<i32>) -> Self {
-        Self { cpu, who: who.to_owned(), pid, site: None, began: None, frames: Vec::new(), group: None }
+        let (frames, users) = (Vec::new(), Vec::new());
+        Self { cpu, who: who.to_owned(), pid, site: None, began: None, frames, users, group: None }
+    }
+
+    /// The functions of the kernel, and those of the program that called it, innermost first.
+    pub fn functions(&self) -> Vec<String> {
+        self.frames.iter().chain(&self.users).cloned().collect()
     }
 
     /// Whether both are the same source, whatever their stacks.

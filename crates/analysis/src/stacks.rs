@@ -40,6 +40,9 @@ pub(crate) struct Way {
 /// Between a function and the one that called it.
 pub(crate) const INSIDE: &str = " < ";
 
+/// Between the functions of the kernel and those of the program that called it.
+pub(crate) const OUTSIDE: &str = "\n";
+
 /// What serves high-resolution timers.
 const TIMERS: &str = "hrtimer_interrupt";
 

@@ -74,8 +74,7 @@ fn stream_trace<'r>(
     measured: &mut [Measured<'r>],
 ) -> Result<Traced, Error> {
     let file = TraceFile::open(path)?;
-    let mut decoder = Decoder::new(catalogue, file.formats(), file.symbols()?, &file.constants()?)
-        .knowing(&run.idle_states, &run.frequency_change_ns);
+    let mut decoder = Decoder::of(&file, catalogue)?.knowing(&run.idle_states, &run.frequency_change_ns);
     let mut reading = TraceReading::default();
     // What runs on a CPU says nothing of a thread that may have been on another one.
     for one in measured.iter_mut().filter(|one| one.record.cpus.is_none()) {

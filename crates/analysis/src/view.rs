@@ -271,6 +271,8 @@ pub enum What {
         /// How the kernel came to do what that event tells.
         act: Way,
     },
+    /// The stack of user space, recorded right behind an event of the same CPU; that of the kernel which follows it has it.
+    UserStack,
     /// Nothing that spans are made of.
     Other,
 }

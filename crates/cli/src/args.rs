@@ -144,6 +144,10 @@ pub(crate) struct AssessArgs {
     /// wake-up of a busy CPU.
     #[arg(long)]
     pub(crate) stacks: bool,
+    /// Record where senders were in user space, too: functions that keep frame pointers. They pay some
+    /// microseconds for each event.
+    #[arg(long)]
+    pub(crate) user_stacks: bool,
     /// Read the mechanisms from this directory instead of the built-in catalogue.
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,

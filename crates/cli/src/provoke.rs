@@ -8,6 +8,7 @@ use linux::record::provoke::provoke;
 use linux::record::recorder::{Place, Recorder};
 use linux::session::Session;
 use model::Cpus;
+use model::events::Stacks;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,14 +26,14 @@ struct Order {
 pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     let order = Order::of(words)?;
     let truth = || provoke(order.cpu, order.from, order.times);
-    recorded(&order, false, order.flag, truth)
+    recorded(&order, Stacks { own: false, users: true }, order.flag, truth)
 }
 
 /// `internal plant`.
 pub(crate) fn run_plant(words: &[OsString]) -> anyhow::Result<()> {
     let order = Order::of(words)?;
     let truth = || plant(order.cpu, order.from, order.times);
-    recorded(&order, order.flag, false, truth)
+    recorded(&order, Stacks { own: order.flag, users: false }, false, truth)
 }
 
 impl Order {
@@ -60,7 +61,7 @@ impl Order {
 /// `truth.json` into the directory.
 fn recorded<T: Serialize>(
     order: &Order,
-    stacks: bool,
+    stacks: Stacks,
     kprobes: bool,
     work: impl FnOnce() -> Result<T, linux::error::Error>,
 ) -> anyhow::Result<()> {

@@ -53,7 +53,7 @@ pub use format::{EventFormat, Field, FieldKind};
 pub use formats::{CommonFields, Formats};
 pub use lane::Damage;
 pub use page::{Missed, PageFault, PageHeader, PageLayout, RawRecord, Walker};
-pub use stack::StackLayout;
+pub use stack::{StackLayout, UserStackLayout};
 pub use stats::CpuStats;
 pub use stream::{Event, EventStream, Item, TscToNs};
 pub use symbols::Symbols;

@@ -1,8 +1,9 @@
-//! The kernel's stacks in a trace: the records of `ftrace:kernel_stack`, which option and trigger
-//! `stacktrace` make.
+//! Stacks in a trace: the records of `ftrace:kernel_stack`, which option and trigger `stacktrace`
+//! make, and of `ftrace:user_stack`, which the option `userstacktrace` makes.
 //!
-//! Its format declares eight frames whatever their number (kernel/trace/trace_entries.h,
-//! `FTRACE_STACK_ENTRIES`); a record has as many as its field `size` says.
+//! Both formats declare eight frames (kernel/trace/trace_entries.h, `FTRACE_STACK_ENTRIES`). A record
+//! of the kernel's stack has as many as its field `size` says; one of user space has eight, of which
+//! those that were not found are zero.
 
 use crate::endian::Endian;
 use crate::format::{Field, FieldKind};
@@ -48,6 +49,40 @@ impl StackLayout {
     }
 }
 
+/// Where the frames of a stack of user space stand in its record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserStackLayout {
+    /// The number of the event.
+    pub id: u16,
+    process: Field,
+    frames: usize,
+    first: usize,
+    /// Bytes of an address.
+    word: usize,
+    endian: Endian,
+}
+
+impl UserStackLayout {
+    /// That of this trace; `None` where its formats do not tell.
+    pub fn of(formats: &Formats) -> Option<Self> {
+        let format = formats.by_name("ftrace:user_stack")?;
+        let callers = format.field("caller")?;
+        let FieldKind::Array { element_size: word, .. } = callers.kind else { return None };
+        let (process, first) = (format.field("tgid")?.clone(), callers.offset);
+        let frames = callers.size.checked_div(word)?;
+        Some(Self { id: format.id, process, frames, first, word, endian: formats.endian() })
+    }
+
+    /// The number of the process, and the addresses of a record, innermost first. Beyond the innermost they are
+    /// found by frame pointers, and end where a function keeps none.
+    pub fn frames<'d>(&self, data: &'d [u8]) -> (u32, impl Iterator<Item = u64> + use<'d>) {
+        let process = self.process.uint(data, self.endian).unwrap_or(0) as u32;
+        let Self { frames, first, word, endian, .. } = *self;
+        let addresses = (0..frames).map_while(move |at| endian.uint_at(data, first + at * word, word));
+        (process, addresses.take_while(|address| *address != 0 && *address != u64::MAX))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +115,20 @@ mod tests {
         assert_eq!(layout.frames(&data).collect::<Vec<_>>(), frames);
         assert_eq!(layout.frames(&record(2, &frames)).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(layout.bytes(&record(2, &frames)).len(), 16);
+    }
+
+    #[test]
+    fn a_stack_of_user_space_ends_where_nothing_more_was_found() {
+        let mut formats = Formats::new(Endian::Little, "", 8).unwrap();
+        let format = FORMAT.replace("kernel_stack", "user_stack").replace("int size", "unsigned int tgid");
+        formats.add("ftrace", &format).unwrap();
+        let layout = UserStackLayout::of(&formats).unwrap();
+        let mut data = record(77, &[5, 6, 7]);
+        data.resize(80, 0);
+        let (process, frames) = layout.frames(&data);
+        assert_eq!((process, frames.collect::<Vec<_>>()), (77, vec![5, 6, 7]));
+        assert_eq!(layout.frames(&record(1, &[9])).1.collect::<Vec<_>>(), [9]);
+        assert_eq!(layout.frames(&[0; 4]).1.count(), 0);
     }
 
     #[test]

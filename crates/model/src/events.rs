@@ -28,9 +28,22 @@ pub enum Role {
     Link,
 }
 
+/// Which stacks are recorded beside those of the kernel behind what others send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stacks {
+    /// The kernel's on the measured CPUs, in the way of what is measured there.
+    pub own: bool,
+    /// Those of user space behind what others send.
+    pub users: bool,
+}
+
 /// The record of the kernel's stack behind an event. It is no tracepoint: a trigger of the event
 /// makes it.
 pub const KERNEL_STACK: &str = "ftrace:kernel_stack";
+
+/// The record of the stack of user space behind every event of a buffer that has them (option
+/// `userstacktrace`).
+pub const USER_STACK: &str = "ftrace:user_stack";
 
 /// The CPUs on which an event is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -207,7 +220,7 @@ impl EventCatalogue {
     /// timed.
     #[must_use]
     pub fn without_stacks(mut self) -> Self {
-        self.events.retain(|event| event.name != KERNEL_STACK);
+        self.events.retain(|event| ![KERNEL_STACK, USER_STACK].contains(&event.name.as_str()));
         self.events.iter_mut().for_each(|event| event.stack.clear());
         self
     }
@@ -223,6 +236,13 @@ impl EventCatalogue {
             }
         }
         self
+    }
+
+    /// The same events with what was asked for of stacks.
+    #[must_use]
+    pub fn with(self, stacks: Stacks) -> Self {
+        let all = if stacks.own { self } else { self.without_own_stacks() };
+        if stacks.users { all } else { all.without(USER_STACK) }
     }
 
     /// The same events without one of them.
@@ -326,7 +346,10 @@ mod tests {
             catalogue.get(KERNEL_STACK).is_some() && catalogue.events.iter().any(|e| !e.stack.is_empty())
         );
         let plain = catalogue.clone().without_stacks();
-        assert_eq!(plain.events.len() + 1, catalogue.events.len());
+        assert_eq!(plain.events.len() + 2, catalogue.events.len(), "the records of both stacks");
+        let both = catalogue.clone().with(Stacks { own: true, users: true });
+        assert_eq!(both.events.len(), catalogue.events.len());
+        assert!(catalogue.clone().with(Stacks::default()).get(USER_STACK).is_none());
         let senders = catalogue.clone().without_own_stacks();
         assert_eq!(senders.get(KERNEL_STACK).unwrap().on, [Side::Sender]);
         assert!(senders.get("sched:sched_switch").unwrap().stack.is_empty());

@@ -32,6 +32,7 @@ pub mod snapshots;
 pub mod store;
 pub mod stressor;
 pub mod syscalls;
+pub mod user_frames;
 pub mod watch;
 
 pub use class::EventClass;

@@ -466,6 +466,9 @@ pub struct ObserverCost {
     /// One recorded stack of the kernel, of a short system call, ns.
     #[serde(default)]
     pub trace_stack_ns: Option<f64>,
+    /// One recorded stack of user space, ns.
+    #[serde(default)]
+    pub trace_user_stack_ns: Option<f64>,
     /// CPU time of the wake-up probe per sample, ns, sleep and wake-up included.
     pub wakeup_sample_ns: Option<f64>,
     /// One turn of the noise loop, ns.

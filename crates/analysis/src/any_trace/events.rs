@@ -3,7 +3,7 @@
 use super::shape::Record;
 use crate::Error;
 use ftrace::TraceFile;
-use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Side};
+use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Side, USER_STACK};
 
 /// Clocks that count something else than nanoseconds (Documentation/trace/ftrace.rst, trace_clock).
 const COUNTERS: [&str; 2] = ["counter", "uptime"];
@@ -56,7 +56,7 @@ pub(super) fn record(catalogue: &EventCatalogue, seen: &[String], uname: Option<
 
 /// Events that are not asked for: a stack is a trigger's, and that a CPU sleeps says nothing where
 /// nobody has kept how long its idle states take to leave.
-const NOT_ASKED: [&str; 3] = [KERNEL_STACK, model::idle::EVENT, model::frequency::EVENT];
+const NOT_ASKED: [&str; 4] = [KERNEL_STACK, USER_STACK, model::idle::EVENT, model::frequency::EVENT];
 
 /// Whether it is a tracepoint that such a machine may have, and that says something in any trace.
 fn is_traced(spec: &EventSpec, uname: Option<&str>) -> bool {

@@ -57,7 +57,7 @@ pub fn any_trace(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<
     let all = matches!(wanted.threads, Threads::Numbers(_));
     let chosen = wakeups::choose(&found.wakeups, &found.cpus, wanted.cpus.as_ref(), all);
     let window = [found.t0_ns, found.t1_ns];
-    let decoder = Decoder::new(&catalogue, file.formats(), file.symbols()?, &file.constants()?);
+    let decoder = Decoder::of(file, &catalogue)?;
     let apart = wakeups::take_apart(file, decoder, buffers, window, &chosen, wanted.keep)?;
     found.section.paths = apart.paths;
     if let Some(cpus) = &wanted.cpus {

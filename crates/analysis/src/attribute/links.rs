@@ -125,6 +125,8 @@ impl Links {
                 Some(Asked::Shootdown)
             }
             What::Stack { at_switch: false, act, .. } => return self.by_way(event, act, sets),
+            // Between the event and the kernel's stack.
+            What::UserStack => return,
             _ => None,
         };
         // A stack belongs to the event right before it.

@@ -8,7 +8,7 @@ use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
 use crate::shape::{AttributedRow, SourceText};
 use crate::spans::Span;
-use crate::stacks::INSIDE;
+use crate::stacks::{INSIDE, OUTSIDE};
 use crate::time::instants::Instants;
 use hdrhistogram::Histogram;
 use model::EventClass;
@@ -210,9 +210,12 @@ pub fn source_text(source: &Source, labels: &Labels, comm: &dyn Fn(i32) -> Optio
         Who::Device(label) => (format!("device: {}", labels.text(label)), None),
     };
     let text = |id: Option<LabelId>| id.map(|id| labels.text(id).to_owned());
-    let frames = source.frames.map(|frames| labels.text(frames).split(INSIDE).map(str::to_owned).collect());
-    let (site, began) = (text(source.site), text(source.began));
-    SourceText { cpu: source.cpu, who, pid, site, began, frames: frames.unwrap_or_default(), group: None }
+    let whole = source.frames.map_or("", |frames| labels.text(frames));
+    let (kernel, program) = whole.split_once(OUTSIDE).unwrap_or((whole, ""));
+    let functions = |way: &str| way.split(INSIDE).filter(|one| !one.is_empty()).map(str::to_owned).collect();
+    let (site, began, frames, users) =
+        (text(source.site), text(source.began), functions(kernel), functions(program));
+    SourceText { cpu: source.cpu, who, pid, site, began, frames, users, group: None }
 }
 
 #[cfg(test)]

@@ -121,8 +121,7 @@ pub fn spans_in<E: From<Error>>(
     windows: &[MeasuredWindow],
     sink: impl FnMut(&Span, &Decoder) -> Result<(), E>,
 ) -> Result<Passed, E> {
-    let (symbols, constants) = (file.symbols().map_err(Error::from)?, file.constants().map_err(Error::from)?);
-    let mut decoder = Decoder::new(catalogue, file.formats(), symbols, &constants);
+    let mut decoder = Decoder::of(file, catalogue)?;
     let mut stream = file.stream_buffers(buffers).map_err(Error::from)?;
     let mut windows = windows.iter();
     let mut holes = Vec::new();
@@ -189,7 +188,7 @@ pub fn paths_in(
     mut sink: impl FnMut(usize, Path),
 ) -> Result<(), Error> {
     let catalogue = EventCatalogue::embedded()?;
-    let mut decoder = Decoder::new(&catalogue, file.formats(), file.symbols()?, &file.constants()?);
+    let mut decoder = Decoder::of(file, &catalogue)?;
     let mut stream = file.stream_buffers(buffers)?;
     let (mut builder, mut paths) = (Open::new(window, &decoder, &[]).builder, Paths::of_each());
     for (place, (thread, samples)) in samples.iter().enumerate() {

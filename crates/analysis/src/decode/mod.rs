@@ -6,20 +6,25 @@
 
 mod namer;
 mod plan;
+mod users;
 
+use crate::Error;
 use crate::attribute::coverage::has_interrupts;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::spans::Known;
 use crate::view::{self, KernelEvent, Level, What};
-use ftrace::{Constants, Endian, Event, Formats, Symbols};
+use ftrace::{Constants, Endian, Event, Formats, Symbols, TraceFile};
 use model::EventClass;
 use model::events::{EventCatalogue, Helpers};
 use model::frequency::FrequencyChanges;
 use model::idle::{IdleState, IdleStates};
+use model::store;
+use model::user_frames::{self, UserFrames};
 use namer::{Comm, Namer};
 use plan::{Naming, Pick, Plan};
 use std::collections::BTreeSet;
+use users::Users;
 
 /// `TRACE_FLAG_IRQS_OFF`.
 const IRQS_OFF: u8 = 0x01;
@@ -60,6 +65,7 @@ pub struct Decoder {
     stacks: FastMap<Box<[u8]>, What>,
     idle_states: FastMap<(u32, u64), view::IdleState>,
     changes_ns: FrequencyChanges,
+    users: Users,
     has_constants: bool,
     labels: Labels,
     sets: CpuSets,
@@ -103,6 +109,7 @@ impl Decoder {
             stacks: FastMap::default(),
             idle_states: FastMap::default(),
             changes_ns: FrequencyChanges::default(),
+            users: Users::default(),
             has_constants,
             labels,
             sets,
@@ -131,6 +138,21 @@ impl Decoder {
         self
     }
 
+    /// That of a trace file, with the functions of programs that its recorder has named beside it.
+    pub fn of(file: &TraceFile, catalogue: &EventCatalogue) -> Result<Self, Error> {
+        let mut decoder = Self::new(catalogue, file.formats(), file.symbols()?, &file.constants()?);
+        let beside = file.path().with_file_name(user_frames::FILE);
+        if beside.exists() {
+            let frames: UserFrames = store::read_json(&beside)?;
+            if frames.schema != user_frames::SCHEMA {
+                let what = format!("schema {:?}", frames.schema);
+                return Err(model::Error::invalid(beside.display(), what, user_frames::SCHEMA).into());
+            }
+            decoder.users.knows(frames);
+        }
+        Ok(decoder)
+    }
+
     /// What an event says. `None` for a number that no format of the trace has.
     #[inline]
     pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
@@ -146,6 +168,7 @@ impl Decoder {
             endian,
             idle_states,
             changes_ns,
+            users,
             ..
         } = self;
         let plan = plans.get(usize::from(event.id))?.as_ref()?;
@@ -164,7 +187,7 @@ impl Decoder {
             cpu: event.cpu,
         };
         let matters = plan.only.as_ref().is_none_or(|(field, value)| namer.number(field) == *value);
-        Some(KernelEvent {
+        let decoded = KernelEvent {
             ts_ns: event.ts_ns.min(i64::MAX as u64) as i64,
             cpu: event.cpu,
             pid: event.pid,
@@ -172,7 +195,11 @@ impl Decoder {
             irqs_off: event.flags & IRQS_OFF != 0,
             event: plan.event,
             what: if matters { namer.what(&plan.pick) } else { What::Other },
-        })
+        };
+        if let Pick::UserStack(layout) = &plan.pick {
+            users.found((event.cpu, event.pid), layout, event.data, labels);
+        }
+        Some(users.event(decoded, labels))
     }
 
     /// Names of the events by [`KernelEvent::event`].

@@ -352,6 +352,7 @@ impl<'d> Namer<'d> {
                 What::Frequency { cpu, change: self.change(cpu, self.number(khz)) }
             }
             Pick::Stack(layout) => self.stack(layout),
+            Pick::UserStack(_) => What::UserStack,
             Pick::Other => What::Other,
         }
     }

@@ -5,9 +5,9 @@ use crate::attribute::blocking::Blocking;
 use crate::hash::FastMap;
 use crate::labels::LabelId;
 use crate::view::Context;
-use ftrace::{EventFormat, Field, Formats, StackLayout};
+use ftrace::{EventFormat, Field, Formats, StackLayout, UserStackLayout};
 use model::EventClass;
-use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Role};
+use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Role, USER_STACK};
 
 /// What to do with one event of the traced kernel.
 pub(super) struct Plan {
@@ -111,6 +111,8 @@ pub(super) enum Pick {
     },
     /// The kernel's stack.
     Stack(Box<StackLayout>),
+    /// That of user space.
+    UserStack(Box<UserStackLayout>),
     Other,
 }
 
@@ -282,6 +284,7 @@ impl Decoder {
                 Pick::Unblocked { blocking: Blocking::Lock, lock: Some(field("lock_addr")?) }
             }
             KERNEL_STACK => Pick::Stack(Box::new(StackLayout::of(formats).ok_or("caller")?)),
+            USER_STACK => Pick::UserStack(Box::new(UserStackLayout::of(formats).ok_or("caller")?)),
             "preemptirq:irq_disable" => self.off(Blocking::InterruptsOff, field("parent_offs")?),
             "preemptirq:preempt_disable" => self.off(Blocking::PreemptionOff, field("parent_offs")?),
             "preemptirq:irq_enable" => Pick::Unblocked { blocking: Blocking::InterruptsOff, lock: None },

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::attribute::blocking::Blocking;
+use model::user_frames::UserFrame;
 
 const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
                       \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
@@ -252,4 +253,57 @@ fn interrupts_do_not_speak_for_the_task_they_interrupt() {
     {
         assert_eq!(decode(&mut plain, flags, &[0; 8]).level, level, "{flags:#x}");
     }
+}
+
+/// Decodes a stack of user space and then, at that level and in that task, one of the kernel; gives what that says.
+fn after_user_stack(level: u8, task: i32, between: bool) -> (Option<String>, What) {
+    let mut formats = Formats::new(Endian::Little, "", 8).unwrap();
+    let callers = "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n";
+    let stack = |name: &str, id: u16, field: &str| {
+        format!(
+            "name: {name}\nID: {id}\nformat:\n{COMMON}\tfield:{field};\toffset:8;\tsize:4;\tsigned:0;\n{callers}"
+        )
+    };
+    formats.add("ftrace", &stack("kernel_stack", 7, "int size")).unwrap();
+    formats.add("ftrace", &stack("user_stack", 8, "unsigned int tgid")).unwrap();
+    formats.add("irq_vectors", &format!("name: nothing\nID: 9\nformat:\n{COMMON}")).unwrap();
+    let symbols = Symbols::parse("ffffffff81000000 t vfs_write\nffffffff81000100 t do_syscall_64\n");
+    let catalogue = EventCatalogue::embedded().unwrap();
+    let mut decoder = Decoder::new(&catalogue, &formats, symbols, &Constants::default());
+    let frame = |address, function: &str| UserFrame { tgid: 70, address, function: function.to_owned() };
+    let frames = vec![frame(0x1000, "write (libc.so.6)"), frame(0x2000, "main (server)")];
+    decoder.users.knows(UserFrames { schema: user_frames::SCHEMA.to_owned(), frames });
+    let record = |first: u64, addresses: &[u64]| {
+        let mut data = vec![0u8; 8];
+        data.extend(first.to_le_bytes());
+        data.extend(addresses.iter().flat_map(|address| address.to_le_bytes()));
+        data
+    };
+    let mut say = |cpu: u32, id: u16, flags: u8, pid: i32, data: &[u8]| {
+        decoder.decode(&Event { ts_ns: 5, cpu, id, flags, pid, data }).unwrap().what
+    };
+    let users = say(2, 8, 0, 71, &record(70, &[0x1000, 0x3000, 0x2000, 0, 0, 0, 0, 0]));
+    // What another CPU records meanwhile has nothing to do with it.
+    say(3, 9, 0, 5, &[0; 8]);
+    if between {
+        say(2, 9, 0, 71, &[0; 8]);
+    }
+    let kernel = [0xffff_ffff_8100_0010, 0xffff_ffff_8100_0110];
+    let What::Stack { act, .. } = say(2, 7, level, task, &record(2, &kernel)) else { panic!() };
+    (act.frames.map(|frames| decoder.labels().text(frames).to_owned()), users)
+}
+
+#[test]
+fn a_kernel_stack_goes_on_in_the_program_that_called_it() {
+    let (frames, users) = after_user_stack(0, 71, false);
+    assert_eq!(users, What::UserStack);
+    // What nobody has named stays a number.
+    assert_eq!(frames.as_deref(), Some("vfs_write\nwrite (libc.so.6) < 0x3000 < main (server)"));
+}
+
+#[test]
+fn an_interrupt_another_task_and_another_event_are_not_the_program_s() {
+    assert_eq!(after_user_stack(8, 71, false).0.as_deref(), Some("vfs_write"));
+    assert_eq!(after_user_stack(0, 72, false).0.as_deref(), Some("vfs_write"));
+    assert_eq!(after_user_stack(0, 71, true).0.as_deref(), Some("vfs_write"));
 }

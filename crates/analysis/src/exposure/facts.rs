@@ -201,7 +201,7 @@ fn count(dir: &Path, run: &Run, facts: &mut CellFacts) -> Result<Option<String>,
     };
     let file = TraceFile::open(&dir.join(&trace.file))?;
     let catalogue = EventCatalogue::embedded()?;
-    let decoder = Decoder::new(&catalogue, file.formats(), file.symbols()?, &file.constants()?);
+    let decoder = Decoder::of(&file, &catalogue)?;
     let mut observable = decoder.observable(&catalogue, &trace.events);
     observable.retain(|class| counts(*class));
     let mut counting = stretches.map(Counting::new);

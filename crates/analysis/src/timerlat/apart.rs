@@ -21,7 +21,7 @@ pub(super) fn take_apart(
     threads: &FastMap<u32, i32>,
     samples: &mut [TimerlatSample],
 ) -> Result<(), Error> {
-    let mut decoder = Decoder::new(catalogue, file.formats(), file.symbols()?, &file.constants()?);
+    let mut decoder = Decoder::of(file, catalogue)?;
     let mut cpus: Vec<u32> = samples.iter().map(|sample| sample.cpu).collect();
     cpus.sort_unstable();
     cpus.dedup();

@@ -7,7 +7,7 @@ use crate::run::recording;
 use linux::disturb::{self, Order, suite};
 use linux::measure::spec::{NoiseSpec, ProbeSpec, Task, WakeupSpec};
 use linux::sys::clock::ClockId;
-use model::events::EventCatalogue;
+use model::events::{EventCatalogue, Stacks};
 use model::sample::{Policy, ProbeKind};
 use model::{Cpus, Error};
 use std::path::PathBuf;
@@ -57,8 +57,9 @@ impl Plan {
             all_cpus: false,
         })?;
         let (window, period) = times(args)?;
+        let stacks = Stacks { own: args.stacks, users: args.user_stacks };
         if args.trace == TraceMode::Off {
-            recording::only_with_a_trace(args.stacks, args.kprobes, "no --trace=off")?;
+            recording::only_with_a_trace(stacks, args.kprobes, "no --trace=off")?;
         }
         Ok(Self {
             place,
@@ -70,7 +71,7 @@ impl Plan {
             dma_latency: (!args.no_dma_latency).then_some(0),
             trace: args.trace,
             kprobes: args.kprobes,
-            events: recording::events(args.stacks)?,
+            events: recording::events(stacks)?,
             out: args.out.clone().unwrap_or_else(default_out),
         })
     }

@@ -13,6 +13,7 @@ use linux::record::recorder::Recorder;
 use linux::record::snapshots::SnapshotOrder;
 use linux::session::Session;
 use model::Error;
+use model::events::Stacks;
 use std::time::Duration;
 
 /// What is kept before a sample at least, ns, and at most where nothing was said.
@@ -33,6 +34,10 @@ pub(crate) struct Tracing {
     /// microseconds to each wake-up of a busy CPU.
     #[arg(long)]
     pub(crate) stacks: bool,
+    /// Record where senders were in user space, too: functions that keep frame pointers. They pay some
+    /// microseconds for each event.
+    #[arg(long)]
+    pub(crate) user_stacks: bool,
     /// Record into a ring, and keep only what is around samples that reach this value: for measurements of days on a constant amount of
     /// disk.
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -46,6 +51,10 @@ pub(crate) struct Tracing {
 }
 
 impl Tracing {
+    fn stacks(self) -> Stacks {
+        Stacks { own: self.stacks, users: self.user_stacks }
+    }
+
     /// What was asked for, or follows from it.
     fn mode(self) -> TraceMode {
         let unsaid = if self.trace_over.is_some() { TraceMode::On } else { TraceMode::Off };
@@ -56,7 +65,7 @@ impl Tracing {
     pub(crate) fn snapshots(self, probes: &[ProbeSpec]) -> Result<Option<SnapshotOrder>, Error> {
         if self.mode() == TraceMode::Off {
             let expected = "--trace or --trace-over beside it";
-            recording::only_with_a_trace(self.stacks, self.kprobes, expected)?;
+            recording::only_with_a_trace(self.stacks(), self.kprobes, expected)?;
         }
         let Some(over) = self.trace_over else { return Ok(None) };
         if self.trace == Some(TraceMode::Off) {
@@ -88,7 +97,7 @@ impl Tracing {
         if mode == TraceMode::Off {
             return Ok(None);
         }
-        let events = recording::events(self.stacks)?;
+        let events = recording::events(self.stacks())?;
         match recording::prepare(session, output, &events, place, self.kprobes, &[], snapshots) {
             Ok(recorder) => Ok(Some(recorder)),
             Err(error) if mode == TraceMode::Auto => {

@@ -74,7 +74,7 @@ pub(crate) struct WakeupArgs {
     #[arg(long, conflicts_with_all = [
         "cpus", "duration", "loops", "period", "distance", "stagger", "threads", "affinity", "policy", "priority", "runtime",
         "deadline", "timer_slack", "clock", "warm_up", "threshold",
-        "main_cpus", "trace", "kprobes", "stacks", "trace_over", "keep", "keep_before",
+        "main_cpus", "trace", "kprobes", "stacks", "user_stacks", "trace_over", "keep", "keep_before",
     ])]
     pub(crate) cyclictest_compat: bool,
     /// Options of cyclictest, such as -p 80 -t4 -a -i 200 -l 10000 -h 400 -q.

@@ -10,13 +10,13 @@ use linux::record::recorder::{self, Recorder};
 use linux::record::snapshots::SnapshotOrder;
 use linux::session::Session;
 use model::Error;
-use model::events::EventCatalogue;
+use model::events::{EventCatalogue, Stacks, USER_STACK};
 use model::frequency;
 use model::idle::{self, IdleExits};
 
 /// Refuses options of a trace where none is recorded; `expected`: what to do instead.
-pub(crate) fn only_with_a_trace(stacks: bool, kprobes: bool, expected: &str) -> Result<(), Error> {
-    let given = [("--stacks", stacks), ("--kprobes", kprobes)];
+pub(crate) fn only_with_a_trace(stacks: Stacks, kprobes: bool, expected: &str) -> Result<(), Error> {
+    let given = [("--stacks", stacks.own), ("--user-stacks", stacks.users), ("--kprobes", kprobes)];
     match given.iter().find(|(_, given)| *given) {
         Some((option, _)) => {
             Err(Error::invalid(option, "an option of a trace, and none is recorded", expected))
@@ -25,11 +25,9 @@ pub(crate) fn only_with_a_trace(stacks: bool, kprobes: bool, expected: &str) -> 
     }
 }
 
-/// The events to record; `stacks`: the kernel's stacks on the measured CPUs, too, which cost time
-/// there.
-pub(crate) fn events(stacks: bool) -> Result<EventCatalogue, Error> {
-    let events = EventCatalogue::embedded()?;
-    Ok(if stacks { events } else { events.without_own_stacks() })
+/// The events to record.
+pub(crate) fn events(stacks: Stacks) -> Result<EventCatalogue, Error> {
+    Ok(EventCatalogue::embedded()?.with(stacks))
 }
 
 /// Raw pages of the trace while it is being recorded.
@@ -56,6 +54,8 @@ pub(crate) fn prepare(
     session.take_back(Transient::TraceInstance, &target)?;
     output.run.observer.trace_event_ns = cost.map(|cost| cost.event_ns);
     output.run.observer.trace_stack_ns = cost.and_then(|cost| cost.stack_ns);
+    let users = events.get(USER_STACK).and(cost);
+    output.run.observer.trace_user_stack_ns = users.and_then(|cost| cost.user_stack_ns);
     output.run.idle_states = linux::machine::idle_states(&Root::live(), &place.measured);
     output.run.frequency_change_ns = linux::machine::frequency_changes(&Root::live(), &place.measured);
     // Without their drivers' word these say nothing.

@@ -163,8 +163,12 @@ fn source_line(row: &AttributedRow) -> String {
 
 /// The functions of a source, a line of their own, where that is wanted.
 fn stack(source: Option<&SourceText>, wanted: bool) -> String {
-    let frames = source.map(|source| source.frames.join(" < ")).filter(|frames| wanted && !frames.is_empty());
-    frames.map(|frames| format!("           {frames}\n")).unwrap_or_default()
+    let Some(source) = source.filter(|_| wanted) else { return String::new() };
+    let line = |what: &str, functions: &[String]| match functions {
+        [] => String::new(),
+        _ => format!("           {what}{}\n", functions.join(" < ")),
+    };
+    line("", &source.frames) + &line("called in user space by ", &source.users)
 }
 
 pub(super) fn who(source: &SourceText) -> String {

@@ -20,7 +20,7 @@ use linux::sys::held::{Held, told};
 use linux::sys::process::is_root;
 use linux::sys::sched;
 use linux::sys::signals::EndSignals;
-use model::events::{EventCatalogue, Side};
+use model::events::{EventCatalogue, Side, Stacks};
 use model::run::Phase;
 use model::watch::{CommandRecord, FILE, SCHEMA, WatchRecord};
 use model::{Cpus, store, syscalls};
@@ -65,6 +65,10 @@ pub(crate) struct WatchArgs {
     /// could not be preempted, and its system call. At most two stacks in the way of a wake-up.
     #[arg(long)]
     pub(crate) stacks: bool,
+    /// Record where senders were in user space, too: functions that keep frame pointers. They pay some
+    /// microseconds for each event.
+    #[arg(long)]
+    pub(crate) user_stacks: bool,
     /// New or empty directory for the run [default: stillcore-TIME in the current directory].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -178,8 +182,8 @@ fn record(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<(PathBuf, Op
 
 /// The events to record; system calls are filtered in the kernel, by this machine's numbers.
 fn events(args: &WatchArgs) -> Result<EventCatalogue, model::Error> {
-    let all = EventCatalogue::watch()?;
-    let mut catalogue = if args.stacks { all } else { all.without_own_stacks() };
+    let stacks = Stacks { own: args.stacks, users: args.user_stacks };
+    let mut catalogue = EventCatalogue::watch()?.with(stacks);
     let filter = syscalls::filter(std::env::consts::ARCH).filter(|_| !args.no_syscalls);
     catalogue.events.retain_mut(|event| {
         if event.on == [Side::Watched] {

@@ -34,6 +34,8 @@ struct Score {
     /// goes back to its system call.
     of_tasks: u32,
     to_the_call: u32,
+    /// And on to the program that made it.
+    to_the_program: u32,
 }
 
 impl Score {
@@ -70,6 +72,7 @@ impl Score {
         self.wrong_order += other.wrong_order;
         self.of_tasks += other.of_tasks;
         self.to_the_call += other.to_the_call;
+        self.to_the_program += other.to_the_program;
     }
 }
 
@@ -206,6 +209,8 @@ fn score(
                 score.of_tasks += 1;
                 let call = source.began.as_deref().is_some_and(|began| began.starts_with("system call "));
                 score.to_the_call += u32::from(call);
+                let program = |function: &String| function.starts_with("stillcore+");
+                score.to_the_program += u32::from(call && source.users.first().is_some_and(program));
             }
             let (right, named) = (right.map(|source| source.1), first.map(|source| source.1));
             score.count(right, named);
@@ -282,6 +287,7 @@ pub(crate) fn causes_are_named(guest: &Guest) {
     };
     assert!(score.recall() >= least && score.wrong_exact == 0, "{kernel}: {score:?}");
     assert!(score.to_the_call * 100 >= score.of_tasks * 95, "{kernel}: stacks: {score:?}");
+    assert!(score.to_the_program * 100 >= score.to_the_call * 95, "{kernel}: programs: {score:?}");
 }
 
 fn compare(guest: &Guest) -> Score {
@@ -323,6 +329,10 @@ fn compare(guest: &Guest) -> Score {
     let row =
         Row::new(format!("{of}: sends of a task with its system call"), (whole * 1000.0).round() / 10.0, "%");
     print_row(&row.n(u64::from(all.of_tasks)).budget(Of::Value, Limit::AtLeast(95.0)));
+    let onward = f64::from(all.to_the_program) / f64::from(all.to_the_call.max(1));
+    let what = format!("{of}: of these with its place in the program");
+    let row = Row::new(what, (onward * 1000.0).round() / 10.0, "%").n(u64::from(all.to_the_call));
+    print_row(&row.budget(Of::Value, Limit::AtLeast(95.0)));
     let called_exact = u64::from(all.exact + all.wrong_exact);
     let none = (Of::Value, Limit::AtMost(0.0));
     print_row(&count("called exact and wrong", all.wrong_exact).n(called_exact).budget(none.0, none.1));

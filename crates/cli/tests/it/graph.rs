@@ -158,14 +158,16 @@ fn children(pid: u32) -> Vec<u32> {
         let Ok(child) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let Some((_, fields)) = stat.rsplit_once(") ") else { continue };
-        let parent = fields.split_whitespace().nth(1).and_then(|word| word.parse::<u32>().ok());
+        let field = |at: usize| fields.split_whitespace().nth(at).and_then(|word| word.parse::<u64>().ok());
+        // proc_pid_stat(5): `ppid` and `starttime`. Numbers begin anew where they run out.
+        let (parent, started) = (field(1), field(19));
         let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        if parent == Some(pid) && String::from_utf8_lossy(&command).contains("internal\0graph") {
-            found.push(child);
+        if parent == Some(u64::from(pid)) && String::from_utf8_lossy(&command).contains("internal\0graph") {
+            found.push((started, child));
         }
     }
     found.sort_unstable();
-    found
+    found.into_iter().map(|one| one.1).collect()
 }
 
 /// Sends a signal to the process at this position once messages flow; gives what the run says.

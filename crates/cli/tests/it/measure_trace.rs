@@ -99,7 +99,7 @@ fn a_hog_is_named_and_every_late_nanosecond_has_its_place() {
 }
 
 #[test]
-fn each_task_of_a_set_is_told_of_the_others() {
+fn each_task_of_a_set_is_answeredof_the_others() {
     if !recorded() {
         return;
     }
@@ -316,4 +316,52 @@ fn what_cannot_be_recorded_is_refused_in_one_sentence() {
         assert_eq!(output.status.code(), Some(1), "{order:?}: {said}");
         assert!(said.contains(expected), "{order:?}: {said}");
     }
+}
+
+#[test]
+fn a_sender_is_named_with_its_place_in_the_program() {
+    let cpus = sched::affinity().unwrap();
+    if !recorded() || cpus.iter().count() < 2 {
+        println!("skipped: it takes two CPUs and recording");
+        return;
+    }
+    let (place, cpu) = (Place::new(), last_cpu());
+    let order = ["--duration", "2s", "--trace", "--user-stacks", "--cpus", &cpu.to_string()];
+    let child = start(&mut measure(&place, "wakeup", &order));
+    let sleeper = std::thread::Builder::new().name(HOG.to_owned()).spawn(move || {
+        sched::pin(&Cpus::one(cpu)).unwrap();
+        (0..200).for_each(|_| std::thread::park_timeout(Duration::from_millis(100)));
+    });
+    let sleeper = sleeper.unwrap();
+    window_open(&place);
+    let others = cpus.iter().filter(|one| *one != cpu).collect();
+    let waker = std::thread::spawn(move || {
+        sched::pin(&others).unwrap();
+        for _ in 0..200 {
+            std::thread::sleep(Duration::from_millis(5));
+            sleeper.thread().unpark();
+        }
+        sleeper.join().unwrap();
+    });
+    let answered = told(&child.wait_with_output().unwrap(), 0);
+    waker.join().unwrap();
+    assert!(answered["observer"]["trace_user_stack_ns"].is_number(), "{}", answered["observer"]);
+    let run = place.path("run");
+    let program = std::env::current_exe().unwrap();
+    let program = program.file_name().unwrap().to_string_lossy();
+    // Whether the system call is in the program itself or in the C library depends on the target.
+    let own = |function: &Value| {
+        let function = function.as_str().unwrap();
+        function.contains(&*program) || function.contains("libc.so")
+    };
+    let analysis = read_json(&run.join("analysis.json"));
+    let mut woken = rows(&analysis["attribution"][0]).filter(|row| row["label"] == HOG);
+    let users = |row: &Value| row["source"]["users"].as_array().cloned().unwrap_or_default();
+    assert!(woken.any(|row| users(row).first().is_some_and(own)), "{}", analysis["attribution"][0]);
+    let frames = read_json(&run.join("user-frames.json"));
+    assert_eq!(frames["schema"], "stillcore.user-frames/1");
+    let shown = stillcore(&["trace", "explain", "--stacks"]).arg(&run).output().unwrap();
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("called in user space by "), "{shown}");
+    assert_eq!(place.leftovers(), NOTHING);
 }

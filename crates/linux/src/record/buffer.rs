@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::isolate::undo::Transient;
 use crate::session::Session;
 use model::Cpus;
-use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Side};
+use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Side, USER_STACK};
 use model::run::TraceCpu;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -185,6 +185,14 @@ fn enable(
     for event in here {
         if event.name == KERNEL_STACK {
             stacks = Some(event.clone());
+            continue;
+        }
+        if event.name == USER_STACK {
+            if instance.user_stacks(true) {
+                events.push(event.clone());
+            } else {
+                absent.push(event.name.clone());
+            }
             continue;
         }
         match instance.enable(&event.name, &filters(event, order.side, order.measured))? {

@@ -76,6 +76,13 @@ impl Instance {
         trigger.exists() && tracefs::write(&trigger, &format!("stacktrace if {condition}")).is_ok()
     }
 
+    /// Whether the stack of user space is recorded behind each event of this instance
+    /// (Documentation/trace/ftrace.rst, `userstacktrace`). `false` where the kernel has none.
+    pub fn user_stacks(&self, on: bool) -> bool {
+        let option = self.path.join("options/userstacktrace");
+        option.exists() && tracefs::write(&option, if on { "1" } else { "0" }).is_ok()
+    }
+
     /// Records only what these tasks do, and what tasks do that they fork (Documentation/trace/events.rst, `set_event_pid`). Descendants
     /// first, so that none is missed that begins between the two writes.
     pub fn follow(&self, tids: &[i32]) -> Result<(), Error> {

@@ -12,6 +12,7 @@ mod groups;
 pub mod instance;
 pub mod kprobe;
 pub mod plant;
+mod programs;
 pub mod provoke;
 pub mod reader;
 pub mod recorder;

@@ -7,17 +7,21 @@
 
 use super::buffer::{Buffer, Drained, Order};
 use super::groups::Groups;
+use super::programs::Programs;
 use super::ring::Pages;
 use super::snapshots::{SnapshotOrder, Snapshots, timed};
-use super::{symbols, tracefs};
+use super::symbols::{self, Referenced};
+use super::tracefs;
 use crate::error::Error;
 use crate::session::Session;
 use crate::sys::clock;
 use ftrace::{BufferInput, Endian, Formats, TraceInput};
-use model::events::{EventCatalogue, EventSpec, Side};
+use model::events::{EventCatalogue, EventSpec, Side, USER_STACK};
 use model::run::{SenderRecord, TraceRecord};
 use model::snapshots::{SnapshotSample, SnapshotsRecord};
+use model::user_frames::{self, UserFrames};
 use model::{Cpus, store};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,6 +45,8 @@ pub struct Recorder {
     scratch: PathBuf,
     formats: Formats,
     groups: Groups,
+    /// Where stacks of user space are recorded.
+    programs: Option<Programs>,
 }
 
 /// Where a recorder records.
@@ -113,9 +119,12 @@ impl Recorder {
         }
         let mut groups = Groups::default();
         groups.look();
+        let has_users = |buffer: &Buffer| buffer.events.iter().any(|event| event.name == USER_STACK);
+        let mut programs = sender.as_ref().filter(|sender| has_users(sender)).map(|_| Programs::default());
+        programs.iter_mut().for_each(Programs::look);
         clock::sleep_until(clock::now_ns() + SETTLE_NS);
         let scratch = place.scratch.to_owned();
-        Ok(Self { tracefs, victim, sender, watched, snapshots, scratch, formats, groups })
+        Ok(Self { tracefs, victim, sender, watched, snapshots, scratch, formats, groups, programs })
     }
 
     /// Starts or stops recording: the only change inside a window.
@@ -127,10 +136,11 @@ impl Recorder {
         Ok(())
     }
 
-    /// Looks which control groups threads are in. That takes milliseconds: between windows, when
+    /// Looks which control groups threads are in, and which programs they run where that is wanted. That takes milliseconds: between windows, when
     /// the kernel's counters have been read.
     pub fn look(&mut self) {
         self.groups.look();
+        self.programs.iter_mut().for_each(Programs::look);
     }
 
     /// Senders are recorded for as long as victims and a little longer, so that causes at the edges are there.
@@ -189,8 +199,12 @@ impl Recorder {
         self.look();
         let ([victim, sender, watched], snapshots) = self.drain()?;
         let victim = victim.unwrap_or_default();
-        let input = self.input(&victim, [sender.as_ref(), watched.as_ref()])?;
+        let (input, users) = self.input(&victim, [sender.as_ref(), watched.as_ref()])?;
         ftrace::write_v6(&run.join(store::TRACE), &input)?;
+        if let Some(programs) = &self.programs {
+            let (schema, frames) = (user_frames::SCHEMA.to_owned(), programs.name(&users));
+            store::write_json(&run.join(user_frames::FILE), &UserFrames { schema, frames })?;
+        }
         let names = |buffer: &Buffer| buffer.events.iter().map(|event| event.name.clone()).collect();
         let beside = |name: &str, buffer: &Option<Buffer>, drained: Option<Drained>| {
             buffer.as_ref().zip(drained).map(|(buffer, drained)| SenderRecord {
@@ -237,7 +251,12 @@ impl Recorder {
         Ok((all, None))
     }
 
-    fn input(&self, victim: &Drained, beside: [Option<&Drained>; 2]) -> Result<TraceInput, Error> {
+    /// What goes into the file, and the addresses in programs that it has.
+    fn input(
+        &self,
+        victim: &Drained,
+        beside: [Option<&Drained>; 2],
+    ) -> Result<(TraceInput, BTreeSet<(u32, u64)>), Error> {
         let read = |name: &str| tracefs::read_bytes(&self.tracefs.join(name));
         let kallsyms = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
         let drained = std::iter::once(victim).chain(beside.into_iter().flatten());
@@ -251,7 +270,8 @@ impl Recorder {
                 buffers.push(BufferInput { name: name.to_owned(), cpus, stats });
             }
         }
-        Ok(TraceInput {
+        let Referenced { kallsyms, users } = symbols::referenced(&kallsyms, &self.formats, &files)?;
+        let input = TraceInput {
             endian: native_endian(),
             header_page: read("events/header_page")?,
             header_event: read("events/header_event")?,
@@ -261,7 +281,7 @@ impl Recorder {
                 .map(|event| Ok((system(event).to_owned(), read(&format_file(event))?)))
                 .collect::<Result<_, Error>>()?,
             ftrace_formats: ftrace_formats(&self.tracefs),
-            kallsyms: symbols::referenced(&kallsyms, &self.formats, &files)?.into_bytes(),
+            kallsyms: kallsyms.into_bytes(),
             printk: read("printk_formats").unwrap_or_default(),
             cmdlines: read("saved_cmdlines").unwrap_or_default(),
             clock: "mono".to_owned(),
@@ -270,7 +290,8 @@ impl Recorder {
             cpus: victim.files.clone(),
             stats: self.victim.stats()?,
             buffers,
-        })
+        };
+        Ok((input, users))
     }
 }
 

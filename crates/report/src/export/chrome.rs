@@ -75,7 +75,7 @@ impl<W: Write> Exporter for Chrome<W> {
             args.insert("source".into(), sources(event).into());
             args.insert("site".into(), source.site.clone().into());
             args.insert("began".into(), source.began.clone().into());
-            args.insert("stack".into(), source.frames.join("\n").into());
+            args.insert("stack".into(), source.functions().join("\n").into());
             args.insert("confidence".into(), confidence.word().into());
         }
         let track = Track { cpu: event.cpu, probe: None };

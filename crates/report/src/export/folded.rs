@@ -44,7 +44,8 @@ fn clean(name: &str) -> String {
 fn way(source: &SourceText) -> String {
     let who = format!("{} on CPU {}", source.name(), source.cpu);
     let site = source.site.iter().filter(|_| source.frames.is_empty());
-    let functions = source.began.iter().chain(source.frames.iter().rev()).chain(site);
+    let program = source.users.iter().rev();
+    let functions = program.chain(&source.began).chain(source.frames.iter().rev()).chain(site);
     std::iter::once(&who).chain(functions).fold(String::new(), |way, name| way + ";" + &clean(name))
 }
 

@@ -129,7 +129,7 @@ impl<W: Write> Exporter for Perfetto<W> {
                 about = text(about, "began", began);
             }
             if !source.frames.is_empty() {
-                about = text(about, "stack", &source.frames.join("\n"));
+                about = text(about, "stack", &source.functions().join("\n"));
             }
         }
         self.span(Track { cpu: event.cpu, probe: None }, [event.t0_ns, event.t1_ns], about)

@@ -2,7 +2,7 @@
 
 use analysis::attribute::blocking::Blocking;
 use analysis::attribute::path::Step;
-use analysis::shape::{PathBox, PathSection, SamplePath};
+use analysis::shape::{PathBox, PathSection, SamplePath, SourceText};
 use minijinja::{Value, context};
 use model::sample::ProbeKind;
 
@@ -117,8 +117,8 @@ fn told(part: &PathBox, cpu: u32) -> Value {
         class => part.class.map(model::EventClass::name).or(part.blocking.map(Blocking::words)),
         label => part.ran(),
         source => part.source.as_ref().map(who),
-        site => part.source.as_ref().and_then(analysis::shape::SourceText::place),
-        frames => part.source.as_ref().map(|source| source.frames.clone()).unwrap_or_default(),
+        site => part.source.as_ref().and_then(SourceText::place),
+        frames => part.source.as_ref().map(SourceText::functions).unwrap_or_default(),
     }
 }
 

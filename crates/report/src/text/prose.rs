@@ -205,6 +205,7 @@ pub(super) fn observer(page: &mut Page, document: &Document) {
         ns("counter read", observer.counter_read_ns),
         ns("trace event", observer.trace_event_ns),
         ns("recorded stack", observer.trace_stack_ns),
+        ns("stack of user space", observer.trace_user_stack_ns),
         ns("wake-up sample", observer.wakeup_sample_ns),
         ns("turn of the noise loop", observer.noise_turn_ns),
     ];

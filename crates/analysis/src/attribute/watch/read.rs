@@ -69,9 +69,8 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
         let sender = trace.sender.as_ref().map(|sender| sender.buffer.as_str());
         let buffers: Vec<&str> = [Some(""), sender].into_iter().flatten().collect();
         let (catalogue, window) = (EventCatalogue::embedded()?, [phase.t0_ns, phase.t1_ns]);
-        let (formats, symbols) = (file.formats(), file.symbols()?);
-        let decoder = decode::Decoder::new(&catalogue, formats, symbols, &file.constants()?);
-        let decoder = decoder.knowing(&run.idle_states, &run.frequency_change_ns);
+        let decoder =
+            decode::Decoder::of(&file, &catalogue)?.knowing(&run.idle_states, &run.frequency_change_ns);
         let apart = wakeups::take_apart(&file, decoder, &buffers, window, &chosen, KEEP)?;
         section.paths = apart.paths;
         section.attribution = apart.attribution;

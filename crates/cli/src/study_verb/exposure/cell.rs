@@ -113,7 +113,7 @@ fn phases(
     let orders = std::slice::from_ref(order);
     // Groups are made before the first control and removed after the last: the first cpuset of a machine interrupts every CPU.
     let groups = Groups::make(orders, &place.measured, session, &mut output.run.limits)?;
-    let events = recording::events(false)?;
+    let events = recording::events(model::events::Stacks::default())?;
     let recorder = recording::prepare(session, output, &events, place, asking.args.kprobes, &[], None)?;
     let mut stage = Stage { asking, recorder };
     let result = windows(&mut stage, order, &groups, output, session);

@@ -1,0 +1,75 @@
+//! Where a task was in user space when it did what an event tells.
+//!
+//! Behind that event come the stack of user space and the kernel's, in this order (Linux
+//! kernel/trace/trace.c, `trace_event_buffer_commit`: the option before the trigger). Both are one way, from
+//! the program to the function that sends.
+
+use super::Labels;
+use crate::hash::FastMap;
+use crate::labels::LabelId;
+use crate::stacks::{INSIDE, OUTSIDE};
+use crate::view::{KernelEvent, Way, What};
+use ftrace::UserStackLayout;
+use model::user_frames::UserFrames;
+
+/// Of each CPU the stack of user space that the kernel's may follow.
+#[derive(Debug, Default)]
+pub(super) struct Users {
+    /// By process and address.
+    functions: FastMap<(u32, u64), String>,
+    /// By CPU: the task, and its functions.
+    last: FastMap<u32, (i32, LabelId)>,
+    /// Both ways as one, by both.
+    joined: FastMap<(LabelId, LabelId), LabelId>,
+}
+
+impl Users {
+    /// Addresses that have names.
+    pub(super) fn knows(&mut self, frames: UserFrames) {
+        let known = frames.frames.into_iter().map(|one| ((one.tgid, one.address), one.function));
+        self.functions.extend(known);
+    }
+
+    /// The stack of user space in a record of a CPU.
+    pub(super) fn found(
+        &mut self,
+        (cpu, pid): (u32, i32),
+        layout: &UserStackLayout,
+        data: &[u8],
+        labels: &mut Labels,
+    ) {
+        let (process, frames) = layout.frames(data);
+        let name = |address: u64| {
+            self.functions.get(&(process, address)).cloned().unwrap_or_else(|| format!("{address:#x}"))
+        };
+        let names: Vec<String> = frames.map(name).collect();
+        if !names.is_empty() {
+            self.last.insert(cpu, (pid, labels.id(&names.join(INSIDE))));
+        }
+    }
+
+    /// The next event of a CPU, in which a kernel's stack goes on in user space where one was found before it.
+    #[inline]
+    pub(super) fn event(&mut self, mut event: KernelEvent, labels: &mut Labels) -> KernelEvent {
+        if !self.last.is_empty() && event.what != What::UserStack {
+            let last = self.last.remove(&event.cpu);
+            // An interrupt is nothing that the program does.
+            if let (Some((pid, users)), What::Stack { act, .. }) = (last, &mut event.what)
+                && pid == event.pid
+                && event.level == crate::view::Level::Task
+            {
+                self.join(act, users, labels);
+            }
+        }
+        event
+    }
+
+    fn join(&mut self, act: &mut Way, users: LabelId, labels: &mut Labels) {
+        let Some(frames) = act.frames else { return };
+        let both = self.joined.entry((frames, users)).or_insert_with(|| {
+            let whole = [labels.text(frames), labels.text(users)].join(OUTSIDE);
+            labels.id(&whole)
+        });
+        act.frames = Some(*both);
+    }
+}

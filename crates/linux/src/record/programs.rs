@@ -1,0 +1,188 @@
+//! What runs where in the memory of processes: names for addresses of user space.
+//!
+//! `/proc/PID/maps` tells which part of which file is where (Linux Documentation/filesystems/proc.rst); the symbol
+//! tables of the file say which function that is (System V ABI, gABI 4.1, "Symbol Table"). A process that is
+//! over when the trace is named has been looked at while it lived, or its addresses stay numbers.
+
+use model::user_frames::UserFrame;
+use object::read::{Object, ObjectSegment, ObjectSymbol, ReadCache, ReadRef, SymbolKind};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The most processes that are kept: a look must end.
+const MOST: usize = 16_384;
+
+/// Part of a file in the memory of a process.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Mapping {
+    from: u64,
+    to: u64,
+    /// Where in the file it begins.
+    offset: u64,
+    path: String,
+}
+
+/// The programs of the processes seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Programs {
+    of: BTreeMap<u32, BTreeSet<Mapping>>,
+}
+
+impl Programs {
+    /// Looks at all processes there are.
+    pub(super) fn look(&mut self) {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        for tgid in entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+            if self.of.len() >= MOST && !self.of.contains_key(&tgid) {
+                return;
+            }
+            let Ok(maps) = fs::read_to_string(format!("/proc/{tgid}/maps")) else { continue };
+            // Kernel threads have none.
+            let mappings: BTreeSet<Mapping> = maps.lines().filter_map(mapping).collect();
+            if !mappings.is_empty() {
+                self.of.entry(tgid).or_default().extend(mappings);
+            }
+        }
+    }
+
+    /// Names for addresses, each given with its process; those of processes that nobody has seen have none.
+    pub(super) fn name(&self, addresses: &BTreeSet<(u32, u64)>) -> Vec<UserFrame> {
+        let mut files: HashMap<PathBuf, Option<Functions>> = HashMap::new();
+        let mut name = |&(tgid, address): &(u32, u64)| {
+            let place = |mapping: &&Mapping| (mapping.from..mapping.to).contains(&address);
+            // The last of several that were there one after the other is as good a guess as another one: none is made.
+            let mut there = self.of.get(&tgid)?.iter().filter(place);
+            let mapping = there.next().filter(|_| there.next().is_none())?;
+            let offset = address - mapping.from + mapping.offset;
+            let base = mapping.path.rsplit('/').next().unwrap_or(&mapping.path);
+            let path = visible(tgid, &mapping.path);
+            let functions = files.entry(path).or_insert_with_key(|path| Functions::of(path));
+            let function = functions.as_ref().and_then(|functions| functions.at(offset));
+            let function = match function {
+                Some(function) => format!("{function} ({base})"),
+                None if mapping.path.starts_with('/') => format!("{base}+{offset:#x}"),
+                None => base.to_owned(),
+            };
+            Some(UserFrame { tgid, address, function })
+        };
+        addresses.iter().filter_map(&mut name).collect()
+    }
+}
+
+/// The file as the process sees it, in its own root; as this one does where that is gone.
+fn visible(tgid: u32, path: &str) -> PathBuf {
+    let own = PathBuf::from(format!("/proc/{tgid}/root{path}"));
+    if path.starts_with('/') && own.exists() { own } else { PathBuf::from(path) }
+}
+
+/// `55d0c0a5c000-55d0c0a5d000 r-xp 00001000 fe:00 1234 /usr/bin/worker`: what can be executed.
+fn mapping(line: &str) -> Option<Mapping> {
+    // A name may have spaces in it.
+    let words: Vec<&str> = line.splitn(6, ' ').collect();
+    let [range, rights, offset, _device, _inode, rest @ ..] = &words[..] else { return None };
+    let (from, to) = range.split_once('-')?;
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let path = rest.first().map(|path| path.trim()).filter(|path| !path.is_empty());
+    let path = path.unwrap_or("[anonymous]").to_owned();
+    rights.contains('x').then_some(Mapping { from: hex(from)?, to: hex(to)?, offset: hex(offset)?, path })
+}
+
+/// The functions of a file.
+struct Functions {
+    /// Where in the file, and where in memory, each loaded part begins, and its length.
+    segments: Vec<[u64; 3]>,
+    /// Address, length (0 where the file does not tell), and name, by address.
+    functions: Vec<(u64, u64, String)>,
+}
+
+impl Functions {
+    fn of(path: &Path) -> Option<Self> {
+        // A device, a socket or a pipe may keep who reads it.
+        let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
+        let cache = ReadCache::new(file);
+        Self::read(&cache)
+    }
+
+    fn read<'data>(data: impl ReadRef<'data>) -> Option<Self> {
+        let file = object::File::parse(data).ok()?;
+        let segments = file.segments().map(|segment| {
+            let (offset, length) = segment.file_range();
+            [offset, segment.address(), length]
+        });
+        let symbols = file.symbols().chain(file.dynamic_symbols());
+        let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
+        let told = functions.filter_map(|one| Some((one.address(), one.size(), one.name().ok()?.to_owned())));
+        let mut functions: Vec<_> = told.collect();
+        functions.sort_unstable();
+        functions.dedup_by_key(|one| one.0);
+        Some(Self { segments: segments.collect(), functions })
+    }
+
+    /// The function at a place in the file.
+    fn at(&self, offset: u64) -> Option<String> {
+        let within =
+            |[start, _, length]: &&[u64; 3]| (*start..start.saturating_add(*length)).contains(&offset);
+        let [start, address, _] = self.segments.iter().find(within)?;
+        let address = offset - start + address;
+        let after = self.functions.partition_point(|one| one.0 <= address);
+        let (from, length, name) = &self.functions[after.checked_sub(1)?];
+        // The instruction behind a call may be the first behind the function.
+        (*length == 0 || address <= from.saturating_add(*length)).then(|| readable(name))
+    }
+}
+
+/// The name as the program's author has written it (Itanium C++ ABI, "External Names"; Rust RFC 2603).
+fn readable(name: &str) -> String {
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        return format!("{rust:#}");
+    }
+    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+    let cpp =
+        cpp_demangle::Symbol::new(name).ok().and_then(|symbol| symbol.demangle_with_options(&options).ok());
+    cpp.unwrap_or_else(|| name.split('@').next().unwrap_or(name).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    fn somewhere() -> u64 {
+        somewhere as fn() -> u64 as usize as u64
+    }
+
+    #[test]
+    fn a_function_of_this_program_has_its_name() {
+        let (tgid, mut programs) = (std::process::id(), Programs::default());
+        programs.look();
+        let named = programs.name(&[(tgid, somewhere() + 1), (tgid, 16), (u32::MAX, 16)].into());
+        assert_eq!(named.len(), 1, "nothing is where nobody has anything: {named:?}");
+        assert!(named[0].function.contains("programs::tests::somewhere ("), "{named:?}");
+    }
+
+    #[test]
+    fn lines_of_maps_are_parts_of_files_that_can_be_executed() {
+        let of = |line: &str| mapping(line).map(|one| (one.from, one.to, one.offset, one.path));
+        let text = of("7f0c1000-7f0c2000 r-xp 00002000 fe:00 14 /usr/lib/a b.so (deleted)");
+        assert_eq!(text, Some((0x7f0c_1000, 0x7f0c_2000, 0x2000, "/usr/lib/a b.so (deleted)".to_owned())));
+        assert_eq!(of("7f0c1000-7f0c2000 rw-p 00002000 fe:00 14 /usr/lib/a.so"), None);
+        assert_eq!(of("1000-2000 r-xp 00000000 00:00 0").unwrap().3, "[anonymous]");
+        assert_eq!((of(""), of("x-y r-xp 0 0 0")), (None, None));
+    }
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        assert_eq!(readable("_ZN3ros8Executor4spinEv"), "ros::Executor::spin");
+        assert_eq!(readable("_ZN4core3ptr4read17h0123456789abcdefE"), "core::ptr::read");
+        assert_eq!((readable("main"), readable("write@@GLIBC_2.2.5")), ("main".into(), "write".into()));
+    }
+
+    #[test]
+    fn what_is_no_program_has_no_functions() {
+        assert!(Functions::of(Path::new("/proc/self/status")).is_none());
+        assert!(
+            Functions::of(Path::new("/dev/zero")).is_none() && Functions::of(Path::new("/none")).is_none()
+        );
+    }
+}
