@@ -50,7 +50,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) comm: Option<String>,
     /// Tell again what a run directory of this verb holds.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls", "stacks"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["duration", "cpus", "out", "no_syscalls", "stacks", "user_stacks"])]
     pub(crate) from: Option<PathBuf>,
     /// How long to record; a command is then ended [default: until the program ends, or Ctrl-C].
     #[arg(long, short = 'D', value_name = "TIME", value_parser = duration)]

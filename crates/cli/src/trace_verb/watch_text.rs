@@ -48,7 +48,10 @@ pub(super) fn text(
     told.take(THREADS).for_each(|thread| text.push_str(&story(thread)));
     text.push_str(&chains(section));
     text.push_str(&threads::text(&section.paths, 1, false, true));
-    text.push_str(&any_trace::all_sources(&section.attribution, false));
+    // Whoever records where senders were in user space wants to see it.
+    let sources = section.attribution.iter().flat_map(|cpu| &cpu.rows).filter_map(|row| row.source.as_ref());
+    let stacks = sources.into_iter().any(|source| !source.users.is_empty());
+    text.push_str(&any_trace::all_sources(&section.attribution, stacks));
     if !section.paths.is_empty() {
         text.push_str(&coverage("this recording", &analysis.coverage, &analysis.blocking));
     }

@@ -209,7 +209,9 @@ fn score(
                 score.of_tasks += 1;
                 let call = source.began.as_deref().is_some_and(|began| began.starts_with("system call "));
                 score.to_the_call += u32::from(call);
-                let program = |function: &String| function.starts_with("stillcore+");
+                // The command is the guest's first program, too.
+                let program =
+                    |function: &String| function.ends_with(" (init)") || function.starts_with("init+");
                 score.to_the_program += u32::from(call && source.users.first().is_some_and(program));
             }
             let (right, named) = (right.map(|source| source.1), first.map(|source| source.1));
