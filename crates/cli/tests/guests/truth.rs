@@ -141,13 +141,14 @@ fn expiries(trace: &TraceFile, truth: &Truth) -> BTreeMap<i64, Expired> {
     found
 }
 
-/// When which task other than ours asked the measured CPU to call a function, where the kernel has
-/// an event for that: its own workers flip static keys, too.
+/// When somebody other than our task asked the measured CPU to call a function, where the kernel has
+/// an event for that, and which task was current: its own workers flip static keys, and a timer of it
+/// goes from CPU to CPU (`clocksource_watchdog`).
 fn calls_of_others(trace: &TraceFile, truth: &Truth) -> Vec<(i64, i32)> {
     let mut found = Vec::new();
     each_event(trace, |event, _| {
         if matches!(event.what, What::CallQueued { target, .. } if target == truth.cpu)
-            && event.pid != truth.tid
+            && !(event.in_task() && event.pid == truth.tid)
         {
             found.push((event.ts_ns, event.pid));
         }
@@ -196,10 +197,12 @@ fn score(
             let right = event.sources.iter().find(|(source, _)| is_source(truth, one, expired, source));
             let first = event.sources.first();
             let pid = first.and_then(|(source, _)| source.pid);
+            let is_interrupt = first.is_some_and(|(source, _)| source.who.starts_with("interrupt: "));
+            let is_by = |by: i32| pid == Some(by) || is_interrupt;
             // A call accounts for one effect: a source that asked for fewer is wrong.
             let asked = others
                 .iter()
-                .position(|&(at_ns, by)| pid == Some(by) && one.t0_ns <= at_ns && at_ns <= event.t0_ns);
+                .position(|&(at_ns, by)| is_by(by) && one.t0_ns <= at_ns && at_ns <= event.t0_ns);
             if let Some(call) = asked.filter(|_| event.class == EventClass::IpiCall && right.is_none()) {
                 others.remove(call);
                 println!("an effect of another task: {:?}", first.map(|(source, _)| &source.who));
