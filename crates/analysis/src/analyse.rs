@@ -80,7 +80,8 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
             observable: &traced.observable,
         };
         let sender = run.trace.as_ref().and_then(|trace| trace.sender.as_ref());
-        let sent = sender.map_or(&[][..], |sender| &sender.events);
+        // Where every CPU is measured, senders are recorded as what ran there.
+        let sent = sender.map_or(&traced.recorded, |sender| &sender.events);
         covered = coverage(&traced.observable, &traced.recorded, sent);
         for one in &mut measured {
             let (Some(window), Some(tally)) = (one.window, &one.tally) else { continue };

@@ -83,7 +83,12 @@ pub(super) fn worst(path: &PathSection, args: &TraceExplainArgs) -> Vec<SamplePa
 fn text(analysis: &Analysis, proposals: &[Proposal], args: &TraceExplainArgs) -> String {
     let mut text = String::new();
     if args.sample.is_none() {
-        if analysis.attribution.is_empty() {
+        if analysis.watch.is_some() {
+            text.push_str(
+                "This run is of a watched program: `stillcore trace watch --from RUN` tells it again, and `stillcore trace explain RUN/trace.dat` \
+                 what its trace says of any thread.\n",
+            );
+        } else if analysis.attribution.is_empty() {
             text.push_str("There is no trace in this run, so nobody can be named.\n");
         }
         for window in analysis.attribution.iter().filter(|window| !window.rows.is_empty()) {

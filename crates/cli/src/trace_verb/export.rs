@@ -169,6 +169,10 @@ fn export(
 fn of_run(dir: &Path, cpus: Option<&Cpus>) -> anyhow::Result<Subject> {
     let run = store::read_run(dir)?;
     let mut subject = recorded(dir, &run)?;
+    if subject.windows.is_empty() {
+        let expected = format!("one with windows, or its trace: {}", dir.join(store::TRACE).display());
+        return Err(model::Error::invalid(dir.display(), "a run without measuring windows", expected).into());
+    }
     if let Some(cpus) = cpus {
         if let Some(other) = cpus.iter().find(|cpu| !run.measured_cpus.contains(*cpu)) {
             let expected = format!("some of {}, the CPUs that were measured", run.measured_cpus);

@@ -27,6 +27,7 @@ use model::{Cpus, store, syscalls};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -144,10 +145,33 @@ fn target(args: &WatchArgs) -> anyhow::Result<Target> {
     if let Some(name) = &args.comm {
         return Ok(Target { asked: format!("name {name}"), tasks: Tasks::of_name(name)?, held: None });
     }
+    can_be_executed(&args.command)?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let held = Held::spawn(&program, &args.command, args.json)?;
     let tasks = Tasks::of_process(held.pid())?;
     Ok(Target { asked: format!("command {}", words(args).join(" ")), tasks, held: Some(held) })
+}
+
+/// Refuses a command that is not there before anything is recorded or made for it.
+fn can_be_executed(words: &[OsString]) -> Result<(), model::Error> {
+    let Some(name) = words.first().map(Path::new) else { return Ok(()) };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_program = |file: &Path| {
+        let mode = std::fs::metadata(file)
+            .ok()
+            .filter(std::fs::Metadata::is_file)
+            .map(|data| data.permissions().mode());
+        mode.is_some_and(|mode| mode & 0o111 != 0)
+    };
+    let found = if name.components().count() > 1 {
+        is_program(name)
+    } else {
+        std::env::split_paths(&path).any(|dir| is_program(&dir.join(name)))
+    };
+    if found {
+        return Ok(());
+    }
+    Err(model::Error::invalid("the command", name.display(), "a program that can be executed"))
 }
 
 fn words(args: &WatchArgs) -> Vec<String> {

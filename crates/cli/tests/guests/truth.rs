@@ -141,6 +141,9 @@ fn expiries(trace: &TraceFile, truth: &Truth) -> BTreeMap<i64, Expired> {
     found
 }
 
+/// What was asked for just before may arrive during the next.
+const EARLIER_NS: i64 = 1_000_000;
+
 /// When somebody other than our task asked the measured CPU to call a function, where the kernel has
 /// an event for that, and which task was current: its own workers flip static keys, and a timer of it
 /// goes from CPU to CPU (`clocksource_watchdog`).
@@ -200,9 +203,9 @@ fn score(
             let is_interrupt = first.is_some_and(|(source, _)| source.who.starts_with("interrupt: "));
             let is_by = |by: i32| pid == Some(by) || is_interrupt;
             // A call accounts for one effect: a source that asked for fewer is wrong.
-            let asked = others
-                .iter()
-                .position(|&(at_ns, by)| is_by(by) && one.t0_ns <= at_ns && at_ns <= event.t0_ns);
+            let asked = others.iter().position(|&(at_ns, by)| {
+                is_by(by) && one.t0_ns - EARLIER_NS <= at_ns && at_ns <= event.t0_ns
+            });
             if let Some(call) = asked.filter(|_| event.class == EventClass::IpiCall && right.is_none()) {
                 others.remove(call);
                 println!("an effect of another task: {:?}", first.map(|(source, _)| &source.who));

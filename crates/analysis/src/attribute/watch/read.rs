@@ -115,6 +115,25 @@ fn elsewhere(watch: &Watch, recorded: &Cpus) -> Option<String> {
     })
 }
 
+/// Of activations without a recorded switch what is told, and what is not.
+fn missing_switches(missing: u64, threads: &[Thread]) -> String {
+    let sum = |of: fn(&Thread) -> u64| threads.iter().map(of).sum::<u64>();
+    let (all, left) = (sum(|thread| thread.unseen_switches), sum(|thread| thread.only_left));
+    let left_out = match threads.iter().map(|thread| thread.only_left_most_ns).max() {
+        Some(most_ns) if left > 0 => format!(
+            "; of {left} that were seen only as they left the CPU again it is left out, and was at most {:.3} us",
+            most_ns as f64 / 1e3
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "{missing} context switches are missing from the trace, though the kernel counts none as lost: who leaves a CPU is not who came. \
+         {all} activations of the program are concerned, whose time until then counts as unknown: the latency of {} counts to the thread's \
+         next event{left_out}",
+        all - left
+    )
+}
+
 /// What is missing of the watched program's own events.
 fn call_losses(watched: &SenderRecord, calls: &BTreeMap<u32, u64>) -> Option<String> {
     let told = |cpu: u32| calls.get(&cpu).copied().unwrap_or(0);
@@ -180,12 +199,7 @@ impl Teller<'_> {
             statements.push(format!("{untold} rarer chains of wake-ups are not listed"));
         }
         if self.watch.missing > 0 {
-            statements.push(format!(
-                "{} context switches are missing from the trace, though the kernel counts none as lost: who leaves a CPU is not who came. \
-                 {} activations of the program are concerned: their latency counts to the thread's next event, that time as unknown",
-                self.watch.missing,
-                self.watch.threads.iter().map(|thread| thread.unseen_switches).sum::<u64>()
-            ));
+            statements.push(missing_switches(self.watch.missing, &self.watch.threads));
         }
         let unseen = self.watch.threads.iter().filter(|thread| thread.state == State::Before).count();
         if unseen > 0 {

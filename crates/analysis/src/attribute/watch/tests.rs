@@ -250,6 +250,8 @@ fn of_a_thread_that_is_only_seen_to_leave_no_latency_is_told() {
     let watch = watched(1_000, &events);
     assert_eq!((of(&watch, A).activations, of(&watch, A).times.unknown_ns), (1, 20));
     assert!(of(&watch, A).run_latency.told().is_none());
+    // It is not known, but not endless either.
+    assert_eq!((of(&watch, A).only_left, of(&watch, A).only_left_most_ns), (1, 20));
 }
 
 #[test]

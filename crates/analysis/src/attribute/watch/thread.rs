@@ -121,6 +121,9 @@ pub(crate) struct Thread {
     pub(crate) activations: u64,
     pub(crate) early_wakes: u64,
     pub(crate) unseen_switches: u64,
+    /// Of these those that were seen only as they left the CPU, and the most that their latency can be.
+    pub(crate) only_left: u64,
+    pub(crate) only_left_most_ns: i64,
     pub(crate) run_latency: Sums,
     pub(crate) releases: FastMap<ReleaseKey, ReleaseSums>,
     pub(crate) preemptions: FastMap<PreemptKey, PreemptSums>,
@@ -150,6 +153,8 @@ impl Thread {
             activations: 0,
             early_wakes: 0,
             unseen_switches: 0,
+            only_left: 0,
+            only_left_most_ns: 0,
             run_latency: Sums::default(),
             releases: FastMap::default(),
             preemptions: FastMap::default(),
@@ -265,6 +270,9 @@ impl Thread {
         let latency_ns = (!leaves).then(|| ts_ns.saturating_sub(wake.at_ns));
         if let Some(latency_ns) = latency_ns {
             self.run_latency.add(latency_ns);
+        } else {
+            self.only_left += 1;
+            self.only_left_most_ns = self.only_left_most_ns.max(ts_ns.saturating_sub(wake.at_ns));
         }
         self.active = Some((wake, self.call, latency_ns));
         Some(wake)

@@ -129,7 +129,20 @@ fn parameter(scene: &Scene, change: &Change) -> Option<String> {
     }
 }
 
+/// Whether a change moves something to the CPUs that keep house.
+fn moves_away(change: &Change) -> bool {
+    match change {
+        Change::Affinity {} | Change::Irqs {} => true,
+        Change::Parameter { value } | Change::Write { value, .. } => value.contains("{housekeeping"),
+        Change::Advice { what, .. } => what.contains("{housekeeping"),
+        _ => false,
+    }
+}
+
 fn spell(scene: &Scene, change: &Change, wrong: &[Off]) -> String {
+    if scene.housekeeping.is_empty() && moves_away(change) {
+        return "leave a CPU to everything else: name fewer with --cpus".to_owned();
+    }
     match change {
         Change::Option { value } => format!("build the kernel with {value}"),
         Change::Parameter { value } => {
