@@ -101,6 +101,11 @@ pub fn thread_cpu_ns() -> i64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// CPU time of the calling process with all its threads, ns.
+pub fn process_cpu_ns() -> i64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// Page faults (minor, major) and context switches (voluntary, involuntary) of the calling thread so far.
 pub fn thread_usage() -> io::Result<([u64; 2], [u64; 2])> {
     // SAFETY: an all-zero rusage is a valid one.
