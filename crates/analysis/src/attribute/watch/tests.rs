@@ -225,6 +225,17 @@ fn threads_that_are_made_are_watched_and_ends_are_seen() {
 }
 
 #[test]
+fn the_first_run_of_a_thread_that_is_asked_for_by_number_is_a_wake_up() {
+    // No event of who made it: what others have recorded may lack that.
+    let events =
+        [event(40, 0, OTHER, What::Woken { pid: A, new: true }), switch(60, 1, 0, Leaves::Runnable, A)];
+    let watch = watched(100, &events);
+    let thread = of(&watch, A);
+    assert_eq!((thread.activations, thread.run_latency.told().unwrap().max_ns), (1, 20));
+    assert_eq!(thread.times.observed_ns, 60, "before that it was nowhere");
+}
+
+#[test]
 fn a_switch_that_the_trace_leaves_out_is_missed_not_guessed() {
     let watch = watched(
         1_000,
@@ -335,7 +346,8 @@ proptest! {
         }
         for tid in [A, B, C] {
             let first = watch.threads.iter().find(|thread| thread.tid == tid).unwrap();
-            prop_assert!(first.state == State::Gone || first.times.observed_ns == (now + 1_000).unsigned_abs());
+            let whole_ns = (now + 1_000 - first.first_ns).unsigned_abs();
+            prop_assert!(first.state == State::Gone || first.times.observed_ns == whole_ns);
         }
     }
 }

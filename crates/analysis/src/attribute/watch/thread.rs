@@ -99,7 +99,7 @@ pub(crate) struct Thread {
     /// How it competes for the CPU, as it was when it last went to sleep: nobody lends it a priority then.
     pub(crate) prio: Prio,
     pub(crate) state: State,
-    first_ns: i64,
+    pub(crate) first_ns: i64,
     since_ns: i64,
     pub(crate) times: Times,
     pub(crate) cpus: Vec<u32>,
@@ -214,6 +214,11 @@ impl Thread {
                 self.early_wakes += u64::from(self.pending.take().is_some());
             }
             State::Asleep => self.waking(wake),
+            // One that is new was nowhere before.
+            State::Before if wake.start => {
+                self.begin(wake.at_ns);
+                self.waking(wake);
+            }
             _ => {}
         }
         self.queued = true;
