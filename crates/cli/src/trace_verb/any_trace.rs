@@ -10,6 +10,7 @@ use crate::args::{TraceExplainArgs, TraceThreads};
 use analysis::any_trace::shape::{AnyTrace, Record};
 use analysis::any_trace::{Threads, Wanted, any_trace};
 use analysis::attribute::paths::Keep;
+use analysis::attribute::watch::shape::ThreadSection;
 use analysis::shape::{CpuSources, PathSection};
 use ftrace::TraceFile;
 use model::{Cpus, Error};
@@ -53,6 +54,12 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     {
         let expected = "the name of a thread as the scheduler's events in this trace give it";
         return Err(Error::invalid("--comm", name, expected).into());
+    }
+    let unseen = |thread: &ThreadSection| thread.comm.is_empty() && thread.cpus.is_empty();
+    if !args.threads.pid.is_empty() && found.threads.threads.iter().all(unseen) {
+        let numbers: Vec<String> = args.threads.pid.iter().map(i32::to_string).collect();
+        let expected = "the number of a thread that an event of the trace names";
+        return Err(Error::invalid("--pid", numbers.join(","), expected).into());
     }
     if let Some(wanted) = args.sample {
         anyhow::ensure!(
