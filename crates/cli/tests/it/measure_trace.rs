@@ -357,11 +357,16 @@ fn a_sender_is_named_with_its_place_in_the_program() {
     let analysis = read_json(&run.join("analysis.json"));
     let mut woken = rows(&analysis["attribution"][0]).filter(|row| row["label"] == HOG);
     let users = |row: &Value| row["source"]["users"].as_array().cloned().unwrap_or_default();
-    assert!(woken.any(|row| users(row).first().is_some_and(own)), "{}", analysis["attribution"][0]);
+    let found = woken.find(|row| users(row).first().is_some_and(own));
+    let found = users(found.unwrap_or_else(|| panic!("{}", analysis["attribution"][0])));
     let frames = read_json(&run.join("user-frames.json"));
     assert_eq!(frames["schema"], "stillcore.user-frames/1");
-    let shown = stillcore(&["trace", "explain", "--stacks"]).arg(&run).output().unwrap();
-    let shown = text(&shown.stdout);
-    assert!(shown.contains("called in user space by "), "{shown}");
+    // The whole way, the program first.
+    let folded = place.path("folded.txt");
+    let export = stillcore(&["trace", "export"]).arg(&run).arg("--folded").arg(&folded).output().unwrap();
+    assert!(export.status.success(), "{}", text(&export.stderr));
+    let ways = std::fs::read_to_string(folded).unwrap();
+    let first = format!(";{};system call ", found[0].as_str().unwrap());
+    assert!(ways.contains(&first), "{first}: {ways}");
     assert_eq!(place.leftovers(), NOTHING);
 }
