@@ -136,6 +136,9 @@ pub struct AttributedRow {
     pub confidence: Option<Confidence>,
     /// Events that it took part in.
     pub count: u64,
+    /// Pieces of time in which one of them went on after an interruption: no events of their own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resumed: u64,
     /// Its share of their time, nested events excluded.
     pub net_ns: u64,
     /// Median of one event's share.
@@ -144,6 +147,11 @@ pub struct AttributedRow {
     pub p99_ns: u64,
     /// The longest observed.
     pub max_ns: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A source in words.
@@ -224,6 +232,9 @@ pub struct Coverage {
     pub sources: Option<Confidence>,
     /// By what.
     pub how: String,
+    /// What would have to be recorded beside, to know of the sources, or to know more surely: events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// What is known of waiting where nothing else runs.
@@ -235,6 +246,9 @@ pub struct BlockingCoverage {
     pub seen: bool,
     /// By what, or where the time is instead.
     pub how: String,
+    /// Events that would have to be recorded for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// What got lost, and whether the accounts agree.

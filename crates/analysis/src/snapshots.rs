@@ -45,7 +45,7 @@ pub struct ExplainedSample {
     /// Time of the sample in these rows and those beyond 20, ns; the rest is the probe's own, or has no event.
     pub known_ns: u64,
     /// Spans that were too many to be looked at; their time is not known.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::shape::is_zero")]
     pub more_spans: u64,
     /// Where its latency went, for a wake-up whose way is in the trace.
     pub path: Option<SamplePath>,
@@ -175,11 +175,6 @@ fn leave(stack: &mut Vec<(i64, usize)>, own: &mut [u64], at_ns: &mut i64, to_ns:
         }
         stack.pop();
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Whether a sample is of this probe's time.

@@ -110,7 +110,7 @@ fn stream_trace<'r>(
         }
     }
     let lengths = windows.finish();
-    reading.remarks = remarks(&decoder, &stream, unknown);
+    reading.remarks = damage(&stream).chain(remarks(&decoder, unknown)).collect();
     let observable = decoder.observable(catalogue, &trace.events);
     // What events say goes before what was stored at the end.
     let named = file.comms().chain(decoder.comms());
@@ -118,17 +118,16 @@ fn stream_trace<'r>(
     Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, slept, comms, lengths, around })
 }
 
-/// What could not be read of a trace, one sentence each; `unknown`: events without a format.
-pub(crate) fn remarks(decoder: &Decoder, stream: &ftrace::EventStream, unknown: u64) -> Vec<String> {
-    let damage = stream.damage();
-    let mut remarks: Vec<String> = damage
-        .map(|at| {
-            format!("the trace is damaged: CPU {}, byte {} of its data: {}", at.cpu, at.offset, at.what)
-        })
-        .collect();
-    remarks.extend(
-        decoder.unreadable().iter().map(|what| format!("{what} on this kernel: its class is not observed")),
-    );
+/// Where a trace is damaged, as far as it was read, one sentence each.
+pub(crate) fn damage(stream: &ftrace::EventStream) -> impl Iterator<Item = String> {
+    stream.damage().map(|at| format!("the trace is damaged: {at}"))
+}
+
+/// What could not be understood of a trace, one sentence each; `unknown`: events without a format.
+pub(crate) fn remarks(decoder: &Decoder, unknown: u64) -> Vec<String> {
+    let unreadable = decoder.unreadable().iter();
+    let mut remarks: Vec<String> =
+        unreadable.map(|what| format!("{what} on this kernel: its class is not observed")).collect();
     if unknown > 0 {
         remarks.push(format!("{unknown} events of the trace have no format and are in no class"));
     }

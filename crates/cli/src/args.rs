@@ -240,7 +240,7 @@ pub(crate) struct TraceExplainArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) over: Option<Duration>,
     /// Only the wake-up that was due at this time, as listed.
-    #[arg(long, value_name = "NS")]
+    #[arg(long, value_name = "NS", conflicts_with = "over")]
     pub(crate) sample: Option<i64>,
     /// Print the kernel's stack of each source, whole, where one was recorded.
     #[arg(long)]

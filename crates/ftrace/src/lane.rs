@@ -20,6 +20,13 @@ pub struct Damage {
     pub what: String,
 }
 
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { cpu, offset, what } = self;
+        write!(f, "CPU {cpu}, byte {offset} of its data: {what}")
+    }
+}
+
 /// What stands next in a CPU's data.
 pub(crate) enum Head {
     /// An event; its bytes are in this range of the window.

@@ -6,7 +6,7 @@ use model::{Cpus, Run};
 pub fn verb(run: &Run) -> String {
     let mut words = run.command.iter().skip(1).map(String::as_str).filter(|word| !word.starts_with('-'));
     match words.next() {
-        Some(first @ ("measure" | "graph")) => {
+        Some(first @ ("measure" | "graph" | "trace")) => {
             [first].into_iter().chain(words.next()).collect::<Vec<_>>().join(" ")
         }
         Some(verb) => verb.to_owned(),
@@ -14,9 +14,13 @@ pub fn verb(run: &Run) -> String {
     }
 }
 
-/// Whether it only measured: no idle controls, no disturbance, nothing to tell apart.
+/// The verb that watches a program.
+pub(crate) const WATCH: &str = "trace watch";
+
+/// Whether it only measured: no idle controls, no disturbance, nothing to tell apart. A program that was watched is no question
+/// of isolation by itself.
 pub fn is_measurement(run: &Run) -> bool {
-    ["measure", "graph"].iter().any(|first| verb(run).starts_with(first))
+    ["measure", "graph", WATCH].iter().any(|first| verb(run).starts_with(first))
 }
 
 /// The heading of the page.
@@ -30,6 +34,7 @@ pub fn title(run: &Run) -> String {
         "measure periodic" => "A periodic job and its surroundings".to_owned(),
         "measure taskset" => format!("A task set on {on}"),
         "graph run" => format!("A graph on {on}"),
+        WATCH => format!("A program, watched on {on}"),
         "measure clocks" => "Clocks against one another".to_owned(),
         verb if verb.starts_with("measure") => format!("A measurement on {on}"),
         _ if run.measured_cpus.len() > 1 => format!("Are {on} still?"),
@@ -61,6 +66,7 @@ mod tests {
             ("stillcore measure --json wakeup", "measure wakeup", true),
             ("stillcore measure", "measure", true),
             ("stillcore graph run cfs-hk", "graph run", true),
+            ("stillcore trace watch --comm robot", "trace watch", true),
             ("stillcore", "assess", false),
         ] {
             let run = of(command);

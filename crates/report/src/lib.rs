@@ -18,6 +18,7 @@
 //! | `format`, `words` | numbers with their units, classes in words |
 //! | `text/` | the terminal summary |
 //! | `json` | the one object of `--json` |
+//! | `trace_answer` | that of `trace explain` |
 //! | `html/`, `templates/` | one offline page: a file and a partial a section |
 //! | `svg/` | static charts |
 //! | `exposure/` | a study of exposure: a table, JSON, and a page of its own |
@@ -52,6 +53,7 @@ pub mod svg;
 mod tail;
 mod text;
 mod thieves;
+pub mod trace_answer;
 mod verdict;
 mod words;
 

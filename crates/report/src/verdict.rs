@@ -8,6 +8,8 @@
 
 mod unexplained;
 
+pub(crate) use unexplained::STEAL_STEP_NS;
+
 use analysis::attribute::Confidence;
 use analysis::attribute::blocking::Blocking;
 use analysis::shape::{Distribution, PathBox, SamplePath};

@@ -149,6 +149,15 @@ impl Found {
                 self.wakeups.len()
             ));
         }
+        let counted: u64 =
+            self.section.threads.iter().filter_map(|thread| Some(thread.run_latency?.n)).sum();
+        let untaken = counted.saturating_sub(self.wakeups.len() as u64);
+        if untaken > 0 {
+            statements.push(format!(
+                "of {counted} run latencies {untaken} end with the thread's first event: the switch to it is not in the trace, and \
+                 these wake-ups are not taken apart"
+            ));
+        }
         if !has("timer:hrtimer_start") || !has("timer:hrtimer_expire_entry") {
             statements.push(
                 "timers were not recorded (timer:hrtimer_start, timer:hrtimer_expire_entry): a wake-up counts from the moment that somebody \
@@ -161,7 +170,8 @@ impl Found {
         };
         if wanted.cpus.as_ref().is_some_and(elsewhere) {
             statements.push(
-                "some of these threads ran on other CPUs, too: run latencies count their wake-ups on all CPUs"
+                "some of these threads ran on other CPUs, too: run latencies count their wake-ups on all CPUs, and only those on the \
+                 CPUs that are asked for are taken apart"
                     .to_owned(),
             );
         }

@@ -57,13 +57,15 @@ pub fn any_trace(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<
     let all = matches!(wanted.threads, Threads::Numbers(_));
     let chosen = wakeups::choose(&found.wakeups, &found.cpus, wanted.cpus.as_ref(), all);
     let window = [found.t0_ns, found.t1_ns];
+    let mut statements = found.statements(wanted, &clock);
+    // Of a busy thread there may be millions; those that are taken apart are chosen.
+    found.wakeups = Vec::new();
     let decoder = Decoder::of(file, &catalogue)?;
     let apart = wakeups::take_apart(file, decoder, buffers, window, &chosen, wanted.keep)?;
     found.section.paths = apart.paths;
     if let Some(cpus) = &wanted.cpus {
         found.section.threads.retain(|thread| thread.cpus.iter().any(|cpu| cpus.contains(cpu)));
     }
-    let mut statements = found.statements(wanted, &clock);
     statements.extend(apart.statements);
     Ok(AnyTrace {
         kernel: file.uname().map(str::to_owned),
@@ -72,6 +74,7 @@ pub fn any_trace(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<
         t1_ns: found.t1_ns,
         events: found.events,
         holes: found.holes,
+        damage: apart.damage,
         coverage: coverage(&apart.decoder.observable(&catalogue, &found.seen), &found.seen, &found.seen),
         blocking: blocking_coverage(&found.seen, apart.decoder.has_symbols(), Drivers::UNKNOWN),
         record: events::record(&catalogue, &found.seen, file.uname()),

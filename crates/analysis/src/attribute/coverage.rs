@@ -184,9 +184,16 @@ pub fn blocking_coverage(victim: &[String], symbols: bool, drivers: Drivers) -> 
             Blocking::FrequencyChange => {
                 "the kernel does not say how long one takes: its time stays in the step of the wake-up"
             }
+            Blocking::KernelCode | Blocking::NotExecuting if recorded && !symbols => {
+                "the trace has no kernel symbols (kptr_restrict?), without which a stack says nothing"
+            }
+            Blocking::NotExecuting if recorded => {
+                "an interrupt whose handler was not recorded may have been in the way"
+            }
             _ => "its time stays in the step of the wake-up",
         };
-        BlockingCoverage { blocking, seen, how: how.to_owned() }
+        let needs = events.iter().filter(|event| !has(event)).map(|&event| event.to_owned()).collect();
+        BlockingCoverage { blocking, seen, how: how.to_owned(), needs }
     };
     Blocking::ALL.map(told).into()
 }
@@ -204,13 +211,27 @@ pub fn coverage(observable: &BTreeSet<EventClass>, victim: &[String], sender: &[
             .filter(|way| way.class == class)
             .find(|way| has(victim, way.victim) && has(sender, way.sender));
         let seen = observable.contains(&class);
+        // The best way says what more it takes; where a worse one does already, that is an offer.
+        let best = WAYS.iter().find(|way| way.class == class);
+        let lacking = |all: &[String], wanted: &'static [&'static str]| {
+            let lacking: Vec<&'static str> =
+                wanted.iter().copied().filter(|name| !has(all, &[name])).collect();
+            lacking
+        };
+        let mut needs: Vec<String> = best
+            .into_iter()
+            .flat_map(|way| lacking(victim, way.victim).into_iter().chain(lacking(sender, way.sender)))
+            .map(str::to_owned)
+            .collect();
+        needs.dedup();
         let how = match (class, way) {
             (EventClass::TimerTick, _) => "the CPU's own tick",
             (EventClass::Nmi, _) => "the handler tells what it was for, not who asked",
             (_, Some(way)) => way.how,
             (_, None) => "no recorded event tells",
         };
-        Coverage { class, seen, sources: way.filter(|_| seen).map(|way| way.confidence), how: how.to_owned() }
+        let sources = way.filter(|_| seen).map(|way| way.confidence);
+        Coverage { class, seen, sources, how: how.to_owned(), needs }
     })
     .collect()
 }
@@ -262,6 +283,9 @@ mod tests {
         assert_eq!(seen(&unseen), [false, false, true, true, false, true, true]);
         let unnamed = blocking_coverage(&given, false, with(IdleExits::HeldOff));
         assert!(!unnamed[3].seen && !unnamed[4].seen, "addresses without names");
+        assert!(unnamed[3].needs.is_empty() && unnamed[3].how.contains("symbols"), "{:?}", unnamed[3]);
+        let off = &blocking_coverage(&all, true, with(IdleExits::Known))[0];
+        assert_eq!(off.needs, ["preemptirq:irq_disable", "preemptirq:irq_enable"]);
         assert!(!unnamed[5].seen && unnamed[5].how.contains("held off"), "{:?}", unnamed[5]);
         let unknown = &blocking_coverage(&given, true, with(IdleExits::Unknown))[5];
         assert!(!unknown.seen && unknown.how.contains("not known"), "{unknown:?}");
@@ -275,6 +299,11 @@ mod tests {
     fn kernels_without_send_events_know_senders_by_order_only() {
         assert_eq!(of(EventClass::IpiCall, &[]), Some(Exact));
         assert_eq!(of(EventClass::IpiCall, &["csd:", "ipi:ipi_send", "stillcore:"]), Some(Order));
+        let all = EventClass::ALL.iter().copied().collect();
+        let [victim, sender] = [Side::Victim, Side::Sender].map(|side| names(side, &["csd:"]));
+        let lines = coverage(&all, &victim, &sender);
+        let call = lines.iter().find(|line| line.class == EventClass::IpiCall).unwrap();
+        assert_eq!(call.needs, ["csd:csd_function_entry", "csd:csd_queue_cpu"]);
         assert_eq!(of(EventClass::IpiIrqwork, &["csd:", "ipi:"]), None);
         assert_eq!(of(EventClass::Tlb, &["csd:", "ipi:"]), Some(Order));
     }

@@ -60,6 +60,7 @@ impl Key {
 #[derive(Debug, Clone)]
 struct Row {
     count: u64,
+    resumed: u64,
     ns: u64,
     /// The stack of the first source that had one.
     frames: Option<LabelId>,
@@ -136,6 +137,7 @@ impl Table {
             source: key.source(row).map(|source| source_text(&source, labels, comm)),
             confidence: key.cause.map(|cause| cause.confidence),
             count: row.count,
+            resumed: row.resumed,
             net_ns: row.ns,
             p50_ns: row.lengths.value_at_quantile(0.5),
             p99_ns: row.lengths.value_at_quantile(0.99),
@@ -182,7 +184,7 @@ impl Table {
 impl Row {
     fn new(frames: Option<LabelId>, timed: bool) -> Self {
         let lengths = Histogram::new(2).expect("two significant digits are allowed");
-        Self { count: 0, ns: 0, frames, lengths, instants: timed.then(Instants::default) }
+        Self { count: 0, resumed: 0, ns: 0, frames, lengths, instants: timed.then(Instants::default) }
     }
 
     #[inline]
@@ -196,6 +198,8 @@ impl Row {
             self.count += 1;
             // It grows as needed; a time beyond its range, half a thousand years, is none.
             let _ = self.lengths.record(ns);
+        } else {
+            self.resumed += 1;
         }
     }
 }

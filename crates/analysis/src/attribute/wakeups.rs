@@ -14,7 +14,7 @@ use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::shape::{CpuSources, ThreadPaths};
 use crate::spans::{MeasuredCpu, Span, SpanBuilder};
-use crate::trace_pass::remarks;
+use crate::trace_pass::{damage, remarks};
 use ftrace::{Item, TraceFile};
 use model::Cpus;
 use model::sample::ProbeKind;
@@ -96,6 +96,8 @@ pub(crate) struct Apart {
     pub(crate) paths: Vec<ThreadPaths>,
     /// By CPU.
     pub(crate) attribution: Vec<CpuSources>,
+    /// Where the trace is damaged, one sentence each.
+    pub(crate) damage: Vec<String>,
     /// What is missing or not known, one sentence each.
     pub(crate) statements: Vec<String>,
     /// What read the trace.
@@ -158,7 +160,8 @@ pub(crate) fn take_apart(
             }
         }
     }
-    let statements = remarks(&decoder, &stream, unknown).into_iter().chain(chosen.statement()).collect();
+    let statements = remarks(&decoder, unknown).into_iter().chain(chosen.statement()).collect();
+    let damage = damage(&stream).collect();
     let (mut paths, mut attribution) = (Vec::new(), Vec::new());
     let names = Names { file, decoder: &decoder };
     for mut layer in layers {
@@ -167,7 +170,7 @@ pub(crate) fn take_apart(
         paths.extend(names.paths(chosen, layer.paths));
     }
     paths.sort_by_key(|one| std::cmp::Reverse(one.path.total_ns));
-    Ok(Apart { paths, attribution, statements, decoder })
+    Ok(Apart { paths, attribution, damage, statements, decoder })
 }
 
 /// As many layers as the CPU with most threads needs; the first has every CPU.

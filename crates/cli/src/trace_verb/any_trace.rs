@@ -3,7 +3,7 @@
 //! Where the kernel's tracers timerlat or osnoise have left their results in it and no threads are
 //! asked for, those are told; else the wake-ups of threads, and who interrupted their CPUs.
 
-use super::explain::{coverage, rows, worst};
+use super::explain::{NONE_SEEN, coverage, rows, worst};
 use super::export::SENDER;
 use super::{kernel_results, threads, watch_text};
 use crate::args::{TraceExplainArgs, TraceThreads};
@@ -11,10 +11,11 @@ use analysis::any_trace::shape::{AnyTrace, Record};
 use analysis::any_trace::{Threads, Wanted, any_trace};
 use analysis::attribute::paths::Keep;
 use analysis::attribute::watch::shape::ThreadSection;
-use analysis::shape::{CpuSources, PathSection};
+use analysis::shape::{CpuSources, PathSection, ThreadPaths};
 use ftrace::TraceFile;
 use model::{Cpus, Error};
-use report::format;
+use report::trace_answer::{Thread, Wakeup};
+use report::{format, trace_answer};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -73,12 +74,32 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     }
     if args.json {
         let mut answer = serde_json::to_value(&found)?;
-        answer["schema"] = json!("stillcore.trace-explain/1");
+        answer["schema"] = json!(trace_answer::SCHEMA);
+        answer["questions"] = json!(trace_answer::questions(&found.coverage, &found.blocking));
+        let caused = found.attribution.iter().flat_map(|one| trace_answer::caused(one.cpu, &one.rows));
+        answer["sources"] = json!(caused.collect::<Vec<_>>());
+        answer["wakeups"] = json!(wakeups(&found));
         println!("{answer}");
     } else {
         print!("{}", text(&found, args));
     }
     Ok(0)
+}
+
+/// The wake-ups of the threads that are kept.
+fn wakeups(found: &AnyTrace) -> Vec<Wakeup> {
+    let of_thread = |one: &ThreadPaths| {
+        let section = found.threads.threads.iter().find(|thread| thread.tid == one.tid);
+        let thread = Thread {
+            pid: Some(one.tid),
+            comm: one.comm.clone(),
+            prio: section.and_then(|thread| thread.prio),
+            policy: section.and_then(|thread| thread.policy.clone()),
+            cgroup: None,
+        };
+        trace_answer::wakeups(&one.path, &thread, None).collect::<Vec<_>>()
+    };
+    found.threads.paths.iter().flat_map(of_thread).collect()
 }
 
 /// What is asked for; an error where the trace cannot have it.
@@ -109,12 +130,16 @@ fn text(found: &AnyTrace, args: &TraceExplainArgs) -> String {
     let mut text = String::new();
     if args.sample.is_none() {
         text.push_str(&head(found));
+        found.damage.iter().for_each(|one| {
+            let _ = writeln!(text, "INCOMPLETE: {one}; what follows is of what could be read\n");
+        });
         text.push_str(&watch_text::latencies(&found.threads));
     }
     text.push_str(&threads::text(&found.threads.paths, args.worst, args.stacks, args.sample.is_none()));
     if args.sample.is_none() {
         text.push_str(&all_sources(&found.attribution, args.stacks));
-        text.push_str(&coverage("this trace", &found.coverage, &found.blocking));
+        let of = if args.threads.window.is_some() { "this window" } else { "this trace" };
+        text.push_str(&coverage(of, NONE_SEEN, &found.coverage, &found.blocking));
         text.push_str(&record(&found.record));
     }
     found.statements.iter().for_each(|one| {

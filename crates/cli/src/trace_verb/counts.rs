@@ -10,8 +10,8 @@ use std::path::Path;
 
 /// Counts a trace.
 pub(super) fn run(args: &CountsArgs) -> anyhow::Result<u8> {
-    let counts = match (&args.raw, &args.formats, &args.file) {
-        (Some(raw), Some(formats), _) => raw::counts(raw, formats)?,
+    let (counts, damage) = match (&args.raw, &args.formats, &args.file) {
+        (Some(raw), Some(formats), _) => (raw::counts(raw, formats)?, Vec::new()),
         (_, _, Some(file)) => of_file(file, args.buffer.as_deref())?,
         _ => anyhow::bail!("nothing to count: a trace.dat, a text, or --raw with --formats is needed"),
     };
@@ -35,22 +35,28 @@ pub(super) fn run(args: &CountsArgs) -> anyhow::Result<u8> {
         if counts.lost_somewhere > 0 {
             answer["lost_somewhere"] = json!(counts.lost_somewhere);
         }
+        if !damage.is_empty() {
+            answer["damage"] = json!(damage);
+        }
         println!("{answer}");
     } else {
         print!("{}", table(&counts));
+        damage.iter().for_each(|one| println!("INCOMPLETE: the trace is damaged: {one}"));
     }
     Ok(0)
 }
 
-fn of_file(path: &Path, buffer: Option<&str>) -> anyhow::Result<Counts> {
+/// The counts, and where the file is damaged or cut off.
+fn of_file(path: &Path, buffer: Option<&str>) -> anyhow::Result<(Counts, Vec<String>)> {
     if buffer.is_none()
         && let Some(text) = text(path)?
     {
-        return Ok(Counts::of_text(path, text)?);
+        return Ok((Counts::of_text(path, text)?, Vec::new()));
     }
     let file = TraceFile::open(path)?;
     let mut stream = file.stream_buffers(&buffers(&file, buffer)?)?;
-    Ok(Counts::of(file.formats(), &mut stream)?)
+    let counts = Counts::of(file.formats(), &mut stream)?;
+    Ok((counts, stream.damage().map(ToString::to_string).collect()))
 }
 
 /// The buffers that were asked for, by name.

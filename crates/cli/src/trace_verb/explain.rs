@@ -10,10 +10,12 @@ use analysis::shape::{
 };
 use analysis::{Analysis, Asked};
 use model::events::EventCatalogue;
+use model::run::ProbeRecord;
 use model::sample::ProbeKind;
 use model::{EventClass, Finding, store};
 use report::advice::{Proposal, proposals};
-use report::format;
+use report::trace_answer::{Caused, Thread, Wakeup};
+use report::{format, trace_answer};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -51,7 +53,10 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     }
     if args.json {
         let answer = json!({
-            "schema": "stillcore.trace-explain/1",
+            "schema": trace_answer::SCHEMA,
+            "questions": trace_answer::questions(&analysis.coverage, &analysis.blocking),
+            "sources": sources_of(&analysis),
+            "wakeups": wakeups(&analysis, args)?,
             "complete": analysis.complete,
             "statements": analysis.losses.statements,
             "coverage": analysis.coverage,
@@ -65,6 +70,26 @@ pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
         print!("{}", text(&analysis, &proposals, args));
     }
     Ok(0)
+}
+
+/// What ran on the measured CPUs, and who asked for it.
+fn sources_of(analysis: &Analysis) -> Vec<Caused> {
+    analysis.attribution.iter().flat_map(|window| trace_answer::caused(window.cpu, &window.rows)).collect()
+}
+
+/// The wake-ups of the probes that were asked for.
+fn wakeups(analysis: &Analysis, args: &TraceExplainArgs) -> anyhow::Result<Vec<Wakeup>> {
+    let run = store::read_run(&args.run)?;
+    let paths = chosen(analysis, args).into_iter().filter(|path| path.probe != ProbeKind::Noise);
+    let mut wakeups = Vec::new();
+    for path in paths {
+        let key = (path.probe, &path.phase, path.cpu, path.thread);
+        let of = |probe: &&ProbeRecord| (probe.probe, &probe.phase, probe.cpu, probe.thread) == key;
+        let Some(probe) = run.probes.iter().find(of) else { continue };
+        let steal_ns = trace_answer::steal_most_ns(&run, &path);
+        wakeups.extend(trace_answer::wakeups(&path, &Thread::of_probe(probe), steal_ns));
+    }
+    Ok(wakeups)
 }
 
 /// The paths with as many samples as were asked for.
@@ -94,13 +119,13 @@ fn text(analysis: &Analysis, proposals: &[Proposal], args: &TraceExplainArgs) ->
         for window in analysis.attribution.iter().filter(|window| !window.rows.is_empty()) {
             text.push_str(&sources(window, args.stacks));
         }
-        text.push_str(&coverage("this kernel", &analysis.coverage, &analysis.blocking));
+        text.push_str(&coverage("this kernel", NOT_RECORDED, &analysis.coverage, &analysis.blocking));
     }
     for path in chosen(analysis, args) {
         if args.sample.is_none() {
             text.push_str(&boxes(&path, args.stacks));
         }
-        path.worst.iter().for_each(|sample| text.push_str(&story(sample, &path, args.stacks)));
+        path.worst.iter().for_each(|sample| text.push_str(&sample_story(sample, &path, args.stacks)));
     }
     if args.sample.is_none() {
         text.push_str(&proposed(proposals));
@@ -157,8 +182,13 @@ fn source_line(row: &AttributedRow) -> String {
             format::ns(row.max_ns as i64)
         ),
     };
+    // Its time has those, its number of events does not.
+    let resumed = match row.resumed {
+        0 => String::new(),
+        pieces => format!(" with {} after interruptions", format::plural(pieces, "piece")),
+    };
     format!(
-        "  {:>6} x {:<14} {:<22} {:>9}{range}; {by}\n",
+        "  {:>6} x {:<14} {:<22} {:>9}{resumed}{range}; {by}\n",
         row.count,
         row.class.name(),
         row.label,
@@ -188,14 +218,25 @@ pub(super) fn word(confidence: Confidence) -> &'static str {
     }
 }
 
-pub(super) fn coverage(of: &str, lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
+/// What is said of events of which there are none: of a recording of ours, and of any trace, of which nobody knows
+/// what was recorded.
+pub(super) const NOT_RECORDED: &str = "not recorded";
+pub(super) const NONE_SEEN: &str = "none seen";
+
+/// `absent`: what is said of a class without events.
+pub(super) fn coverage(
+    of: &str,
+    absent: &str,
+    lines: &[Coverage],
+    blocking: &[BlockingCoverage],
+) -> String {
     if lines.is_empty() {
         return String::new();
     }
     let mut text = format!("What {of} shows of sources:\n");
     for line in lines {
         let sources = match (line.seen, line.sources) {
-            (false, _) => "not recorded",
+            (false, _) => absent,
             (true, Some(Confidence::Exact)) => "exact",
             (true, Some(Confidence::Order)) => "by order",
             (true, None) => "not at all",
@@ -203,7 +244,11 @@ pub(super) fn coverage(of: &str, lines: &[Coverage], blocking: &[BlockingCoverag
         let _ = writeln!(text, "  {:<27} {sources:<12} {}", line.class.name(), line.how);
     }
     for line in blocking {
-        let seen = if line.seen { "its time" } else { "not recorded" };
+        let seen = match (line.seen, line.needs.is_empty()) {
+            (true, _) => "its time",
+            (false, false) => absent,
+            (false, true) => "not known",
+        };
         let _ = writeln!(text, "  {:<27} {seen:<12} {}", line.blocking.words(), line.how);
     }
     text.push('\n');
@@ -271,13 +316,24 @@ fn proposed(proposals: &[Proposal]) -> String {
     text
 }
 
-/// One sample as sentences.
-pub(super) fn story(sample: &SamplePath, path: &PathSection, stacks: bool) -> String {
+/// One sample of a probe as sentences.
+fn sample_story(sample: &SamplePath, path: &PathSection, stacks: bool) -> String {
     let value = format::ns(sample.value_ns);
-    let mut text = match path.probe {
+    let head = match path.probe {
         ProbeKind::Noise => format!("The gap that began at {} ns took {value}:\n", sample.t_ns),
-        _ => format!("The wake-up due at {} ns was {value} late:\n", sample.t_ns),
+        _ => due(sample),
     };
+    story(head, sample, path, stacks)
+}
+
+/// The first line of a wake-up whose intended time is known.
+pub(super) fn due(sample: &SamplePath) -> String {
+    format!("The wake-up due at {} ns was {} late:\n", sample.t_ns, format::ns(sample.value_ns))
+}
+
+/// One sample as sentences, below its first line.
+pub(super) fn story(head: String, sample: &SamplePath, path: &PathSection, stacks: bool) -> String {
+    let mut text = head;
     for part in &sample.parts {
         let _ = writeln!(text, "  {:>9}  {}", format::ns(part.ns as i64), told(part, path.cpu, path.probe));
         let held = part.blocking == Some(Blocking::KernelCode);
@@ -317,6 +373,7 @@ fn step_words(part: &PathBox, cpu: u32) -> String {
         Step::IpiInFlight => "until the IPI arrived".to_owned(),
         Step::Switch => "until the scheduler switched to it".to_owned(),
         Step::Return => "until it had read the clock".to_owned(),
+        Step::SwitchUnseen => "until it had read the clock (the switch to it is not in the trace)".to_owned(),
         Step::NeverSlept => "late already, did not sleep".to_owned(),
     }
 }

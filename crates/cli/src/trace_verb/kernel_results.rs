@@ -7,7 +7,7 @@ use analysis::timerlat::{
 };
 use ftrace::TraceFile;
 use model::sample::ProbeKind;
-use report::format;
+use report::{format, trace_answer};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ pub(super) fn print(
     }
     if args.json {
         let answer = json!({
-            "schema": "stillcore.trace-explain/1",
+            "schema": trace_answer::SCHEMA,
             "kernel": file.uname(),
             "clock": file.clock(),
             "kernel_results": results,

@@ -1,7 +1,8 @@
 //! Wake-ups of threads that are no probe's, taken apart, in words.
 
-use super::explain::{shares, story};
-use analysis::shape::ThreadPaths;
+use super::explain::{due, shares, story};
+use analysis::attribute::path::Step;
+use analysis::shape::{SamplePath, ThreadPaths};
 use report::format;
 use std::fmt::Write;
 
@@ -16,12 +17,22 @@ pub(super) fn text(paths: &[ThreadPaths], worst: usize, stacks: bool, sums: bool
             text.push_str(&boxes(one, stacks));
         }
         let latest = one.path.worst.iter().take(worst);
-        latest.for_each(|sample| text.push_str(&story(sample, &one.path, stacks)));
+        latest.for_each(|sample| text.push_str(&story(head(sample), sample, &one.path, stacks)));
     }
     if sums && paths.len() > THREADS {
         let _ = writeln!(text, "and {} more threads (--json lists all)\n", paths.len() - THREADS);
     }
     text
+}
+
+/// The first line of a wake-up. Without its timer in the trace it counts from when somebody asked for it: when it
+/// was due is not known then, nor how late it was.
+fn head(sample: &SamplePath) -> String {
+    let timed = sample.parts.iter().any(|part| matches!(part.step, Step::TimerLate | Step::TimerHandler));
+    if timed {
+        return due(sample);
+    }
+    format!("The wake-up asked for at {} ns took {} to run:\n", sample.t_ns, format::ns(sample.value_ns))
 }
 
 fn boxes(one: &ThreadPaths, stacks: bool) -> String {

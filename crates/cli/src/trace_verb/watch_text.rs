@@ -1,6 +1,6 @@
 //! A watched program in words and tables, readable at 100 columns.
 
-use super::explain::coverage;
+use super::explain::{NOT_RECORDED, coverage};
 use super::{any_trace, threads};
 use crate::measure::table::table;
 use analysis::Analysis;
@@ -53,7 +53,7 @@ pub(super) fn text(
     let stacks = sources.into_iter().any(|source| !source.users.is_empty());
     text.push_str(&any_trace::all_sources(&section.attribution, stacks));
     if !section.paths.is_empty() {
-        text.push_str(&coverage("this recording", &analysis.coverage, &analysis.blocking));
+        text.push_str(&coverage("this recording", NOT_RECORDED, &analysis.coverage, &analysis.blocking));
     }
     for statement in run.limits.iter().chain(statements.iter().copied()) {
         let _ = writeln!(text, "note: {statement}");

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Advice, AdviceKind, Facts, Step};
 use crate::document::join;
+use crate::heading;
 
 /// What to type next, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +60,10 @@ pub fn next_step(facts: &Facts, advice: &[Advice]) -> NextStep {
 pub fn after_measurement(facts: &Facts) -> NextStep {
     if !facts.run.complete {
         return next(facts.run.command.join(" "), "this run is partial");
+    }
+    if heading::verb(facts.run) == heading::WATCH {
+        let again = format!("stillcore trace watch --from {}", facts.dir);
+        return next(again, "to see thread by thread when the program was to run, and what was in its way");
     }
     next(assess(facts, ""), "to see who interrupts, told apart from idle, and what removes it")
 }

@@ -20,10 +20,10 @@ const BARS: usize = 24;
 const LATEST: usize = 12;
 const HUES: usize = 7;
 /// Style and name of what else ran.
-const RAN: (usize, &str) = (7, "what else ran there");
+const RAN: (usize, &str) = (STEPS.len(), "what else ran there");
 
 /// In their order: step, what it is called, and what its mark says.
-const STEPS: [(Step, &str, &str); 7] = [
+const STEPS: [(Step, &str, &str); 8] = [
     (Step::TimerLate, "until the timer expired", "timer expired"),
     (Step::TimerHandler, "in the timer's handler", "wake-up asked for"),
     (Step::WakeUp, "until the task was queued", "task queued"),
@@ -31,6 +31,7 @@ const STEPS: [(Step, &str, &str); 7] = [
     (Step::Switch, "until the scheduler switched to it", "switched to the task"),
     (Step::Return, "until it had read the clock", "task read the clock"),
     (Step::NeverSlept, "late already, did not sleep", "task read the clock"),
+    (Step::SwitchUnseen, "until it had read the clock, its switch unseen", "task read the clock"),
 ];
 
 /// What a step is called.

@@ -8,9 +8,9 @@ const STYLE: &str = "<style>.chart{background:#fff;--s0:#0b6bcb;--s1:#c2410c;--s
     path.s0,circle.s0{stroke:var(--s0)}path.s1{stroke:var(--s1)}path.s2{stroke:var(--s2)}path.s3{stroke:var(--s3)}\
     path.s4{stroke:var(--s4)}path.s5{stroke:var(--s5)}text.s0,.d.s0,.f.s0{fill:var(--s0)}text.s1{fill:var(--s1)}text.s2{fill:var(--s2)}\
     text.s3{fill:var(--s3)}text.s4{fill:var(--s4)}text.s5{fill:var(--s5)}.q{fill-opacity:.28}\
-    .k0{--k:#0072b2}.k1{--k:#d55e00}.k2{--k:#00795a}.k3{--k:#c061a0}.k4{--k:#b07d00}.k5{--k:#3a9bd9}.k6{--k:#7d6ab5}.k7{--k:#1b1f24}\
-    path.k0,path.k1,path.k2,path.k3,path.k4,path.k5,path.k6,path.k7{stroke:var(--k)}\
-    text.k0,text.k1,text.k2,text.k3,text.k4,text.k5,text.k6,text.k7,.bar,.pt{fill:var(--k)}.bar{fill-opacity:.82}\
+    .k0{--k:#0072b2}.k1{--k:#d55e00}.k2{--k:#00795a}.k3{--k:#c061a0}.k4{--k:#b07d00}.k5{--k:#3a9bd9}.k6{--k:#7d6ab5}.k7{--k:#6b8f3c}.k8{--k:#1b1f24}\
+    path.k0,path.k1,path.k2,path.k3,path.k4,path.k5,path.k6,path.k7,path.k8{stroke:var(--k)}\
+    text.k0,text.k1,text.k2,text.k3,text.k4,text.k5,text.k6,text.k7,text.k8,.bar,.pt{fill:var(--k)}.bar{fill-opacity:.82}\
     .iv{stroke:#1b1f24}path.said{stroke:#b3261e;stroke-width:2}text.said{fill:#b3261e}</style>";
 
 /// The chart as a file.

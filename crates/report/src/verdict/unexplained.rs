@@ -12,7 +12,7 @@ use model::sample::ProbeKind;
 use crate::{Document, format};
 
 /// Unit of steal time in `/proc/stat`, ns: the counter may have grown by one more than it shows.
-const STEAL_STEP_NS: u64 = 10_000_000;
+pub(crate) const STEAL_STEP_NS: u64 = 10_000_000;
 
 /// Why a sample has no cause: it was not taken apart.
 pub(super) fn not_recorded(document: &Document, window: &Distribution) -> String {
@@ -57,6 +57,7 @@ pub(super) fn of_step(document: &Document, window: &Distribution, step: Step, ns
         Step::TimerHandler | Step::WakeUp => "the interrupt that woke the task took long",
         Step::Switch => "the scheduler switched late",
         Step::Return => "the task had the CPU and read its clock late",
+        Step::SwitchUnseen => "the task ran late; when it got the CPU is not in the trace",
         Step::NeverSlept if window.probe == ProbeKind::Noise => "the loop had the CPU",
         Step::NeverSlept => "the task was late already and did not sleep",
     };
@@ -84,7 +85,7 @@ fn suspects(document: &Document, step: Step) -> String {
                 all.push("an exit from idle");
             }
         }
-        Step::Switch if !seen(Blocking::PreemptionOff) => {
+        Step::Switch | Step::SwitchUnseen if !seen(Blocking::PreemptionOff) => {
             let stacks = seen(Blocking::KernelCode);
             all.push(if stacks { CODE } else { CODE_UNSEEN });
         }

@@ -85,7 +85,7 @@ impl Marks {
         stages.extend(self.ipi.map(|until_ns| here(until_ns, Step::IpiInFlight, Waits::Interrupt)));
         stages.extend(self.switch.map(|until_ns| here(until_ns, Step::Switch, thread)));
         stages.sort_by_key(|stage| (stage.until_ns, stage.step));
-        stages.push(last(Step::Return));
+        stages.push(last(if self.switch.is_some() { Step::Return } else { Step::SwitchUnseen }));
         stages
     }
 }

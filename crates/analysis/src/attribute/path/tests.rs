@@ -329,6 +329,19 @@ fn a_gap_of_a_loop_that_did_not_sleep_is_taken_apart_too() {
 }
 
 #[test]
+fn a_task_whose_switch_is_not_in_the_trace_did_not_have_the_cpu_as_far_as_is_known() {
+    // Some kernels leave switches out: waiting and returning to user space cannot be told apart then.
+    let events = [expiry(200, 2), wake(210, 2, false)];
+    let told = paths(&[(100, 700)], &events, &[]);
+    let expected = [
+        (Step::TimerLate, 2, None, 100),
+        (Step::TimerHandler, 2, None, 10),
+        (Step::SwitchUnseen, 2, None, 590),
+    ];
+    assert_eq!(boxes(&told[0]), expected);
+}
+
+#[test]
 fn whom_the_scheduler_passes_over_is_out_of_budget() {
     let (hog, low) = (task(5, fifo(60)), task(6, fair()));
     // The hog runs first, as it may; then the scheduler takes what goes last, twice.

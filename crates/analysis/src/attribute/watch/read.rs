@@ -238,6 +238,7 @@ impl Teller<'_> {
             tgid: task.map(|task| task.tgid),
             comm,
             policy: policy(task.map(|task| task.policy.as_str()), thread.prio),
+            prio: thread.prio.number(),
             times: thread.times,
             cpus: thread.ran_on(),
             activations: thread.activations,
