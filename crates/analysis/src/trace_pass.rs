@@ -87,20 +87,19 @@ fn stream_trace<'r>(
     let sender = trace.sender.as_ref().map(|sender| sender.buffer.as_str());
     let mut stream = file.stream_buffers(&[Some(""), sender].into_iter().flatten().collect::<Vec<_>>())?;
     let mut windows = Windows::new(run, trace, Sums { measured, around: &mut around }, &decoder);
-    let (mut unknown, mut slept) = (0u64, BTreeSet::new());
+    let (mut unknown, mut slept, mut said) = (0u64, BTreeSet::new(), KernelEvent::NOTHING);
     while let Some(item) = stream.next()? {
         match item {
             Item::Event(event) => {
                 *reading.decoded.entry(event.cpu).or_default() += 1;
-                match decoder.decode(&event) {
-                    Some(event) => {
-                        if matches!(event.what, What::Idle(_)) {
-                            slept.insert(event.cpu);
-                        }
-                        windows.event(&event, decoder.sets());
-                    }
-                    None => unknown += 1,
+                if !decoder.decode_into(&event, &mut said) {
+                    unknown += 1;
+                    continue;
                 }
+                if matches!(said.what, What::Idle(_)) {
+                    slept.insert(said.cpu);
+                }
+                windows.event(&said, decoder.sets());
             }
             // Between snapshots events are missing on purpose; in a stretch of one they are all there.
             Item::Lost { .. } if trace.snapshots.is_some() => {}

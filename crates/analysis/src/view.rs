@@ -28,6 +28,10 @@ pub struct KernelEvent {
 }
 
 impl KernelEvent {
+    /// What events are decoded into.
+    pub const NOTHING: Self =
+        Self { ts_ns: 0, cpu: 0, pid: 0, level: Level::Task, irqs_off: false, event: 0, what: What::Other };
+
     /// Whether it was recorded outside every interrupt: only then `pid` is who did it.
     pub fn in_task(&self) -> bool {
         self.level == Level::Task

@@ -149,8 +149,7 @@ impl Found {
                 self.wakeups.len()
             ));
         }
-        let counted: u64 =
-            self.section.threads.iter().filter_map(|thread| Some(thread.run_latency?.n)).sum();
+        let counted: u64 = self.section.threads.iter().filter_map(|thread| Some(thread.run_latency?.n)).sum();
         let untaken = counted.saturating_sub(self.wakeups.len() as u64);
         if untaken > 0 {
             statements.push(format!(

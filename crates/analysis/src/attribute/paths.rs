@@ -295,8 +295,19 @@ impl Paths {
             }
             _ => {}
         }
-        let Self { probes, by_cpu, by_thread, expiries, each } = self;
-        let own = by_cpu.get(event.cpu).copied();
+        let own = self.by_cpu.get(event.cpu).copied();
+        if let Some(at) = own {
+            self.give(at, event);
+        }
+        // Most events matter to their own CPU alone.
+        if matches!(event.what, What::Wake { .. } | What::Migrate { .. } | What::Frequency { .. }) {
+            self.give_elsewhere(event, own);
+        }
+    }
+
+    /// Gives an event of another CPU to the probes that it matters to.
+    fn give_elsewhere(&mut self, event: &KernelEvent, own: Option<usize>) {
+        let Self { by_cpu, by_thread, .. } = self;
         // Whose thread it is, and whose CPU it changes the queue of from elsewhere.
         let (threads, queues) = match event.what {
             What::Wake { pid, target, .. } => (by_thread.get(&pid), [by_cpu.get(target), None]),
@@ -307,18 +318,25 @@ impl Paths {
         let threads = threads.map_or(&[][..], Vec::as_slice);
         let queues = queues.into_iter().flatten().filter(|at| !threads.contains(at));
         let elsewhere = threads.iter().chain(queues).copied().filter(|at| Some(*at) != own);
-        let expiry = expiries.get(event.cpu).copied();
-        for at in own.into_iter().chain(elsewhere) {
-            let Open { place, builder, sums, armed } = &mut probes[at];
-            let expiry = expiry.map(|(at_ns, timer, level)| {
-                let known = if *armed == Some(timer) { Confidence::Exact } else { Confidence::Order };
-                Expiry { at_ns, known, level }
-            });
-            builder.event(event, expiry, &mut |path| {
-                each.iter_mut().for_each(|each| each.push((*place, path.clone())));
-                sums.add(path);
-            });
+        // Nearly always none.
+        for at in elsewhere.collect::<Vec<_>>() {
+            self.give(at, event);
         }
+    }
+
+    /// Gives an event to a probe.
+    #[inline]
+    fn give(&mut self, at: usize, event: &KernelEvent) {
+        let Self { probes, expiries, each, .. } = self;
+        let Open { place, builder, sums, armed } = &mut probes[at];
+        let expiry = expiries.get(event.cpu).map(|&(at_ns, timer, level)| {
+            let known = if *armed == Some(timer) { Confidence::Exact } else { Confidence::Order };
+            Expiry { at_ns, known, level }
+        });
+        builder.event(event, expiry, &mut |path| {
+            each.iter_mut().for_each(|each| each.push((*place, path.clone())));
+            sums.add(path);
+        });
     }
 
     /// Events of a CPU are missing from here on: what is armed or expires there meanwhile is not known.

@@ -15,6 +15,7 @@ use crate::holes::Hole;
 use crate::shape::{CpuSources, ThreadPaths};
 use crate::spans::{MeasuredCpu, Span, SpanBuilder};
 use crate::trace_pass::{damage, remarks};
+use crate::view::KernelEvent;
 use ftrace::{Item, TraceFile};
 use model::Cpus;
 use model::sample::ProbeKind;
@@ -130,14 +131,15 @@ pub(crate) fn take_apart(
 ) -> Result<Apart, Error> {
     let mut layers = layers(chosen, &decoder, window, keep);
     let mut stream = file.stream_buffers(buffers)?;
-    let mut unknown = 0;
+    let (mut unknown, mut said) = (0, KernelEvent::NOTHING);
     while let Some(item) = stream.next()? {
         match item {
             Item::Event(event) => {
-                let Some(event) = decoder.decode(&event) else {
+                if !decoder.decode_into(&event, &mut said) {
                     unknown += 1;
                     continue;
-                };
+                }
+                let event = &said;
                 if event.ts_ns < window[0] {
                     continue;
                 }
@@ -145,8 +147,8 @@ pub(crate) fn take_apart(
                     break;
                 }
                 for Layer { builder, paths, tables } in &mut layers {
-                    paths.event(&event);
-                    builder.event(&event, decoder.sets(), &mut |span| give(&span, paths, tables));
+                    paths.event(event);
+                    builder.event(event, decoder.sets(), &mut |span| give(&span, paths, tables));
                 }
             }
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {

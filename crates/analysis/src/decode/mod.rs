@@ -154,8 +154,15 @@ impl Decoder {
     }
 
     /// What an event says. `None` for a number that no format of the trace has.
-    #[inline]
     pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
+        let mut decoded = KernelEvent::NOTHING;
+        self.decode_into(event, &mut decoded).then_some(decoded)
+    }
+
+    /// The same, written where it is read from: events are large, and a copy of what was just written in pieces makes a
+    /// processor wait. Whether there is such an event.
+    #[inline]
+    pub fn decode_into(&mut self, event: &Event<'_>, decoded: &mut KernelEvent) -> bool {
         let Self {
             plans,
             symbols,
@@ -171,7 +178,7 @@ impl Decoder {
             users,
             ..
         } = self;
-        let plan = plans.get(usize::from(event.id))?.as_ref()?;
+        let Some(Some(plan)) = plans.get(usize::from(event.id)) else { return false };
         let mut namer = Namer {
             symbols,
             helpers,
@@ -187,19 +194,22 @@ impl Decoder {
             cpu: event.cpu,
         };
         let matters = plan.only.as_ref().is_none_or(|(field, value)| namer.number(field) == *value);
-        let decoded = KernelEvent {
-            ts_ns: event.ts_ns.min(i64::MAX as u64) as i64,
-            cpu: event.cpu,
-            pid: event.pid,
-            level: level(event.flags),
-            irqs_off: event.flags & IRQS_OFF != 0,
-            event: plan.event,
-            what: if matters { namer.what(&plan.pick) } else { What::Other },
-        };
+        decoded.ts_ns = event.ts_ns.min(i64::MAX as u64) as i64;
+        decoded.cpu = event.cpu;
+        decoded.pid = event.pid;
+        decoded.level = level(event.flags);
+        decoded.irqs_off = event.flags & IRQS_OFF != 0;
+        decoded.event = plan.event;
+        if matters {
+            decoded.what = namer.what(&plan.pick);
+        } else {
+            decoded.what = What::Other;
+        }
         if let Pick::UserStack(layout) = &plan.pick {
             users.found((event.cpu, event.pid), layout, event.data, labels);
         }
-        Some(users.event(decoded, labels))
+        users.event(decoded, labels);
+        true
     }
 
     /// Names of the events by [`KernelEvent::event`].

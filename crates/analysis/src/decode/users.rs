@@ -50,7 +50,7 @@ impl Users {
 
     /// The next event of a CPU, in which a kernel's stack goes on in user space where one was found before it.
     #[inline]
-    pub(super) fn event(&mut self, mut event: KernelEvent, labels: &mut Labels) -> KernelEvent {
+    pub(super) fn event(&mut self, event: &mut KernelEvent, labels: &mut Labels) {
         if !self.last.is_empty() && event.what != What::UserStack {
             let last = self.last.remove(&event.cpu);
             // An interrupt is nothing that the program does.
@@ -61,7 +61,6 @@ impl Users {
                 self.join(act, users, labels);
             }
         }
-        event
     }
 
     fn join(&mut self, act: &mut Way, users: LabelId, labels: &mut Labels) {

@@ -224,12 +224,7 @@ pub(super) const NOT_RECORDED: &str = "not recorded";
 pub(super) const NONE_SEEN: &str = "none seen";
 
 /// `absent`: what is said of a class without events.
-pub(super) fn coverage(
-    of: &str,
-    absent: &str,
-    lines: &[Coverage],
-    blocking: &[BlockingCoverage],
-) -> String {
+pub(super) fn coverage(of: &str, absent: &str, lines: &[Coverage], blocking: &[BlockingCoverage]) -> String {
     if lines.is_empty() {
         return String::new();
     }

@@ -32,6 +32,7 @@ mod resources;
 mod sched_study;
 mod study;
 mod study_merge;
+mod trace_answer;
 mod trace_export;
 mod transcripts;
 mod watch;

@@ -23,7 +23,19 @@ pub(super) struct Frequency {
 impl Frequency {
     /// The next event of the CPU, or one that tells of its frequency. Gives the time before it in which
     /// the CPU may have stood still.
+    #[inline]
     pub(super) fn event(&mut self, event: &KernelEvent, own: u32) -> [Option<Stretch>; 2] {
+        // Hardly an event tells of a frequency, and most machines record none.
+        if self.changed.is_none() && !matches!(event.what, What::Frequency { .. }) {
+            if event.cpu == own {
+                self.worked_ns = Some(event.ts_ns);
+            }
+            return [None, None];
+        }
+        self.changes(event, own)
+    }
+
+    fn changes(&mut self, event: &KernelEvent, own: u32) -> [Option<Stretch>; 2] {
         let ts_ns = event.ts_ns;
         let change = match event.what {
             What::Frequency { cpu, change } if cpu == own => change,

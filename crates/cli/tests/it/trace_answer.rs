@@ -1,0 +1,76 @@
+//! `trace explain --json`: one shape for runs and for traces of others, and what is said of files that are cut off.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
+}
+
+fn trace(order: &[&str], file: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_stillcore")).arg("trace").args(order).arg(file).output().unwrap()
+}
+
+fn answer(order: &[&str], file: &Path) -> Value {
+    let output = trace(order, file);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value[key].as_array().unwrap_or_else(|| panic!("no list {key} in {value}"))
+}
+
+#[test]
+fn runs_and_files_answer_in_one_shape_whose_parts_add_up() {
+    let run = fixture("runs/small");
+    let file = fixture("traces/cyclictest/6.12.dat");
+    let of_run = answer(&["explain", "--json", "--worst", "1000"], &run);
+    let of_file = answer(&["explain", "--json", "--worst", "1000", "--comm", "cyclictest"], &file);
+    for (one, thread) in [(&of_run, "stillcore"), (&of_file, "cyclictest")] {
+        assert_eq!(one["schema"], "stillcore.trace-explain/2");
+        let wakeups = list(one, "wakeups");
+        assert!(wakeups.len() >= 60, "{}", wakeups.len());
+        for wakeup in wakeups {
+            let parts = list(wakeup, "parts").iter();
+            let sum: u64 = parts.clone().map(|part| part["ns"].as_u64().unwrap()).sum();
+            assert_eq!(Some(sum), wakeup["value_ns"].as_u64(), "{wakeup}");
+            assert_eq!(wakeup["thread"]["comm"], thread);
+            assert!(wakeup["thread"]["pid"].is_i64() && wakeup["thread"]["policy"].is_string(), "{wakeup}");
+            for taken in parts.map(|part| &part["taken"]).filter(|taken| !taken.is_null()) {
+                assert!(taken["kind"].is_string() && taken["confidence"].is_string(), "{taken}");
+            }
+        }
+        assert!(list(one, "sources").iter().any(|source| source["confidence"] == "exact"));
+        let questions = list(one, "questions");
+        assert!(questions.iter().any(|one| one["answerable"] == true));
+        assert!(questions.iter().any(|one| one["answerable"] == false && !list(one, "needs").is_empty()));
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_off_says_so_before_anything_else() {
+    let whole = std::fs::read(fixture("runs/small/trace.dat")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let cut = dir.path().join("cut.dat");
+    std::fs::write(&cut, &whole[..whole.len() - 6000]).unwrap();
+    let explained = trace(&["explain", "--pid", "150"], &cut);
+    let text = String::from_utf8_lossy(&explained.stdout).into_owned();
+    let at = |wanted: &str| text.find(wanted).unwrap_or_else(|| panic!("no {wanted:?} in {text}"));
+    assert!(at("INCOMPLETE: the trace is damaged") < at("run latency"), "{text}");
+    assert!(!list(&answer(&["explain", "--json", "--pid", "150"], &cut), "damage").is_empty());
+    let counted = trace(&["counts"], &cut);
+    let text = String::from_utf8_lossy(&counted.stdout).into_owned();
+    assert!(text.contains("INCOMPLETE: the trace is damaged"), "{text}");
+    assert!(!list(&answer(&["counts", "--json"], &cut), "damage").is_empty());
+}
+
+/// Of one sample there is one story: how late others were does not matter.
+#[test]
+fn one_sample_and_a_limit_are_not_asked_for_together() {
+    let output = trace(&["explain", "--sample", "1", "--over", "1us"], &fixture("runs/small"));
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("--over") && text.contains("--sample"), "{text}");
+}
