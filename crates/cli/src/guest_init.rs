@@ -80,7 +80,7 @@ fn send(config: &GuestConfig, mut report: GuestReport) -> io::Result<()> {
     listing.add_file(Path::new(STDOUT), "stdout");
     listing.add_file(Path::new(STDERR), "stderr");
     report.skipped = std::mem::take(&mut listing.skipped);
-    let (log, report) = (guest::kernel_log(), serde_json::to_vec_pretty(&report)?);
+    let (log, report) = (linux::machine::kernel_log(), serde_json::to_vec_pretty(&report)?);
     let extra = [("dmesg", log.as_bytes()), ("guest.json", report.as_slice())];
 
     let mut seal = SealWriter::default();

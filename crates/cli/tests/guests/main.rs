@@ -25,6 +25,7 @@ mod isolate;
 mod machine;
 mod matrix;
 mod measure;
+mod misbooted;
 mod probes;
 mod state;
 mod study;

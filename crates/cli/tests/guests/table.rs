@@ -6,7 +6,7 @@
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
     asid, assess, boxes, cards, counts, disturb_kill, every, exposure, graph, held, isolate, matrix, measure,
-    probes, study, time, truth, tutorial,
+    misbooted, probes, study, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -180,6 +180,14 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
         Machine {
             append: PLAIN,
             ..machine(&name("groups-v1"), kernel, vec![isolated("2,3", "4", "80", "v1")])
+        },
+        Machine {
+            append: misbooted::APPEND,
+            ..machine(
+                &name("misbooted"),
+                kernel,
+                vec![Case::new("misbooted", "misbooted.sh", misbooted::the_wrong_half_is_not_green)],
+            )
         },
         Machine {
             smp: "4x2",

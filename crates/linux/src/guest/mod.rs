@@ -5,7 +5,6 @@
 //! - `start`: modules, host name, loopback;
 //! - `command`: runs the command, reaps orphans, ends everything;
 //! - `channel`: finds the way out for the results;
-//! - `kmsg`: the kernel's log;
 //! - `power`: the end;
 //! - `bound`: the host's side: an emulator that dies with us.
 //!
@@ -16,7 +15,6 @@ mod bound;
 mod channel;
 mod command;
 mod first;
-mod kmsg;
 mod mounts;
 mod power;
 mod start;
@@ -25,7 +23,6 @@ pub use bound::exec_bound;
 pub use channel::open_result_channel;
 pub use command::{Ended, Orders, run_command};
 pub use first::FirstProgram;
-pub use kmsg::kernel_log;
 pub use mounts::mount_all;
 pub use power::power_off;
 pub use start::{kernel_release, load_module, loopback_up, set_hostname, uptime};

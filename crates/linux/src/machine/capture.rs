@@ -5,6 +5,7 @@
 //! judged, and the names of the others; of the mounts those of the kernel's own file systems; of a PCI device's configuration what lies
 //! before its extended capabilities, among which are serial numbers.
 
+use super::boot_log::{self, BOOT_LOG};
 use super::root::MODES;
 use super::{Root, mounts};
 use crate::isolate::fixes::{BTF, names_in};
@@ -114,6 +115,10 @@ pub fn capture(root: &Root, destination: &Path, selection: &Selection) -> Result
         out.write("proc/sys/kernel/arch", rustix::system::uname().machine().to_bytes())?;
     } else if let Some(arch) = root.maybe("proc/sys/kernel/arch") {
         out.write("proc/sys/kernel/arch", arch.as_bytes())?;
+    }
+    let log = boot_log::lines(root);
+    if !log.is_empty() {
+        out.write(BOOT_LOG, (log.join("\n") + "\n").as_bytes())?;
     }
     let noted = root.text(MODES)?.unwrap_or(modes);
     out.write(MODES, noted.as_bytes())

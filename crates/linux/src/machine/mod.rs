@@ -4,6 +4,7 @@
 //! not read, is `None`: absent is not failed.
 
 mod archive;
+mod boot_log;
 mod capture;
 mod cmdline;
 mod cpus;
@@ -13,6 +14,7 @@ mod idle_states;
 mod irq;
 mod kconfig;
 mod kernel;
+mod kmsg;
 mod limits;
 mod mounts;
 pub mod resources;
@@ -24,6 +26,7 @@ mod topology;
 pub(crate) mod tree;
 
 pub use archive::pack;
+pub(crate) use boot_log::rcu_offloaded;
 pub use capture::{Selection, capture, planned};
 pub(crate) use cmdline::{parameters, same_name};
 pub use cpus::{check_cpus, check_online, cores, cpus_default, housekeeping};
@@ -32,6 +35,7 @@ pub(crate) use host::{bracketed, flag};
 pub(crate) use idle_states::folder as idle_state_folder;
 pub use idle_states::idle_states;
 pub use irq::{Irq, irqs};
+pub use kmsg::kernel_log;
 pub use mounts::{Mount, mounts};
 pub(crate) use mounts::{debugfs, mounted_at};
 pub use root::Root;

@@ -167,7 +167,7 @@ fn in_force(effective: &Effective) -> String {
             "`/sys/devices/system/cpu/isolated` and `cpuset.cpus.isolated`".to_owned()
         }
         Effective::NohzFullCpus {} => "`/sys/devices/system/cpu/nohz_full`".to_owned(),
-        Effective::RcuOffload {} => "the threads `rcuop/N` that exist".to_owned(),
+        Effective::RcuOffload {} => "the boot log, else `rcu_nocbs=` and `nohz_full=` as the kernel reads them, where there are threads `rcuop/N`".to_owned(),
         Effective::HexmaskFile { path } => code(&format!("/{path}")),
         Effective::File { path, value } => format!("{} is {}", code(&format!("/{path}")), code(value)),
         Effective::Within { path } => format!("what of it is in {}", code(&format!("/{path}"))),

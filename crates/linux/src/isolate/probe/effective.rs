@@ -3,8 +3,13 @@
 //! Sources: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, `kernel/rcu/tree_nocb.h` (names of the offload threads).
 
 use super::super::catalogue::Effective;
-use super::Scene;
+use super::boot_list::BootList;
+use super::{Scene, cmdline};
+use crate::machine;
 use model::Cpus;
+
+/// The option that offloads all CPUs unless `rcu_nocbs=` names some (since 6.0).
+const DEFAULT_ALL: &str = "CONFIG_RCU_NOCB_CPU_DEFAULT_ALL";
 
 /// A set of CPUs in force.
 pub(super) enum InForce {
@@ -31,7 +36,9 @@ pub(super) fn set(scene: &Scene, effective: &Effective) -> InForce {
     }
 }
 
-/// The CPUs whose callbacks have a thread of their own: `rcuop/N`, `rcuos/N` (`rcuob/N` before 4.20).
+/// The CPUs whose callbacks are offloaded. Since 5.17 the kernel makes the threads of all CPUs once any is, so their being there
+/// says only that one without does none: which CPUs were asked for is computed as the kernel does, and what it wrote to its log
+/// as it booted goes before that. Linux kernel/rcu/tree_nocb.h, `rcu_nocb_setup`, `rcu_init_nohz`.
 fn rcu_offload(scene: &Scene) -> InForce {
     let threads = &scene.processes().kernel;
     if threads.is_empty() {
@@ -41,7 +48,38 @@ fn rcu_offload(scene: &Scene) -> InForce {
         let rest = ["rcuop/", "rcuos/", "rcuob/"].iter().find_map(|prefix| name.strip_prefix(prefix))?;
         rest.parse().ok()
     };
-    InForce::Set(threads.iter().filter_map(|thread| cpu(&thread.name)).collect())
+    let served: Cpus = threads.iter().filter_map(|thread| cpu(&thread.name)).collect();
+    if served.is_empty() {
+        return InForce::Set(served);
+    }
+    match machine::rcu_offloaded(scene.root).map_or_else(|| rcu_asked(scene), Ok) {
+        Ok(offloaded) => InForce::Set(offloaded.and(&served)),
+        Err(reason) => InForce::Unknown(reason),
+    }
+}
+
+/// The CPUs whose callbacks the kernel was to offload as it booted: those of `rcu_nocbs=`, of `nohz_full=`, and all where it is built
+/// so and nobody said otherwise.
+fn rcu_asked(scene: &Scene) -> Result<Cpus, String> {
+    let kernel = &scene.machine.kernel;
+    let implied = &scene.machine.topology.nohz_full;
+    let asked = cmdline::value(scene, "rcu_nocbs");
+    let default_all = kernel.config.get(DEFAULT_ALL).is_some_and(|value| value == "y");
+    match asked {
+        None if default_all => Ok(cmdline::possible(scene)),
+        None if implied.is_empty() && kernel.config_source.is_none() => Err(
+            "there are threads for offloaded callbacks, and neither the command line nor the boot log says of which CPUs".to_owned(),
+        ),
+        None | Some("") => Ok(implied.clone()),
+        // A list that the kernel cannot read means all CPUs here; what it cannot read differs between kernels.
+        Some(list) => match BootList::split(list).cpus(&cmdline::possible(scene)) {
+            Ok(cpus) => Ok(cpus.or(implied)),
+            Err(_) => Err(format!(
+                "rcu_nocbs={list} is no list of this machine's CPUs: the kernel takes it for all CPUs or for some, and its boot log \
+                 does not say which"
+            )),
+        },
+    }
 }
 
 fn hexmask(scene: &Scene, path: &str) -> InForce {
@@ -60,4 +98,69 @@ fn hexmask(scene: &Scene, path: &str) -> InForce {
 /// Whether the fair server takes time from real-time tasks on the CPU; kernels before 6.12 have none.
 pub(super) fn server(scene: &Scene, cpu: u32) -> bool {
     scene.machine.limits.fair_server_runtime_ns.get(&cpu).is_some_and(|runtime| *runtime > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{judged, with_cpus};
+
+    const SAID: &str = "stillcore-boot-log";
+
+    /// A kernel since 5.17, which makes threads of all four CPUs whichever are offloaded.
+    fn offloading(cmdline: &str, nohz_full: &str, log: &str) -> (String, String) {
+        let stat =
+            |name: &str, pid: u32| format!("{pid} ({name}) S 2 0 0 0 -1 2129984 {}0 0", "0 ".repeat(28));
+        let files_of = |cpu: u32| {
+            let pid = 20 + cpu;
+            let status = "Cpus_allowed_list:\t0-3".to_owned();
+            [
+                (format!("proc/{pid}/stat"), stat(&format!("rcuop/{cpu}"), pid)),
+                (format!("proc/{pid}/status"), status),
+            ]
+        };
+        let threads: Vec<(String, String)> = (0..4).flat_map(files_of).collect();
+        let mut files = with_cpus(&[
+            ("sys/devices/system/cpu/possible", "0-3"),
+            ("sys/devices/system/cpu/nohz_full", nohz_full),
+            ("proc/cmdline", cmdline),
+        ]);
+        files.extend(threads.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+        if !log.is_empty() {
+            files.push((SAID, log));
+        }
+        let (state, reason, _) = judged("rcu_nocbs", &files);
+        (state, reason)
+    }
+
+    #[test]
+    fn threads_for_every_cpu_do_not_mean_that_every_cpu_is_offloaded() {
+        let state = |cmdline: &str, nohz_full: &str, log: &str| offloading(cmdline, nohz_full, log).0;
+        // The wrong half: the audit was green for it.
+        let (wrong, reason) = offloading("rcu_nocbs=0-1", "", "");
+        assert_eq!(wrong, "boot", "{reason}");
+        assert!(reason.contains("names CPUs 0,1, not CPUs 2,3"), "{reason}");
+        assert_eq!(state("rcu_nocbs=2-3", "", ""), "ok");
+        assert_eq!(state("rcu_nocbs=all", "", ""), "ok");
+        // nohz_full= implies it for its own CPUs, and for no others.
+        assert_eq!(state("quiet", "2-3", ""), "ok");
+        assert_eq!(state("nohz_full=1", "1", ""), "boot");
+        assert_eq!(state("rcu_nocbs=2 nohz_full=3", "3", ""), "ok");
+        // Without a list it only makes ready.
+        assert_eq!(state("rcu_nocbs nohz_full=1", "1", ""), "boot");
+    }
+
+    #[test]
+    fn what_the_kernel_wrote_goes_before_what_it_was_asked_for() {
+        let log = |cpus: &str| format!("[    0.0] rcu: \tOffload RCU callbacks from CPUs: {cpus}.");
+        assert_eq!(offloading("rcu_nocbs=2-3", "", &log("2")).0, "boot");
+        assert_eq!(offloading("rcu_nocbs=2-9", "", &log("0-3")).0, "ok");
+        let (state, reason) = offloading("rcu_nocbs=2-9", "", "");
+        assert_eq!(state, "unknown", "{reason}");
+    }
+
+    #[test]
+    fn threads_alone_say_nothing() {
+        let (state, reason) = offloading("quiet", "", "");
+        assert_eq!(state, "unknown", "{reason}");
+    }
 }

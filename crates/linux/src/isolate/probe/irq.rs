@@ -17,11 +17,14 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
         return Outcome::unknown("/proc/irq names no interrupt with a handler");
     }
     let reaches = |set: &Cpus| !set.and(scene.cpus).is_empty();
-    let (movable, fixed): (Vec<_>, Vec<_>) =
+    let (movable, pinned): (Vec<_>, Vec<_>) =
         all.iter().filter(|irq| reaches(&irq.allowed)).partition(|irq| irq.movable != Some(false));
+    // The mask of one that no user may move is the kernel's own choice, of which it uses what is effective: with
+    // isolcpus=managed_irq a housekeeping CPU, and of the timer before the local ones CPU 0.
+    let (fixed, elsewhere): (Vec<_>, Vec<_>) = pinned.into_iter().partition(|irq| reaches(&irq.effective));
     let late: Vec<_> = all.iter().filter(|irq| !reaches(&irq.allowed) && reaches(&irq.effective)).collect();
     let here: Vec<_> = all.iter().filter(|irq| reaches(&irq.effective)).collect();
-    outcome(scene, mechanism, &movable, &fixed, &late)
+    outcome(scene, mechanism, &movable, &fixed, &late, &elsewhere)
         .having(format!(
             "{} of {} may be handled on {}",
             movable.len() + fixed.len(),
@@ -31,7 +34,14 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
         .in_effect(if here.is_empty() { "none".to_owned() } else { names(&here) })
 }
 
-fn outcome(scene: &Scene, mechanism: &Mechanism, movable: &[&Irq], fixed: &[&Irq], late: &[&Irq]) -> Outcome {
+fn outcome(
+    scene: &Scene,
+    mechanism: &Mechanism,
+    movable: &[&Irq],
+    fixed: &[&Irq],
+    late: &[&Irq],
+    elsewhere: &[&Irq],
+) -> Outcome {
     if !movable.is_empty() {
         let stays = (!fixed.is_empty()).then(|| {
             format!("{} may be handled on {} and cannot be moved by a user", names(fixed), named(scene.cpus))
@@ -49,7 +59,7 @@ fn outcome(scene: &Scene, mechanism: &Mechanism, movable: &[&Irq], fixed: &[&Irq
     }
     if !fixed.is_empty() {
         let reason = format!(
-            "{} may be handled on {} and cannot be moved by a user{}",
+            "{} is handled on {} and cannot be moved by a user{}",
             names(fixed),
             named(scene.cpus),
             hint(scene)
@@ -64,6 +74,14 @@ fn outcome(scene: &Scene, mechanism: &Mechanism, movable: &[&Irq], fixed: &[&Irq
         );
         return Outcome::new(FindingState::Fixable, reason)
             .cured_by("let the device interrupt once, then audit again".to_owned());
+    }
+    if !elsewhere.is_empty() {
+        let reason = format!(
+            "no interrupt is handled on {}; the masks of {} name them, and the kernel handles these elsewhere",
+            named(scene.cpus),
+            names(elsewhere)
+        );
+        return Outcome::ok(reason);
     }
     Outcome::ok(format!("no interrupt may be handled on {}", named(scene.cpus)))
 }
@@ -81,4 +99,33 @@ fn hint(scene: &Scene) -> &'static str {
 
 fn names(irqs: &[&Irq]) -> String {
     some_of(&irqs.iter().map(|irq| format!("{} {}", irq.number, irq.names.join("+"))).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{judged, with_cpus};
+
+    /// One interrupt that no user may move; of a mask, and handled on a CPU of it.
+    fn pinned(allowed: &str, effective: &str) -> (String, String) {
+        let files = with_cpus(&[
+            ("proc/irq/0/smp_affinity_list", allowed),
+            ("proc/irq/0/effective_affinity_list", effective),
+            ("proc/irq/0/timer/keep", ""),
+            ("stillcore-modes", "444 proc/irq/0/smp_affinity_list"),
+        ]);
+        let (state, reason, _) = judged("irq-affinity", &files);
+        (state, reason)
+    }
+
+    #[test]
+    fn one_that_cannot_be_moved_is_judged_by_where_it_is_handled() {
+        // A PC's timer before the local ones, and a managed interrupt that isolcpus=managed_irq keeps on a
+        // housekeeping CPU: the audit failed for both, for ever.
+        let (state, reason) = pinned("0-3", "0");
+        assert_eq!(state, "ok", "{reason}");
+        assert!(reason.contains("0 timer") && reason.contains("elsewhere"), "{reason}");
+        assert_eq!(pinned("0-3", "2").0, "immovable");
+        // A kernel that does not tell where it is handled may handle it anywhere.
+        assert_eq!(pinned("0-3", "").0, "immovable");
+    }
 }

@@ -27,6 +27,12 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: Option<&str>) ->
     let apart = scene.cpus.is_subset(&scene.machine.topology.isolated);
     let at_home = |thread: &&UserThread| apart && thread.allowed.is_subset(&scene.isolated);
     let (home, here): (Vec<_>, Vec<_>) = here.into_iter().partition(at_home);
+    // A container or hidepid= shows own processes only, and kernel threads are everywhere.
+    if here.is_empty() && scene.processes().kernel.is_empty() {
+        let reason =
+            format!("not all processes are to be seen from here, others may run on {}", named(scene.cpus));
+        return Outcome::unknown(reason);
+    }
     // A thread that may not come back says nothing by where it last ran.
     let seen = here.iter().filter(|thread| scene.cpus.contains(thread.last)).count();
     if here.is_empty() && !home.is_empty() {
@@ -101,6 +107,8 @@ mod tests {
                 ("proc/7/stat", &stat(2)),
                 ("proc/7/task/7/stat", &stat(2)),
                 ("proc/7/task/7/status", &status),
+                ("proc/2/stat", "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0"),
+                ("proc/2/status", "Cpus_allowed_list:\t0-3"),
                 ("proc/7/task/8/stat", &stat(0)),
                 ("proc/7/task/8/status", "Cpus_allowed_list:\t0-1"),
             ]),
@@ -116,6 +124,16 @@ mod tests {
             "{reason}"
         );
         assert_eq!(with_threads("0-1").0, "ok");
+        // Under hidepid=2, and in a PID namespace, there are no kernel threads to be seen, nor others' processes.
+        let (state, reason, _) = judged(
+            "user-tasks",
+            &with_cpus(&[
+                ("proc/7/stat", "7 (web) S 1 7 7 0 -1 64 0 0 0 0"),
+                ("proc/7/task/7/stat", "7 (web) S 1 7 7 0 -1 64 0 0 0 0"),
+                ("proc/7/task/7/status", "Cpus_allowed_list:\t0-1"),
+            ]),
+        );
+        assert_eq!(state, "unknown", "{reason}");
         assert_eq!(judged("user-tasks", &with_cpus(&[])).0, "unknown");
     }
 }

@@ -1,0 +1,35 @@
+//! Boot parameters that name the wrong half: what the audit says is in force is what the kernel itself wrote.
+
+use crate::machine::Guest;
+use crate::support::read_json;
+use serde_json::Value;
+
+/// For CPU 1, on a machine of four; the audit asks about CPUs 2 and 3.
+pub(crate) const APPEND: &str = "isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=0-1 irqaffinity=";
+
+/// What names a CPU at boot, and what is in force of it as APPEND has it.
+const ASKED: [(&str, &str); 3] = [("isolcpus", "1"), ("nohz_full", "1"), ("rcu_nocbs", "0,1")];
+
+fn finding<'v>(findings: &'v Value, id: &str) -> &'v Value {
+    let all = findings["findings"].as_array().unwrap_or_else(|| panic!("no findings in {findings}"));
+    all.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("no {id}"))
+}
+
+/// Nothing of it is green for CPUs that it does not name, however many threads the kernel made, and
+/// all of it is for the CPU that it does.
+pub(crate) fn the_wrong_half_is_not_green(guest: &Guest) {
+    let [live, own, captured] =
+        ["audit.json", "own.json", "captured.json"].map(|name| read_json(&guest.root.join(name)));
+    let log = guest.read("log");
+    assert!(log.contains("Offload RCU callbacks from CPUs: 0-1."), "{log}");
+    assert_eq!(guest.read("audit.code").trim(), "2", "{}", guest.read("audit.err"));
+    for (id, effective) in ASKED {
+        for (what, findings) in [("live", &live), ("captured", &captured)] {
+            let told = finding(findings, id);
+            assert_eq!(told["state"], "boot", "{}, {what}: {told}", guest.kernel());
+            assert_eq!(told["effective"], effective, "{}, {what}: {told}", guest.kernel());
+        }
+        let told = finding(&own, id);
+        assert_eq!(told["state"], "ok", "{}: {told}", guest.kernel());
+    }
+}
