@@ -23,8 +23,8 @@ pub(crate) struct SnapshotArgs {
 
 const TAKEN: &str = "taken: settings of /proc and /sys, the kernel command line and build options; of tasks the name, parent, start, \
 where they may run and where they last ran; of daemons that the catalogue names the control groups; the kubelet's shared CPUs; counts \
-of interrupts and softirqs, timer functions, device queues; which units start by themselves. No other environment, command lines, \
-file names, addresses or host name.";
+of interrupts and softirqs, timer functions, device queues; which units start by themselves; of the boot log the line about RCU \
+callbacks. No other environment, command lines, file names, addresses or host name.";
 
 /// Takes one.
 pub(crate) fn run(args: &SnapshotArgs) -> anyhow::Result<u8> {

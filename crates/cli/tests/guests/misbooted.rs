@@ -15,21 +15,27 @@ fn finding<'v>(findings: &'v Value, id: &str) -> &'v Value {
     all.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("no {id}"))
 }
 
-/// Nothing of it is green for CPUs that it does not name, however many threads the kernel made, and
-/// all of it is for the CPU that it does.
+/// Nothing of it is green for CPUs that it does not name, however many threads the kernel made; for
+/// those that it does, what the kernel took is. Not every kernel is built for all of it.
 pub(crate) fn the_wrong_half_is_not_green(guest: &Guest) {
     let [live, own, captured] =
         ["audit.json", "own.json", "captured.json"].map(|name| read_json(&guest.root.join(name)));
-    let log = guest.read("log");
-    assert!(log.contains("Offload RCU callbacks from CPUs: 0-1."), "{log}");
+    let offloads = guest.read("log").contains("Offload RCU callbacks from CPUs: 0-1.");
+    assert!(offloads || guest.kernel().starts_with("5.10"), "{}", guest.read("log"));
     assert_eq!(guest.read("audit.code").trim(), "2", "{}", guest.read("audit.err"));
     for (id, effective) in ASKED {
         for (what, findings) in [("live", &live), ("captured", &captured)] {
             let told = finding(findings, id);
-            assert_eq!(told["state"], "boot", "{}, {what}: {told}", guest.kernel());
-            assert_eq!(told["effective"], effective, "{}, {what}: {told}", guest.kernel());
+            assert_ne!(told["state"], "ok", "{}, {what}: {told}", guest.kernel());
+            assert!(
+                told["effective"] == effective || told["effective"] == "none",
+                "{}, {what}: {told}",
+                guest.kernel()
+            );
         }
         let told = finding(&own, id);
-        assert_eq!(told["state"], "ok", "{}: {told}", guest.kernel());
+        let took = told["effective"] == effective;
+        assert_eq!(told["state"] == "ok", took, "{}: {told}", guest.kernel());
+        assert!(id != "rcu_nocbs" || took == offloads, "{}: {told}", guest.kernel());
     }
 }
