@@ -232,7 +232,8 @@ pub struct Coverage {
     pub sources: Option<Confidence>,
     /// By what.
     pub how: String,
-    /// What would have to be recorded beside, to know of the sources, or to know more surely: events.
+    /// What would have to be recorded beside, to know of the sources, or to know more surely:
+    /// events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
 }

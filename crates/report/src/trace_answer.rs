@@ -1,5 +1,5 @@
-//! `trace explain --json`: the questions that a trace can answer, the sources of what ran, and wake-ups taken
-//! apart. One shape for runs and for traces of others: `stillcore.trace-explain/2`.
+//! `trace explain --json`: the questions that a trace can answer, the sources of what ran, and
+//! wake-ups taken apart. One shape for runs and for traces of others: `stillcore.trace-explain/2`.
 
 use analysis::attribute::Confidence;
 use analysis::attribute::blocking::Blocking;
@@ -60,16 +60,17 @@ pub struct Source {
     pub cpu: u32,
     /// The system call that it acted in.
     pub syscall: Option<String>,
-    /// Functions of the kernel and of the program, innermost first; of a stack that was not recorded the one function
-    /// that the event names.
+    /// Functions of the kernel and of the program, innermost first; of a stack that was not
+    /// recorded the one function that the event names.
     pub stack: Vec<String>,
 }
 
 /// What took time from a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Taken {
-    /// `irq`, `softirq`, `nmi`, `task`, `exception`, `throttled`, or what blocked: `interrupts-off`, `preemption-off`,
-    /// `lock`, `kernel-code`, `not-executing`, `idle-exit`, `frequency-change`.
+    /// `irq`, `softirq`, `nmi`, `task`, `exception`, `throttled`, or what blocked:
+    /// `interrupts-off`, `preemption-off`, `lock`, `kernel-code`, `not-executing`, `idle-exit`,
+    /// `frequency-change`.
     pub kind: &'static str,
     /// Class of the event; absent where nothing ran.
     pub class: Option<EventClass>,
@@ -81,11 +82,12 @@ pub struct Taken {
     pub source: Option<Source>,
     /// How that is known; of what blocked, how it is known that it did.
     pub confidence: Known,
-    /// Of a CPU that did not execute: how much of it was steal time, at least and at most, ns; absent where no counter
-    /// tells.
+    /// Of a CPU that did not execute: how much of it was steal time, at least and at most, ns;
+    /// absent where no counter tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steal_ns: Option<[u64; 2]>,
-    /// Of a CPU that did not execute: its system management interrupts; absent where they were not counted.
+    /// Of a CPU that did not execute: its system management interrupts; absent where they were not
+    /// counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smi: Option<u64>,
 }
@@ -167,15 +169,17 @@ pub fn caused(on: u32, rows: &[AttributedRow]) -> impl Iterator<Item = Caused> +
     })
 }
 
-/// The steal time that a sample of this section can hold at most, ns: the growth of its CPU's counter over the window, and
-/// one step of it. `None` where the counter cannot be read or stands still: not every hypervisor fills it.
+/// The steal time that a sample of this section can hold at most, ns: the growth of its CPU's
+/// counter over the window, and one step of it. `None` where the counter cannot be read or stands
+/// still: not every hypervisor fills it.
 pub fn steal_most_ns(run: &Run, path: &PathSection) -> Option<u64> {
     let window = run.windows.iter().find(|one| (&one.phase, one.probe) == (&path.phase, path.probe))?;
     let grown_ns = *window.steal_ns.get(&path.cpu)?;
     (grown_ns > 0).then(|| grown_ns.saturating_add(STEAL_STEP_NS))
 }
 
-/// The samples of a section that are kept, each as a wake-up of `thread`. `steal_ns`: of [`steal_most_ns`].
+/// The samples of a section that are kept, each as a wake-up of `thread`. `steal_ns`: of
+/// [`steal_most_ns`].
 pub fn wakeups<'s>(
     path: &'s PathSection,
     thread: &'s Thread,

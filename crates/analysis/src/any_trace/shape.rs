@@ -22,7 +22,8 @@ pub struct AnyTrace {
     pub events: u64,
     /// Places where events are missing.
     pub holes: u64,
-    /// Where the file is damaged or cut off, one sentence each: what is said of it is of what could be read.
+    /// Where the file is damaged or cut off, one sentence each: what is said of it is of what could
+    /// be read.
     pub damage: Vec<String>,
     /// The threads as the scheduler saw them, and their wake-ups taken apart.
     pub threads: WatchSection,

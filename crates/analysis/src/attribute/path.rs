@@ -56,8 +56,8 @@ pub enum Step {
     Switch,
     /// Until the task has read the clock.
     Return,
-    /// The same, where the switch to the task is not in the trace: waiting for the CPU and returning
-    /// to user space cannot be told apart.
+    /// The same, where the switch to the task is not in the trace: waiting for the CPU and
+    /// returning to user space cannot be told apart.
     SwitchUnseen,
     /// The task was late already and did not sleep: it has no way of its own.
     NeverSlept,

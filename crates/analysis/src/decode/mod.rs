@@ -159,8 +159,8 @@ impl Decoder {
         self.decode_into(event, &mut decoded).then_some(decoded)
     }
 
-    /// The same, written where it is read from: events are large, and a copy of what was just written in pieces makes a
-    /// processor wait. Whether there is such an event.
+    /// The same, written where it is read from: events are large, and a copy of what was just
+    /// written in pieces makes a processor wait. Whether there is such an event.
     #[inline]
     pub fn decode_into(&mut self, event: &Event<'_>, decoded: &mut KernelEvent) -> bool {
         let Self {

@@ -218,8 +218,8 @@ pub(super) fn word(confidence: Confidence) -> &'static str {
     }
 }
 
-/// What is said of events of which there are none: of a recording of ours, and of any trace, of which nobody knows
-/// what was recorded.
+/// What is said of events of which there are none: of a recording of ours, and of any trace, of
+/// which nobody knows what was recorded.
 pub(super) const NOT_RECORDED: &str = "not recorded";
 pub(super) const NONE_SEEN: &str = "none seen";
 

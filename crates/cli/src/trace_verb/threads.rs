@@ -25,8 +25,8 @@ pub(super) fn text(paths: &[ThreadPaths], worst: usize, stacks: bool, sums: bool
     text
 }
 
-/// The first line of a wake-up. Without its timer in the trace it counts from when somebody asked for it: when it
-/// was due is not known then, nor how late it was.
+/// The first line of a wake-up. Without its timer in the trace it counts from when somebody asked
+/// for it: when it was due is not known then, nor how late it was.
 fn head(sample: &SamplePath) -> String {
     let timed = sample.parts.iter().any(|part| matches!(part.step, Step::TimerLate | Step::TimerHandler));
     if timed {

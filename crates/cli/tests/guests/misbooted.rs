@@ -1,4 +1,5 @@
-//! Boot parameters that name the wrong half: what the audit says is in force is what the kernel itself wrote.
+//! Boot parameters that name the wrong half: what the audit says is in force is what the kernel
+//! itself wrote.
 
 use crate::machine::Guest;
 use crate::support::read_json;

@@ -1,4 +1,5 @@
-//! `trace explain --json`: one shape for runs and for traces of others, and what is said of files that are cut off.
+//! `trace explain --json`: one shape for runs and for traces of others, and what is said of files
+//! that are cut off.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What the kernel wrote to its log as it booted, as far as that is still there and may be read: root always may, others where
-//! `kernel.dmesg_restrict` lets them.
+//! What the kernel wrote to its log as it booted, as far as that is still there and may be read:
+//! root always may, others where `kernel.dmesg_restrict` lets them.
 
 use super::{Root, kmsg};
 use model::Cpus;
@@ -7,8 +7,8 @@ use model::Cpus;
 /// Where a captured tree keeps the lines that are read here.
 pub(super) const BOOT_LOG: &str = "stillcore-boot-log";
 
-/// What begins the list of CPUs whose callbacks are offloaded (Linux kernel/rcu/tree_nocb.h, before 5.15 tree_plugin.h:
-/// `rcu_init_nohz`).
+/// What begins the list of CPUs whose callbacks are offloaded (Linux kernel/rcu/tree_nocb.h, before
+/// 5.15 tree_plugin.h: `rcu_init_nohz`).
 const OFFLOADED: &str = "Offload RCU callbacks from CPUs: ";
 
 /// The lines that are read, of this machine or as captured.
@@ -17,7 +17,8 @@ pub(super) fn lines(root: &Root) -> Vec<String> {
     log.lines().filter(|line| line.contains(OFFLOADED)).map(str::to_owned).collect()
 }
 
-/// The CPUs from which the kernel said that it offloads RCU callbacks; `None` where the log does not say.
+/// The CPUs from which the kernel said that it offloads RCU callbacks; `None` where the log does
+/// not say.
 pub(crate) fn rcu_offloaded(root: &Root) -> Option<Cpus> {
     lines(root).iter().find_map(|line| offloaded(line))
 }

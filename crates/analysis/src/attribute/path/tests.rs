@@ -330,7 +330,8 @@ fn a_gap_of_a_loop_that_did_not_sleep_is_taken_apart_too() {
 
 #[test]
 fn a_task_whose_switch_is_not_in_the_trace_did_not_have_the_cpu_as_far_as_is_known() {
-    // Some kernels leave switches out: waiting and returning to user space cannot be told apart then.
+    // Some kernels leave switches out: waiting and returning to user space cannot be told apart
+    // then.
     let events = [expiry(200, 2), wake(210, 2, false)];
     let told = paths(&[(100, 700)], &events, &[]);
     let expected = [

@@ -45,7 +45,8 @@ pub struct ThreadSection {
     pub comm: String,
     /// Policy and priority, as last seen.
     pub policy: Option<String>,
-    /// Its priority as the scheduler's events give it (`task_struct.prio`), as it was when it last went to sleep.
+    /// Its priority as the scheduler's events give it (`task_struct.prio`), as it was when it last
+    /// went to sleep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prio: Option<i16>,
     /// Where the time it was watched went.

@@ -36,9 +36,10 @@ pub(super) fn set(scene: &Scene, effective: &Effective) -> InForce {
     }
 }
 
-/// The CPUs whose callbacks are offloaded. Since 5.17 the kernel makes the threads of all CPUs once any is, so their being there
-/// says only that one without does none: which CPUs were asked for is computed as the kernel does, and what it wrote to its log
-/// as it booted goes before that. Linux kernel/rcu/tree_nocb.h, `rcu_nocb_setup`, `rcu_init_nohz`.
+/// The CPUs whose callbacks are offloaded. Since 5.17 the kernel makes the threads of all CPUs once
+/// any is, so their being there says only that one without does none: which CPUs were asked for is
+/// computed as the kernel does, and what it wrote to its log as it booted goes before that. Linux
+/// kernel/rcu/tree_nocb.h, `rcu_nocb_setup`, `rcu_init_nohz`.
 fn rcu_offload(scene: &Scene) -> InForce {
     let threads = &scene.processes().kernel;
     if threads.is_empty() {
@@ -58,8 +59,8 @@ fn rcu_offload(scene: &Scene) -> InForce {
     }
 }
 
-/// The CPUs whose callbacks the kernel was to offload as it booted: those of `rcu_nocbs=`, of `nohz_full=`, and all where it is built
-/// so and nobody said otherwise.
+/// The CPUs whose callbacks the kernel was to offload as it booted: those of `rcu_nocbs=`, of
+/// `nohz_full=`, and all where it is built so and nobody said otherwise.
 fn rcu_asked(scene: &Scene) -> Result<Cpus, String> {
     let kernel = &scene.machine.kernel;
     let implied = &scene.machine.topology.nohz_full;
@@ -71,7 +72,8 @@ fn rcu_asked(scene: &Scene) -> Result<Cpus, String> {
             "there are threads for offloaded callbacks, and neither the command line nor the boot log says of which CPUs".to_owned(),
         ),
         None | Some("") => Ok(implied.clone()),
-        // A list that the kernel cannot read means all CPUs here; what it cannot read differs between kernels.
+        // A list that the kernel cannot read means all CPUs here; what it cannot read differs
+        // between kernels.
         Some(list) => match BootList::split(list).cpus(&cmdline::possible(scene)) {
             Ok(cpus) => Ok(cpus.or(implied)),
             Err(_) => Err(format!(

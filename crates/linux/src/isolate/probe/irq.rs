@@ -19,8 +19,9 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     let reaches = |set: &Cpus| !set.and(scene.cpus).is_empty();
     let (movable, pinned): (Vec<_>, Vec<_>) =
         all.iter().filter(|irq| reaches(&irq.allowed)).partition(|irq| irq.movable != Some(false));
-    // The mask of one that no user may move is the kernel's own choice, of which it uses what is effective: with
-    // isolcpus=managed_irq a housekeeping CPU, and of the timer before the local ones CPU 0.
+    // The mask of one that no user may move is the kernel's own choice, of which it uses what is
+    // effective: with isolcpus=managed_irq a housekeeping CPU, and of the timer before the local
+    // ones CPU 0.
     let (fixed, elsewhere): (Vec<_>, Vec<_>) = pinned.into_iter().partition(|irq| reaches(&irq.effective));
     let late: Vec<_> = all.iter().filter(|irq| !reaches(&irq.allowed) && reaches(&irq.effective)).collect();
     let here: Vec<_> = all.iter().filter(|irq| reaches(&irq.effective)).collect();
@@ -119,8 +120,8 @@ mod tests {
 
     #[test]
     fn one_that_cannot_be_moved_is_judged_by_where_it_is_handled() {
-        // A PC's timer before the local ones, and a managed interrupt that isolcpus=managed_irq keeps on a
-        // housekeeping CPU: the audit failed for both, for ever.
+        // A PC's timer before the local ones, and a managed interrupt that isolcpus=managed_irq
+        // keeps on a housekeeping CPU: the audit failed for both, for ever.
         let (state, reason) = pinned("0-3", "0");
         assert_eq!(state, "ok", "{reason}");
         assert!(reason.contains("0 timer") && reason.contains("elsewhere"), "{reason}");

@@ -124,7 +124,8 @@ mod tests {
             "{reason}"
         );
         assert_eq!(with_threads("0-1").0, "ok");
-        // Under hidepid=2, and in a PID namespace, there are no kernel threads to be seen, nor others' processes.
+        // Under hidepid=2, and in a PID namespace, there are no kernel threads to be seen, nor
+        // others' processes.
         let (state, reason, _) = judged(
             "user-tasks",
             &with_cpus(&[
