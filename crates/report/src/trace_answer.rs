@@ -329,9 +329,9 @@ mod tests {
             ..fixture::part(Step::TimerLate, 2, ns, false)
         };
         let of = |ns, steal| taken(&stopped(ns), steal).unwrap();
-        let told = of(50, Some(30));
+        let half = of(50, Some(30));
         let expected = ("not-executing", Known::Inferred, Some([0, 30]));
-        assert_eq!((told.kind, told.confidence, told.steal_ns), expected);
+        assert_eq!((half.kind, half.confidence, half.steal_ns), expected);
         assert_eq!(of(25, Some(30)).steal_ns, Some([0, 25]));
         assert_eq!(of(25, None).steal_ns, None, "no counter, no bound");
     }
