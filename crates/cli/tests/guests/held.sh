@@ -8,8 +8,9 @@ uname -r >release
 dmesg -n 1
 
 # The state of all tasks, written under one read-side lock of RCU (drivers/tty/sysrq.c,
-# sysrq_handle_showstate).
-taskset 4 sh -c 'while :; do echo t >/proc/sysrq-trigger; done' &
+# sysrq_handle_showstate). It sleeps in between: the emulator runs all CPUs in one thread, and a CPU
+# that is never idle leaves the others little of it.
+taskset 4 sh -c 'while :; do echo t >/proc/sysrq-trigger; usleep 50000; done' &
 talker=$!
 $stillcore measure wakeup --cpus 2 --priority 90 --period 100ms --duration 8s --trace --stacks --out run --json >answer.json 2>log
 echo $? >code
