@@ -312,8 +312,9 @@ impl Asked {
         let verdict = self.ask.verdict(&question, limits).map_err(|error| Wrong::refused(&error))?;
         let mut certificate = None;
         if self.certified {
-            certificate =
-                certify(&question.system, self.ask.test, limits).map_err(|error| Wrong::refused(&error))?;
+            let placed_by = self.ask.partition;
+            certificate = certify(&question.system, self.ask.test, placed_by, limits)
+                .map_err(|error| Wrong::refused(&error))?;
         }
         Ok((question, verdict, certificate))
     }

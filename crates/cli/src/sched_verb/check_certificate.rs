@@ -5,7 +5,7 @@ use anyhow::Context;
 use clap::Args;
 use model::Error;
 use sched::certificate::{Certificate, check};
-use sched::{Task, question};
+use sched::question::{self, Question};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
@@ -19,7 +19,7 @@ pub(crate) struct CheckArgs {
     /// Answers of analyze --certificate --json, or bare certificates, a line each; - is standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Task sets, a line each: every certificate has to be about the tasks of its line.
+    /// Task sets, a line each: every certificate has to be about its line, task by task: order, cores, numbers.
     #[arg(long, value_name = "FILE.jsonl")]
     pub(crate) question: Option<PathBuf>,
     /// Print a JSON object a line.
@@ -49,15 +49,15 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     Ok(if all_hold { 0 } else { 2 })
 }
 
-/// The tasks of each line.
-fn questions(path: &Path) -> anyhow::Result<HashMap<usize, Vec<Task>>> {
+/// The question of each line.
+fn questions(path: &Path) -> anyhow::Result<HashMap<usize, Question>> {
     let mut all = HashMap::new();
     lines::for_each(path, |number, line| {
         let question = question::read(line?).map_err(|error| {
             let place = format!("{}, line {number}, {}", path.display(), error.field);
             Error::invalid(place, error.found, error.expected)
         })?;
-        all.insert(number, question.system.tasks.iter().map(|task| task.task).collect());
+        all.insert(number, question);
         Ok(())
     })?;
     Ok(all)
@@ -69,6 +69,8 @@ struct Stated {
     line: usize,
     /// The verdict of the answer around the certificate, if there is one.
     schedulable: Option<bool>,
+    /// And its test.
+    test: Option<String>,
     certificate: Option<Certificate>,
 }
 
@@ -84,11 +86,12 @@ impl Stated {
             .map_err(|error| wrong(error.to_string()))?;
         let line = value.get("line").and_then(Value::as_u64).map_or(number, |line| line as usize);
         let schedulable = inner.and(value.get("schedulable")).and_then(Value::as_bool);
-        Ok(Self { line, schedulable, certificate })
+        let test = inner.and(value.get("test")).and_then(Value::as_str).map(str::to_owned);
+        Ok(Self { line, schedulable, test, certificate })
     }
 
     /// Why the certificate does not hold, if it does not.
-    fn broken(&self, questions: Option<&HashMap<usize, Vec<Task>>>) -> Option<String> {
+    fn broken(&self, questions: Option<&HashMap<usize, Question>>) -> Option<String> {
         let Some(certificate) = &self.certificate else { return Some("there is none".to_owned()) };
         if let Err(error) = check(certificate) {
             return Some(error.to_string());
@@ -96,11 +99,17 @@ impl Stated {
         if self.schedulable.is_some_and(|schedulable| schedulable != certificate.schedulable) {
             return Some("it proves the contrary of the answer it comes with".to_owned());
         }
-        let about = |tasks: &Vec<Task>| certificate.is_about(tasks.iter().copied());
-        if questions.is_some_and(|questions| !questions.get(&self.line).is_some_and(about)) {
-            return Some(format!("its tasks are not those of line {} of the question", self.line));
+        if self.test.as_ref().is_some_and(|test| *test != certificate.test) {
+            return Some(format!("it is of {}, the answer it comes with of another test", certificate.test));
         }
-        None
+        let questions = questions?;
+        let Some(question) = questions.get(&self.line) else {
+            return Some(format!("the question has no line {}", self.line));
+        };
+        certificate
+            .is_about(question)
+            .err()
+            .map(|error| format!("line {} of the question: {error}", self.line))
     }
 
     fn json(&self, number: usize, why: Option<&str>) -> String {
@@ -111,6 +120,7 @@ impl Stated {
             "holds": why.is_none(),
             "why": why,
             "test": certificate.map(|certificate| &certificate.test),
+            "partition": certificate.and_then(|certificate| certificate.partition.as_ref()),
             "schedulable": certificate.map(|certificate| certificate.schedulable),
         });
         object.to_string()
@@ -121,7 +131,9 @@ impl Stated {
             (None, Some(certificate)) => {
                 let verdict = if certificate.schedulable { "schedulable" } else { "not schedulable" };
                 let tasks: usize = certificate.cores.iter().map(|core| core.tasks.tasks().len()).sum();
-                format!("line {number}: proved {verdict} ({}, tasks: {tasks})", certificate.test)
+                let placed = certificate.partition.as_ref();
+                let placed = placed.map(|name| format!(", placed by {name}")).unwrap_or_default();
+                format!("line {number}: proved {verdict} ({}, tasks: {tasks}{placed})", certificate.test)
             }
             (why, _) => format!("line {number}: proves nothing: {}", why.unwrap_or_default()),
         }

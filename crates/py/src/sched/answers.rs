@@ -100,14 +100,16 @@ pub(crate) fn analyze<'py>(py: Python<'py>, sets: &TaskSets, asked: Asked) -> Py
         let mut question = sets.questions[at].clone();
         let refused =
             |error: sched::Refusal| Wrong::new(format!("sets[{at}]"), error, "what this test is for");
-        let verdict = if ask.prepare(&mut question) {
+        let placed = ask.prepare(&mut question);
+        let verdict = if placed {
             ask.verdict(&question, Limits::default()).map_err(refused)?
         } else {
             Verdict::not_placed(&question.system)
         };
         let mut proof = None;
-        if asked.certificate {
-            proof = certify(&question.system, ask.test, Limits::default()).map_err(refused)?;
+        if asked.certificate && placed {
+            let limits = Limits::default();
+            proof = certify(&question.system, ask.test, ask.partition, limits).map_err(refused)?;
         }
         Ok((verdict, proof.map(|proof| serde_json::to_string(&proof).unwrap_or_default())))
     })?;
@@ -162,6 +164,5 @@ pub(crate) fn check_certificate(
         .questions
         .get(at)
         .ok_or_else(|| Wrong::new("question", format!("set {at}"), "one of the sets"))?;
-    let same = certificate.is_about(asked.system.tasks.iter().map(|task| task.task));
-    Ok((!same).then(|| "its tasks are not those of the question".to_owned()))
+    Ok(certificate.is_about(asked).err().map(|error| error.to_string()))
 }

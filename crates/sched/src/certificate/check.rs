@@ -16,7 +16,7 @@ pub struct Broken {
     pub reason: String,
 }
 
-fn broken(place: impl Into<String>, reason: impl Into<String>) -> Broken {
+pub(super) fn broken(place: impl Into<String>, reason: impl Into<String>) -> Broken {
     Broken { place: place.into(), reason: reason.into() }
 }
 
@@ -32,6 +32,12 @@ pub fn check(certificate: &Certificate) -> Result<(), Broken> {
     if !certificate.cores.windows(2).all(|pair| pair[0].core < pair[1].core) {
         return whole("its cores are not in ascending order");
     }
+    if certificate.cores.last().is_none_or(|core| core.core >= certificate.system_cores) {
+        return whole("it has no core, or one that its system does not have");
+    }
+    if !are_in_order(&certificate.cores) {
+        return whole("the ranks of its tasks are not those of one list of them all");
+    }
     for core in &certificate.cores {
         check_core(core, &certificate.test)?;
     }
@@ -41,6 +47,17 @@ pub fn check(certificate: &Certificate) -> Result<(), Broken> {
         return whole("its verdict is not what its cores prove");
     }
     Ok(())
+}
+
+/// Every core has tasks, in the order of their ranks, and these are 0, 1, … over all cores.
+fn are_in_order(cores: &[CoreProof]) -> bool {
+    let ascend = |core: &CoreProof| {
+        let (ranks, tasks) = (&core.ranks, core.tasks.tasks());
+        !tasks.is_empty() && ranks.len() == tasks.len() && ranks.windows(2).all(|pair| pair[0] < pair[1])
+    };
+    let mut all: Vec<usize> = cores.iter().flat_map(|core| core.ranks.iter().copied()).collect();
+    all.sort_unstable();
+    cores.iter().all(ascend) && all.iter().enumerate().all(|(at, rank)| at == *rank)
 }
 
 /// The digest that a certificate should have.

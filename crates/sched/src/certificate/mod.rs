@@ -11,6 +11,7 @@
 //! The idea of results that carry proofs for a small checker: McConnell, Mehlhorn, Näher and Schweitzer, "Certifying algorithms", Computer
 //! Science Review 5(2), 2011. The arguments are those of `fp_rta` and `edf_qpa`; the checker is [`check()`], in a file of its own.
 
+mod about;
 mod check;
 mod edf;
 mod fp;
@@ -18,8 +19,9 @@ mod fp;
 pub use check::{Broken, check, digest};
 
 use crate::analyze::{Refusal, Test};
+use crate::partition::Heuristic;
 use crate::system::System;
-use crate::task::{Task, TaskSet};
+use crate::task::TaskSet;
 use crate::window::Limits;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +29,7 @@ use serde::{Deserialize, Serialize};
 const MOST_TASKS: usize = 20_000;
 
 /// The schema of a certificate.
-pub const SCHEMA: &str = "stillcore.sched-certificate/1";
+pub const SCHEMA: &str = "stillcore.sched-certificate/2";
 
 /// A verdict on a system with the reason for each core. Times in ns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,28 +39,16 @@ pub struct Certificate {
     pub schema: String,
     /// The test whose verdict it is, `fp-rta` or `edf-qpa`.
     pub test: String,
+    /// The heuristic that placed the tasks; none where the question did.
+    pub partition: Option<String>,
+    /// Cores of the system, those without tasks too.
+    pub system_cores: u32,
     /// The verdict.
     pub schedulable: bool,
     /// Every core that has tasks.
     pub cores: Vec<CoreProof>,
     /// FNV-1a of all else, in hexadecimal: tells damage, not forgery, which the numbers have to withstand by themselves.
     pub digest: String,
-}
-
-impl Certificate {
-    /// Whether it is about these tasks, in whatever order and on whatever cores.
-    pub fn is_about(&self, tasks: impl Iterator<Item = Task>) -> bool {
-        let own = self.cores.iter().flat_map(|core| core.tasks.tasks().iter().copied());
-        sorted(own) == sorted(tasks)
-    }
-}
-
-fn sorted(tasks: impl Iterator<Item = Task>) -> Vec<Task> {
-    let mut tasks: Vec<Task> = tasks.collect();
-    tasks.sort_by_key(|task| {
-        [task.period_ns, task.deadline_ns, task.cost_ns, task.jitter_ns, task.blocking_ns]
-    });
-    tasks
 }
 
 /// The tasks of one core and what is proved of them.
@@ -69,6 +59,8 @@ pub struct CoreProof {
     pub core: u32,
     /// Its tasks, highest priority first.
     pub tasks: TaskSet,
+    /// The place of each in the priority order of the whole system, 0 the highest.
+    pub ranks: Vec<usize>,
     /// What is proved.
     pub proof: Proof,
 }
@@ -127,8 +119,14 @@ impl Proof {
     }
 }
 
-/// Finds a certificate for the verdict of `fp-rta` or `edf-qpa`; none where the cap on rounds comes first.
-pub fn certify(system: &System, test: Test, limits: Limits) -> Result<Option<Certificate>, Refusal> {
+/// Finds a certificate for the verdict of `fp-rta` or `edf-qpa` on tasks that are on their cores, and
+/// says by which heuristic they are. None where the cap on rounds comes first, and of no tasks.
+pub fn certify(
+    system: &System,
+    test: Test,
+    placed_by: Option<Heuristic>,
+    limits: Limits,
+) -> Result<Option<Certificate>, Refusal> {
     let prove = match test {
         Test::FpRta => fp::prove,
         Test::EdfQpa => edf::prove,
@@ -142,7 +140,10 @@ pub fn certify(system: &System, test: Test, limits: Limits) -> Result<Option<Cer
     for (core, indices) in system.by_core().iter().enumerate().filter(|(_, indices)| !indices.is_empty()) {
         let tasks = system.set_of(indices)?;
         let proof = if indices.len() > MOST_TASKS { Proof::Open } else { prove(tasks.tasks(), limits) };
-        cores.push(CoreProof { core: core as u32, tasks, proof });
+        cores.push(CoreProof { core: core as u32, tasks, ranks: indices.clone(), proof });
+    }
+    if cores.is_empty() {
+        return Ok(None);
     }
     let late = cores.iter().any(|core| core.proof.is_late());
     if !late && cores.iter().any(|core| core.proof == Proof::Open) {
@@ -151,6 +152,8 @@ pub fn certify(system: &System, test: Test, limits: Limits) -> Result<Option<Cer
     let mut certificate = Certificate {
         schema: SCHEMA.to_owned(),
         test: test.name().to_owned(),
+        partition: placed_by.map(|heuristic| heuristic.name().to_owned()),
+        system_cores: system.cores,
         schedulable: !late,
         cores,
         digest: String::new(),
