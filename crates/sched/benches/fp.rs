@@ -9,7 +9,7 @@ use result::{Limit, Of, Row, Sink};
 use sched::generate::{Generator, Spec};
 use sched::question::{self, Unit};
 use sched::{
-    Limits, Path, Task, TaskSet, Test, answer, are_generated_schedulable, are_schedulable, edf_qpa,
+    Limits, Path, Task, TaskSet, Test, analyze, are_generated_schedulable, are_schedulable, edf_qpa,
     is_schedulable, question_line, response_times,
 };
 use std::hint::black_box;
@@ -165,7 +165,7 @@ fn lines(rows: &mut Sink, rounds: usize) {
     let lines: Vec<String> = (0..SETS).map(line).collect();
     let schedulable = |line: &&String, test| {
         let question = question::read(line).expect("a good line");
-        answer(&question, test, Limits::default()).is_ok_and(|verdict| verdict.schedulable)
+        analyze(&question.system, test, Limits::default()).is_ok_and(|verdict| verdict.schedulable)
     };
     race(
         rows,

@@ -1,6 +1,6 @@
 //! What is asked of every set: a test by name, with all that may be counted beside it. One way in for the command and for Python.
 
-use crate::analyze::{Refusal, Test, admission, analyze, answer};
+use crate::analyze::{Refusal, Test, admission, analyze};
 use crate::global::sched_deadline::RealTimeShare;
 use crate::locks::{Protocol, Semantics, analyze_with_locks, block_once};
 use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
@@ -128,7 +128,7 @@ impl Ask {
         match (self.locks, &self.overheads, self.blocking_only) {
             (None, None, _) if test == Test::SchedDeadline => admission(system, false, self.share),
             (None, None, _) if test == Test::SchedDeadlinePartitioned => admission(system, true, self.share),
-            (None, None, _) => answer(question, test, limits),
+            (None, None, _) => analyze(system, test, limits),
             (None, Some(overheads), _) => analyze_with_overheads(system, test, overheads, limits),
             (Some(protocol), _, Some(semantics)) => block_once(system, protocol, semantics),
             (Some(protocol), None, None) => analyze_with_locks(system, test, protocol, limits),

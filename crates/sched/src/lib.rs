@@ -86,7 +86,7 @@ mod task;
 mod verdict;
 mod window;
 
-pub use analyze::{Refusal, Test, admission, analyze, answer};
+pub use analyze::{Refusal, Test, admission, analyze};
 pub use ask::{Ask, AskError, EdfJitter, place};
 pub use budget::{BudgetTest, CoreBudget, CostBudget, JitterBudget};
 pub use cost_margin::{
