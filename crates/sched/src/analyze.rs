@@ -73,6 +73,15 @@ impl Test {
         !matches!(self, Self::Global(_) | Self::SchedDeadline)
     }
 
+    /// Whether it asks which task has the higher priority.
+    pub const fn is_by_priority(self) -> bool {
+        use GlobalTest::{FpBertogna, FpGuan};
+        matches!(
+            self,
+            Self::FpRta | Self::FpPublished(_) | Self::FpLimited | Self::Global(FpGuan | FpBertogna)
+        )
+    }
+
     /// The test of one name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|test| test.name() == name)

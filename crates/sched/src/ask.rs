@@ -1,6 +1,8 @@
 //! What is asked of every set: a test by name, with all that may be counted beside it. One way in for the command and for Python.
 
-use crate::analyze::{Refusal, Test, admission, analyze};
+use crate::analyze::{Refusal, Test, admission, analyze, beyond};
+use crate::certificate::{Certificate, certify};
+use crate::equals::each_as_the_last;
 use crate::global::sched_deadline::RealTimeShare;
 use crate::locks::{Protocol, Semantics, analyze_with_locks, block_once};
 use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
@@ -111,9 +113,27 @@ impl Ask {
         }
     }
 
+    /// The certificate of the verdict on a question that is prepared.
+    pub fn certificate(&self, question: &Question, limits: Limits) -> Result<Option<Certificate>, Refusal> {
+        question.refuse_equals(self.test)?;
+        certify(&question.system, self.test, self.partition, limits)
+    }
+
     /// The verdict on a question that is prepared.
     pub fn verdict(&self, question: &Question, limits: Limits) -> Result<Verdict, Refusal> {
         let system = &question.system;
+        if !question.equals.is_empty() {
+            let alone = self.locks.is_none() && self.overheads.is_none();
+            if alone && matches!(self.test, Test::FpRta | Test::FpLimited) {
+                return each_as_the_last(system, &question.equals, self.test, limits);
+            }
+            question.refuse_equals(self.test)?;
+            if self.locks.is_some() {
+                // Who is served first may hang on the priority under any scheduler.
+                let instead = "priorities that differ";
+                return Err(beyond(self.test, "locks of tasks of equal priority", instead));
+            }
+        }
         if self.edf_jitter == EdfJitter::PeriodsToo {
             let Some(released) = system.from_release() else { return Ok(Verdict::not_placed(system)) };
             return analyze(&released, self.test, limits);

@@ -24,6 +24,14 @@ impl BudgetTest {
     /// All of them with their names on the command line.
     pub const ALL: [(&'static str, Self); 2] = [("fp-rta", Self::FpRta), ("edf-qpa", Self::EdfQpa)];
 
+    /// The test whose verdict it looks at.
+    pub const fn verdict(self) -> Test {
+        match self {
+            Self::FpRta => Test::FpRta,
+            Self::EdfQpa => Test::EdfQpa,
+        }
+    }
+
     /// The test of one name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, test)| *test)

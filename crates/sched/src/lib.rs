@@ -57,6 +57,7 @@ pub mod certificate;
 mod cost_margin;
 pub mod curves;
 mod edf_qpa;
+mod equals;
 mod fp_columns;
 mod fp_lanes;
 mod fp_limited;
@@ -93,6 +94,7 @@ pub use cost_margin::{
     CostMargin, UNCHANGED_PPM, cost_margin, cost_margin_edf, cost_margin_where, with_costs,
 };
 pub use edf_qpa::edf_qpa;
+pub use equals::equals;
 pub use fp_lanes::{Path, are_generated_schedulable, are_schedulable};
 pub use fp_limited::response_times_limited;
 pub use fp_published::{Published, response_times_as_published};

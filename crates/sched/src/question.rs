@@ -4,11 +4,14 @@
 //! period, the core 0, and the order of the list is the order of priority. Numbers are integers in the unit. An error names the field, as
 //! in `tasks[3].cost`.
 
+use crate::analyze::{Refusal, Test, beyond};
+use crate::equals::equals;
 use crate::question_plain;
 use crate::question_raw::{Kind, Object, Scalar, Shape};
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};
 use crate::task::{MAX_NS, MAX_TASKS, Task};
 use serde::de::IgnoredAny;
+use std::ops::Range;
 use thiserror::Error;
 
 /// The unit of the times of a question and of its answer.
@@ -70,9 +73,21 @@ pub struct Question {
     pub places: Vec<usize>,
     /// Whether any task names its core.
     pub placed: bool,
+    /// The tasks of the system that have equal priorities, run by run; empty where all differ.
+    pub equals: Vec<Range<usize>>,
 }
 
 impl Question {
+    /// Refuses tasks of equal priority, of which `test` knows nothing.
+    pub fn refuse_equals(&self, test: Test) -> Result<(), Refusal> {
+        if self.equals.is_empty() || !test.is_by_priority() {
+            return Ok(());
+        }
+        let instead =
+            "analyze --test fp-rta by itself, which lets equals wait for each other as SCHED_FIFO does";
+        Err(beyond(test, "tasks of equal priority", instead))
+    }
+
     /// Values by priority, in the order of the question.
     pub fn in_order<T: Clone>(&self, values: &[T]) -> Vec<T> {
         self.priorities().iter().filter_map(|&priority| values.get(priority).cloned()).collect()
@@ -170,9 +185,11 @@ pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
         return Err(wrong(format!("tasks[{place}].priority"), "nothing", expected));
     }
     ranked.sort_by_key(|(priority, place, _)| (*priority, *place));
+    let priorities: Vec<u64> = ranked.iter().filter_map(|one| one.0).collect();
+    let equals = equals(&priorities);
     let places = ranked.iter().map(|(_, place, _)| *place).collect();
     let tasks = ranked.into_iter().map(|(_, _, task)| task).collect();
-    Ok(Question { unit, system: System { cores, tasks }, places, placed })
+    Ok(Question { unit, system: System { cores, tasks }, places, placed, equals })
 }
 
 /// What is wrong with a line, and where in it.

@@ -6,9 +6,11 @@
 //! Grammar: RFC 8259; of strings and numbers only those without escapes, signs, fractions and
 //! exponents.
 
+use crate::equals::equals;
 use crate::question::{Question, Unit};
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};
 use crate::task::{MAX_NS, MAX_TASKS, Task};
+use std::ops::Range;
 
 /// Bytes of a short task: how many tasks are expected of a line.
 const SHORT_TASK: usize = 32;
@@ -43,9 +45,10 @@ pub(crate) fn read(line: &[u8]) -> Option<Question> {
     })?;
     cursor.skip_space();
     cursor.rest.is_empty().then_some(())?;
-    let Tasks { by_priority: tasks, places, placed } = tasks?;
+    let Tasks { by_priority: tasks, places, placed, equals } = tasks?;
     let cores = cores.unwrap_or(1) as u32;
-    Some(Question { unit: unit.unwrap_or_default(), system: System { cores, tasks }, places, placed })
+    let system = System { cores, tasks };
+    Some(Question { unit: unit.unwrap_or_default(), system, places, placed, equals })
 }
 
 /// What numbers of a line mean, and their limits.
@@ -70,6 +73,8 @@ struct Tasks {
     places: Vec<usize>,
     /// Whether any task names its core.
     placed: bool,
+    /// Those of equal priority.
+    equals: Vec<Range<usize>>,
 }
 
 fn read_tasks(cursor: &mut Cursor<'_>, scale: Scale) -> Option<Tasks> {
@@ -93,8 +98,9 @@ fn read_tasks(cursor: &mut Cursor<'_>, scale: Scale) -> Option<Tasks> {
     if !ranks.is_empty() {
         places.sort_by_key(|&place| ranks[place]);
         tasks = places.iter().map(|&place| tasks[place].clone()).collect();
+        ranks.sort_unstable();
     }
-    Some(Tasks { by_priority: tasks, places, placed })
+    Some(Tasks { by_priority: tasks, places, placed, equals: equals(&ranks) })
 }
 
 /// What a line says of a task beside the task.

@@ -10,7 +10,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use model::Error;
 use rayon::prelude::*;
-use sched::certificate::{Certificate, certify};
+use sched::certificate::Certificate;
 use sched::global::sched_deadline::RealTimeShare;
 use sched::locks::{Protocol, Semantics};
 use sched::question::{self, Question};
@@ -312,9 +312,7 @@ impl Asked {
         let verdict = self.ask.verdict(&question, limits).map_err(|error| Wrong::refused(&error))?;
         let mut certificate = None;
         if self.certified {
-            let placed_by = self.ask.partition;
-            certificate = certify(&question.system, self.ask.test, placed_by, limits)
-                .map_err(|error| Wrong::refused(&error))?;
+            certificate = self.ask.certificate(&question, limits).map_err(|error| Wrong::refused(&error))?;
         }
         Ok((question, verdict, certificate))
     }

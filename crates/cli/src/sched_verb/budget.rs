@@ -81,6 +81,9 @@ impl Asked<'_> {
     fn answer(&self, number: usize, line: &[u8]) -> anyhow::Result<(String, bool)> {
         let (args, test) = (self.args, self.test);
         let mut question = read(args, number, line)?;
+        question
+            .refuse_equals(test.verdict())
+            .with_context(|| format!("{}, line {number}, the set", args.file.display()))?;
         let placed = self.heuristic.is_none_or(|heuristic| place(&mut question.system, heuristic));
         refuse_crowds(args, number, &question.system)?;
         if args.of != Of::Jitter {

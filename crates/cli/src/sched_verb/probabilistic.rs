@@ -13,7 +13,7 @@ use model::Error;
 use report::format;
 use sched::probabilistic::{LatestError, OnCore, Releases, on_cores};
 use sched::question::{self, Question};
-use sched::{Heuristic, Limits, System};
+use sched::{Heuristic, Limits, System, Test};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -112,6 +112,9 @@ fn answer(
         let expected = "a set without, of whose probabilities something is known";
         return Err(Error::invalid(place("the set"), found, expected).into());
     }
+    question
+        .refuse_equals(Test::FpRta)
+        .map_err(|error| Error::invalid(place("the set"), error.to_string(), "priorities that differ"))?;
     let heuristic = args.partition.as_deref().and_then(Heuristic::by_name);
     let placed = heuristic.is_none_or(|heuristic| sched::place(&mut question.system, heuristic));
     let told = if placed { tell(&question.system, measured, latest_ns) } else { Ok(Vec::new()) };

@@ -7,7 +7,7 @@ use crate::parallel;
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sched::certificate::{self, Certificate, certify};
+use sched::certificate::{self, Certificate};
 use sched::global::sched_deadline::RealTimeShare;
 use sched::locks::{Protocol, Semantics};
 use sched::overheads::Overheads;
@@ -108,8 +108,7 @@ pub(crate) fn analyze<'py>(py: Python<'py>, sets: &TaskSets, asked: Asked) -> Py
         };
         let mut proof = None;
         if asked.certificate && placed {
-            let limits = Limits::default();
-            proof = certify(&question.system, ask.test, ask.partition, limits).map_err(refused)?;
+            proof = ask.certificate(&question, Limits::default()).map_err(refused)?;
         }
         Ok((verdict, proof.map(|proof| serde_json::to_string(&proof).unwrap_or_default())))
     })?;

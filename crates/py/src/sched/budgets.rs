@@ -34,6 +34,9 @@ impl Asked {
                 "a set without, whose budget is known how to find",
             ));
         }
+        question
+            .refuse_equals(self.test.verdict())
+            .map_err(|error| Wrong::new(format!("sets[{at}]"), error, "priorities that differ"))?;
         let fits = self.partition.is_none_or(|heuristic| place(&mut system, heuristic));
         Ok(fits.then_some(system))
     }

@@ -8,7 +8,7 @@ use analysis::latencies::{WindowLatencies, exceedance, latencies};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sched::probabilistic::{LatestError, OnCore, Releases, on_cores};
-use sched::{Heuristic, Limits, place};
+use sched::{Heuristic, Limits, Test, place};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,10 @@ pub(crate) fn probabilistic<'py>(
     let heuristic = partition.map(|name| by_name("partition", name, Heuristic::by_name)).transpose()?;
     let (releases, wakeups) = py.detach(|| guarded(&run, || measured(&run)))?;
     let told = parallel::each(py, sets.questions.len(), threads, |at| {
-        let mut system = sets.questions[at].system.clone();
+        let question = &sets.questions[at];
+        let by_priority = |error| Wrong::new(format!("sets[{at}]"), error, "priorities that differ");
+        question.refuse_equals(Test::FpRta).map_err(by_priority)?;
+        let mut system = question.system.clone();
         if heuristic.is_some_and(|heuristic| !place(&mut system, heuristic)) {
             return Ok(Vec::new());
         }

@@ -6,6 +6,7 @@ use crate::parallel;
 use numpy::{PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 use sched::curves::declared::Sets;
+use sched::equals;
 use sched::generate::{GenerateError, Generator};
 use sched::locks::{Protocol, Semantics};
 use sched::question::{self, Question, Unit};
@@ -178,8 +179,11 @@ pub(crate) fn sets_from_arrays(
         }
         ranked.sort_by_key(|(priority, place, _)| (*priority, *place));
         let places = ranked.iter().map(|(_, place, _)| *place).collect();
+        let priorities: Vec<u64> = ranked.iter().map(|one| one.0).collect();
+        let equals = if views.contains_key("priority") { equals(&priorities) } else { Vec::new() };
         let tasks = ranked.into_iter().map(|(_, _, task)| task).collect();
-        Ok(Question { unit, system: System { cores, tasks }, places, placed: views.contains_key("core") })
+        let placed = views.contains_key("core");
+        Ok(Question { unit, system: System { cores, tasks }, places, placed, equals })
     };
     Ok(TaskSets { questions: (0..shape.0).map(one).collect::<Answer<_>>()? })
 }
@@ -204,7 +208,8 @@ pub(crate) fn generate(
     let questions = parallel::each(py, n, threads, |at| {
         let system = generator.system(lo + at as u64).map_err(refused)?;
         let places = (0..system.tasks.len()).collect();
-        Ok(Question { unit: Unit::Ns, places, placed: generator.spec().per_core, system })
+        let placed = generator.spec().per_core;
+        Ok(Question { unit: Unit::Ns, places, placed, system, equals: Vec::new() })
     })?;
     Ok(TaskSets { questions })
 }

@@ -3,6 +3,7 @@
 
 use super::check::broken;
 use super::{Broken, Certificate, CoreProof};
+use crate::analyze::Test;
 use crate::question::Question;
 use crate::system::SystemTask;
 
@@ -15,6 +16,9 @@ impl Certificate {
         let system = &question.system;
         if let Some(what) = system.beyond_independent() {
             return Err(broken(PLACE, format!("it has {what}, of which no certificate can tell")));
+        }
+        if !question.equals.is_empty() && self.test == Test::FpRta.name() {
+            return Err(broken(PLACE, "it has tasks of equal priority, of which no certificate can tell"));
         }
         if self.system_cores != system.cores {
             let reason = format!("cores: {}; the certificate has {}", system.cores, self.system_cores);
@@ -58,7 +62,7 @@ mod tests {
     use super::*;
     use crate::certificate::{certify, check, digest};
     use crate::system::{Access, Request, System};
-    use crate::{Heuristic, Limits, Task, Test};
+    use crate::{Heuristic, Limits, Task};
 
     const TESTS: [Test; 2] = [Test::FpRta, Test::EdfQpa];
 
@@ -79,7 +83,13 @@ mod tests {
 
     fn question(cores: u32, tasks: Vec<SystemTask>, placed: bool) -> Question {
         let places = (0..tasks.len()).collect();
-        Question { unit: crate::question::Unit::Ns, system: System { cores, tasks }, places, placed }
+        Question {
+            unit: crate::question::Unit::Ns,
+            system: System { cores, tasks },
+            places,
+            placed,
+            equals: Vec::new(),
+        }
     }
 
     fn proof(question: &Question, test: Test, placed_by: Option<&str>) -> Certificate {
@@ -153,6 +163,9 @@ mod tests {
             let refused = proof(&plain, Test::FpRta, None).is_about(&question(2, tasks, true)).unwrap_err();
             assert!(refused.reason.contains("no certificate"), "{refused}");
         }
+        let equal = Question { equals: crate::equals(&[7, 7, 8]), ..plain };
+        assert!(proof(&equal, Test::FpRta, None).is_about(&equal).is_err());
+        proof(&equal, Test::EdfQpa, None).is_about(&equal).unwrap();
     }
 
     #[test]
