@@ -157,6 +157,8 @@ def test_certificates_prove_verdicts_and_nothing_else(test: str) -> None:
         assert proof.schedulable == told.schedulable[at]
         assert sched.check_certificate(proof, sets, at) is None
     assert "another task" in sched.check_certificate(told.certificates[0], sets, 1)
+    crowded = sched.TaskSets.from_jsonl('{"tasks": [{"period": 10, "cost": 8}, {"period": 10, "cost": 8}]}')
+    assert sched.analyze(crowded, test, certificate=True, partition="ff").certificates == [None]
     turned = {**told.certificates[0], "schedulable": not told.schedulable[0]}
     assert sched.check_certificate(turned)
     with pytest.raises(stillcore.Error):

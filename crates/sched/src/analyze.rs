@@ -282,9 +282,9 @@ mod tests {
         }
     }
 
-    /// A unit is how times are written, not when jobs arrive. Four tasks keep both cores busy while the
-    /// fifth waits: with arrivals at quarters of a ms (21.25; 22 and 22; 25.75; 26 and 26.25) it ends
-    /// 7.25 ms after its own, which whole ms do not show.
+    /// A unit is how times are written, not when jobs arrive. Under global fixed priorities the fifth
+    /// task here ends 7.25 ms after its arrival at 21.25 where others arrive at 22, 22, 25.75, 26 and
+    /// 26.25 ms; whole milliseconds do not show that.
     #[test]
     fn global_tests_say_the_same_in_every_unit() {
         let line = |unit: &str, by: u64| {

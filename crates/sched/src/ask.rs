@@ -1,8 +1,8 @@
 //! What is asked of every set: a test by name, with all that may be counted beside it. One way in for the command and for Python.
 
-use crate::analyze::{Refusal, Test, admission, analyze, beyond};
+use crate::analyze::{Refusal, Test, admission, analyze};
 use crate::certificate::{Certificate, certify};
-use crate::equals::each_as_the_last;
+use crate::equals::{each_as_the_last, uncounted_equals};
 use crate::global::sched_deadline::RealTimeShare;
 use crate::locks::{Protocol, Semantics, analyze_with_locks, block_once};
 use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
@@ -123,15 +123,14 @@ impl Ask {
     pub fn verdict(&self, question: &Question, limits: Limits) -> Result<Verdict, Refusal> {
         let system = &question.system;
         if !question.equals.is_empty() {
-            let alone = self.locks.is_none() && self.overheads.is_none();
+            let alone = self.locks.is_none() && self.overheads.is_none() && !system.suspends();
             if alone && matches!(self.test, Test::FpRta | Test::FpLimited) {
                 return each_as_the_last(system, &question.equals, self.test, limits);
             }
             question.refuse_equals(self.test)?;
+            // Whose request is served first may hang on the priority under any scheduler.
             if self.locks.is_some() {
-                // Who is served first may hang on the priority under any scheduler.
-                let instead = "priorities that differ";
-                return Err(beyond(self.test, "locks of tasks of equal priority", instead));
+                return Err(uncounted_equals(self.test));
             }
         }
         if self.edf_jitter == EdfJitter::PeriodsToo {

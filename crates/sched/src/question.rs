@@ -4,8 +4,8 @@
 //! period, the core 0, and the order of the list is the order of priority. Numbers are integers in the unit. An error names the field, as
 //! in `tasks[3].cost`.
 
-use crate::analyze::{Refusal, Test, beyond};
-use crate::equals::equals;
+use crate::analyze::{Refusal, Test};
+use crate::equals::{equals, uncounted_equals};
 use crate::question_plain;
 use crate::question_raw::{Kind, Object, Scalar, Shape};
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};
@@ -78,14 +78,9 @@ pub struct Question {
 }
 
 impl Question {
-    /// Refuses tasks of equal priority, of which `test` knows nothing.
+    /// Refuses tasks of equal priority where they are not counted and `test` goes by priority.
     pub fn refuse_equals(&self, test: Test) -> Result<(), Refusal> {
-        if self.equals.is_empty() || !test.is_by_priority() {
-            return Ok(());
-        }
-        let instead =
-            "analyze --test fp-rta by itself, which lets equals wait for each other as SCHED_FIFO does";
-        Err(beyond(test, "tasks of equal priority", instead))
+        if self.equals.is_empty() || !test.is_by_priority() { Ok(()) } else { Err(uncounted_equals(test)) }
     }
 
     /// Values by priority, in the order of the question.

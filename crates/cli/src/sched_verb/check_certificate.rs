@@ -19,7 +19,7 @@ pub(crate) struct CheckArgs {
     /// Answers of analyze --certificate --json, or bare certificates, a line each; - is standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Task sets, a line each: every certificate has to be about its line, task by task: order, cores, numbers.
+    /// Task sets, a line each: every certificate has to be of its line, in numbers, order and cores.
     #[arg(long, value_name = "FILE.jsonl")]
     pub(crate) question: Option<PathBuf>,
     /// Print a JSON object a line.
@@ -99,8 +99,8 @@ impl Stated {
         if self.schedulable.is_some_and(|schedulable| schedulable != certificate.schedulable) {
             return Some("it proves the contrary of the answer it comes with".to_owned());
         }
-        if self.test.as_ref().is_some_and(|test| *test != certificate.test) {
-            return Some(format!("it is of {}, the answer it comes with of another test", certificate.test));
+        if let Some(test) = self.test.as_ref().filter(|test| **test != certificate.test) {
+            return Some(format!("it is of {}, and the answer it comes with of {test}", certificate.test));
         }
         let questions = questions?;
         let Some(question) = questions.get(&self.line) else {

@@ -1,4 +1,4 @@
-//! Whether a certificate answers a question: the same test, system, tasks, order and cores, one by one.
+//! Whether a certificate answers a question: the same system, tasks, order and cores, one by one.
 //! Numbers that prove something of other tasks, or of these in another order, prove nothing here.
 
 use super::check::broken;
@@ -10,8 +10,8 @@ use crate::system::SystemTask;
 const PLACE: &str = "the question";
 
 impl Certificate {
-    /// Whether it is about this question as it is written. Where a heuristic placed the tasks, what
-    /// is proved is that the tasks on these cores are in time, or late; the question then names no core.
+    /// Whether it is about this question as it is written. Where a heuristic placed the tasks, what is
+    /// proved is that the tasks on these cores are in time, or late; the question names no core then.
     pub fn is_about(&self, question: &Question) -> Result<(), Broken> {
         let system = &question.system;
         if let Some(what) = system.beyond_independent() {
@@ -29,11 +29,8 @@ impl Certificate {
             let reason = format!("tasks: {}; the certificate has {own}", system.tasks.len());
             return Err(broken(PLACE, reason));
         }
-        match &self.partition {
-            Some(name) if question.placed => {
-                return Err(broken(PLACE, format!("it names cores; the certificate has those of {name}")));
-            }
-            _ => {}
+        if let (Some(name), true) = (&self.partition, question.placed) {
+            return Err(broken(PLACE, format!("it names cores; the certificate has those of {name}")));
         }
         self.cores.iter().try_for_each(|core| self.core_is_about(core, question))
     }

@@ -119,8 +119,8 @@ impl Proof {
     }
 }
 
-/// Finds a certificate for the verdict of `fp-rta` or `edf-qpa` on tasks that are on their cores, and
-/// says by which heuristic they are. None where the cap on rounds comes first, and of no tasks.
+/// Finds a certificate for the verdict of `fp-rta` or `edf-qpa` on tasks that have their cores, and
+/// states the heuristic that chose them. None where the cap on rounds comes first, or without tasks.
 pub fn certify(
     system: &System,
     test: Test,
