@@ -64,7 +64,6 @@ fn fast() -> Vec<Machine> {
                 assessed("2s"),
                 isolated_briefly(),
                 provoked(true),
-                held_up(),
                 Case::new("exposure", "exposure.sh", exposure::is_exact_once).with(&["once"]),
                 tutorial::after(),
             ],
