@@ -194,7 +194,7 @@ def main():
         drawn = systems(asked.stillcore, shape, asked.systems)
         lines = "".join(json.dumps(system) + "\n" for system in drawn)
         for protocol in PROTOCOLS:
-            how = ["--locks", protocol, "--blocking-only", "--semantics", "sound", "--json"]
+            how = ["--locks", protocol, "--ceilings", "--blocking-only", "--semantics", "sound", "--json"]
             answers = stillcore(asked.stillcore, "analyze", "-", *how, text=lines)
             terms = different = 0
             start = time.process_time()

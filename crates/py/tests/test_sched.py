@@ -109,6 +109,32 @@ def test_locks_block(cores: int) -> None:
     assert (once.spin == told.spin).all()
 
 
+def test_a_lock_of_one_core_has_a_ceiling_on_request() -> None:
+    request = {"requests": [{"resource": 0, "length": 300}]}
+    low = {"period": 5_000, "cost": 400, "priority": 40, **request}
+    urgent = {"period": 1_000, "cost": 50, "deadline": 60, "priority": 80}
+    line = {"unit": "us", "policy": "linux", "tasks": [low, urgent, {**low, "period": 9_000, "priority": 20}]}
+    assert not sched.analyze(line, locks="fifo-np").schedulable[0]
+    assert sched.analyze(line, locks="fifo-np", ceilings=True).schedulable[0]
+    with pytest.raises(stillcore.Error, match="with task-fair"):
+        sched.analyze(line, locks="task-fair", ceilings=True)
+    with pytest.raises(stillcore.Error, match="no protocol"):
+        sched.analyze(ONE, ceilings=True)
+
+
+def test_fair_servers_are_reservations() -> None:
+    line = {"unit": "ms", "cores": 2, "tasks": [{"period": 1_000, "cost": 905}] * 2}
+    assert not sched.analyze(line, "sched-deadline").schedulable[0]
+    assert sched.analyze(line, "sched-deadline", fair_server_us=(0, 1)).schedulable[0]
+    with pytest.raises(stillcore.Error, match="runtime no longer"):
+        sched.analyze(line, "sched-deadline", fair_server_us=(2, 1))
+
+
+def test_named_cores_are_not_overruled() -> None:
+    with pytest.raises(stillcore.Error, match="names its core"):
+        sched.analyze({"cores": 2, "tasks": [{"period": 10, "cost": 1, "core": 1}]}, partition="ff")
+
+
 def test_what_a_test_does_not_know_is_refused() -> None:
     with pytest.raises(stillcore.Error, match="requests for resources") as raised:
         sched.analyze([ONE, contended(2)])

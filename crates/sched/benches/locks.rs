@@ -5,7 +5,7 @@
 //! thread: the best of the rounds.
 
 use result::{Limit, Of, Ratio, Row, Sink};
-use sched::locks::{Protocol, Semantics, Sharing, blocking};
+use sched::locks::{LocalLocks, Protocol, Semantics, Sharing, blocking};
 use sched::{Access, Request, System, SystemTask, Task};
 use std::hint::black_box;
 use std::time::Duration;
@@ -71,7 +71,7 @@ fn system(lengths: (u64, u64), requests: u64) -> System {
 }
 
 fn race(rows: &mut Sink, title: &str, system: &System, rounds: u32) {
-    let sharing = Sharing::of(system);
+    let sharing = Sharing::of(system, LocalLocks::NonPreemptable);
     let responses: Vec<u64> = system.tasks.iter().map(|one| one.task.period_ns).collect();
     let mut best = vec![Duration::MAX; PROTOCOLS.len()];
     let mut sums = vec![0u64; PROTOCOLS.len()];
@@ -102,7 +102,8 @@ fn race(rows: &mut Sink, title: &str, system: &System, rounds: u32) {
         });
     }
     let start = thread_cpu();
-    let built = (0..100).map(|_| Sharing::of(black_box(system))).map(black_box).count();
+    let built =
+        (0..100).map(|_| Sharing::of(black_box(system), LocalLocks::NonPreemptable)).map(black_box).count();
     let rate = built as f64 / (thread_cpu().saturating_sub(start)).as_secs_f64();
     push(Row::new(format!("{title}: arranging the requests"), rate, "per s"));
 }

@@ -4,7 +4,7 @@ use crate::edf_qpa::edf_qpa_within;
 use crate::fp_published::{Published, response_times_as_published};
 use crate::fp_rta::response_times_within;
 use crate::fp_suspension::{SuspensionError, response_times_with_suspension};
-use crate::global::sched_deadline::{self, RealTimeShare};
+use crate::global::sched_deadline::{self, Admission};
 use crate::global::{GlobalTest, global};
 use crate::overheads::OverheadsError;
 use crate::system::System;
@@ -107,6 +107,9 @@ pub enum Refusal {
     /// Self-suspension beyond what the analysis is proven for.
     #[error(transparent)]
     Suspension(#[from] SuspensionError),
+    /// Cores are to be assigned to tasks that name theirs.
+    #[error("some task names its core; expected none to be named where --partition assigns them")]
+    Placed,
     /// Overheads out of their range.
     #[error(transparent)]
     Overheads(#[from] OverheadsError),
@@ -133,7 +136,7 @@ pub fn analyze(system: &System, test: Test, limits: Limits) -> Result<Verdict, R
     }
     whole.cores = system.tasks.iter().map(|task| task.core).collect();
     if let Test::SchedDeadline | Test::SchedDeadlinePartitioned = test {
-        whole.schedulable = is_admitted(system, &all, test, RealTimeShare::default())?;
+        whole.schedulable = is_admitted(system, &all, test, Admission::default())?;
     }
     if !matches!(test, Test::FpRta | Test::FpPublished(_) | Test::FpLimited | Test::EdfQpa) {
         return Ok(whole);
@@ -209,9 +212,9 @@ fn on_all_cores(
     Ok(global(tasks, system.cores, test, limits))
 }
 
-/// Whether Linux admits the tasks where real-time tasks may take another share of each core than they may by default; `partitioned` says
-/// whether every core is a root domain of its own.
-pub fn admission(system: &System, partitioned: bool, share: RealTimeShare) -> Result<Verdict, Refusal> {
+/// Whether Linux admits the tasks under other settings than the usual ones; `partitioned` says whether every core is a root domain of its
+/// own.
+pub fn admission(system: &System, partitioned: bool, rules: Admission) -> Result<Verdict, Refusal> {
     let all: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
     let test = if partitioned { Test::SchedDeadlinePartitioned } else { Test::SchedDeadline };
     if system.shares() {
@@ -222,19 +225,19 @@ pub fn admission(system: &System, partitioned: bool, share: RealTimeShare) -> Re
     }
     let mut verdict = Verdict::unanswered(&all);
     verdict.cores = system.tasks.iter().map(|task| task.core).collect();
-    verdict.schedulable = is_admitted(system, &all, test, share)?;
+    verdict.schedulable = is_admitted(system, &all, test, rules)?;
     Ok(verdict)
 }
 
-fn is_admitted(system: &System, tasks: &[Task], test: Test, share: RealTimeShare) -> Result<bool, Refusal> {
+fn is_admitted(system: &System, tasks: &[Task], test: Test, rules: Admission) -> Result<bool, Refusal> {
     if tasks.iter().any(|task| task.jitter_ns > 0 || task.blocking_ns > 0) {
         return Err(beyond(test, "release jitter and blocking", "edf-qpa, which promises deadlines"));
     }
     Ok(match test {
-        Test::SchedDeadline => sched_deadline::admits(tasks, system.cores, share),
+        Test::SchedDeadline => sched_deadline::admits(tasks, system.cores, rules),
         _ => system.by_core().iter().all(|indices| {
             let own: Vec<Task> = indices.iter().map(|&index| tasks[index]).collect();
-            sched_deadline::admits(&own, 1, share)
+            sched_deadline::admits(&own, 1, rules)
         }),
     })
 }
@@ -282,7 +285,7 @@ mod tests {
         }
     }
 
-    /// A unit is how times are written, not when jobs arrive. Under global fixed priorities the fifth
+    /// A unit is how times are written, not when jobs arrive. Under global fixed priorities the fourth
     /// task here ends 7.25 ms after its arrival at 21.25 where others arrive at 22, 22, 25.75, 26 and
     /// 26.25 ms; whole milliseconds do not show that.
     #[test]

@@ -3,13 +3,12 @@
 use crate::analyze::{Refusal, Test, admission, analyze};
 use crate::certificate::{Certificate, certify};
 use crate::equals::{each_as_the_last, uncounted_equals};
-use crate::global::sched_deadline::RealTimeShare;
-use crate::locks::{Protocol, Semantics, analyze_with_locks, block_once};
+use crate::global::sched_deadline::Admission;
+use crate::locks::{Locks, Semantics, analyze_with_locks, block_once};
 use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
-use crate::partition::{Heuristic, partition};
+use crate::partition::Heuristic;
 use crate::question::Question;
-use crate::system::System;
-use crate::task::{MAX_NS, Task};
+use crate::task::MAX_NS;
 use crate::verdict::Verdict;
 use crate::window::Limits;
 
@@ -36,7 +35,7 @@ pub struct Ask {
     /// How tasks get cores first; none where they have them.
     pub partition: Option<Heuristic>,
     /// How requests for resources are served.
-    pub locks: Option<Protocol>,
+    pub locks: Option<Locks>,
     /// One pass of blocking from the response times given, counted so, and no verdict.
     pub blocking_only: Option<Semantics>,
     /// Release jitter on top of every task's own, ns.
@@ -45,8 +44,8 @@ pub struct Ask {
     pub edf_jitter: EdfJitter,
     /// What the kernel costs.
     pub overheads: Option<Overheads>,
-    /// What tasks of `SCHED_DEADLINE` may take of each core.
-    pub share: RealTimeShare,
+    /// What the kernel goes by where it admits tasks to `SCHED_DEADLINE`.
+    pub admission: Admission,
 }
 
 /// Options that do not go together: which, with what, and what would.
@@ -72,7 +71,7 @@ impl Ask {
             extra_jitter_ns: 0,
             edf_jitter: EdfJitter::Deadlines,
             overheads: None,
-            share: RealTimeShare::LINUX,
+            admission: Admission::LINUX,
         }
     }
 
@@ -97,16 +96,16 @@ impl Ask {
     }
 
     /// Adds jitter and assigns cores; whether all tasks found one.
-    pub fn prepare(&self, question: &mut Question) -> bool {
+    pub fn prepare(&self, question: &mut Question) -> Result<bool, Refusal> {
         for task in &mut question.system.tasks {
             task.task.jitter_ns = task.task.jitter_ns.saturating_add(self.extra_jitter_ns).min(MAX_NS);
         }
-        self.partition.is_none_or(|heuristic| place(&mut question.system, heuristic))
+        self.partition.map_or(Ok(true), |heuristic| question.place(heuristic))
     }
 
     /// Prepares the question and answers it.
     pub fn answer(&self, question: &mut Question, limits: Limits) -> Result<Verdict, Refusal> {
-        if self.prepare(question) {
+        if self.prepare(question)? {
             self.verdict(question, limits)
         } else {
             Ok(Verdict::not_placed(&question.system))
@@ -145,33 +144,26 @@ impl Ask {
             test => test,
         };
         match (self.locks, &self.overheads, self.blocking_only) {
-            (None, None, _) if test == Test::SchedDeadline => admission(system, false, self.share),
-            (None, None, _) if test == Test::SchedDeadlinePartitioned => admission(system, true, self.share),
+            (None, None, _) if test == Test::SchedDeadline => admission(system, false, self.admission),
+            (None, None, _) if test == Test::SchedDeadlinePartitioned => {
+                admission(system, true, self.admission)
+            }
             (None, None, _) => analyze(system, test, limits),
             (None, Some(overheads), _) => analyze_with_overheads(system, test, overheads, limits),
-            (Some(protocol), _, Some(semantics)) => block_once(system, protocol, semantics),
-            (Some(protocol), None, None) => analyze_with_locks(system, test, protocol, limits),
-            (Some(protocol), Some(overheads), None) => {
-                analyze_with_locks_and_overheads(system, test, protocol, overheads, limits)
+            (Some(locks), _, Some(semantics)) => block_once(system, locks, semantics),
+            (Some(locks), None, None) => analyze_with_locks(system, test, locks, limits),
+            (Some(locks), Some(overheads), None) => {
+                analyze_with_locks_and_overheads(system, test, locks, overheads, limits)
             }
         }
     }
-}
-
-/// Assigns cores, and tells whether every task found one; a set that does not fit keeps those it has.
-pub fn place(system: &mut System, heuristic: Heuristic) -> bool {
-    let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
-    let placed = partition(&tasks, system.cores, heuristic);
-    for (task, core) in system.tasks.iter_mut().zip(placed.iter().flatten()) {
-        task.core = *core;
-    }
-    placed.is_some()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::global::GlobalTest;
+    use crate::locks::Protocol;
     use crate::question;
 
     fn asked(line: &str, ask: &Ask) -> Verdict {
@@ -215,7 +207,7 @@ mod tests {
             Ask { edf_jitter: EdfJitter::PeriodsToo, ..ask },
             Ask { partition: Heuristic::by_name("ffd"), ..Ask::of(Test::Global(GlobalTest::EdfGfb)) },
             Ask {
-                locks: Protocol::by_name("fifo-np"),
+                locks: Protocol::by_name("fifo-np").map(Locks::of),
                 blocking_only: Some(Semantics::Sound),
                 overheads: Some(Overheads::default()),
                 ..ask

@@ -22,6 +22,7 @@
 //! | `overheads/` | tests of one core that count what the kernel costs |
 //! | `question` | a system as a line of JSON |
 //! | `question_raw` | such a line as it is written, not judged yet |
+//! | `question_rules` | what its numbers mean, and which contradict each other |
 //! | `question_line` | the way back |
 //! | `locks` | locks between cores: blocking, and response times with it |
 //! | `analyze` | one question, one test by name, one answer |
@@ -82,13 +83,14 @@ pub mod question;
 mod question_line;
 mod question_plain;
 mod question_raw;
+mod question_rules;
 mod system;
 mod task;
 mod verdict;
 mod window;
 
 pub use analyze::{Refusal, Test, admission, analyze};
-pub use ask::{Ask, AskError, EdfJitter, place};
+pub use ask::{Ask, AskError, EdfJitter};
 pub use budget::{BudgetTest, CoreBudget, CostBudget, JitterBudget};
 pub use cost_margin::{
     CostMargin, UNCHANGED_PPM, cost_margin, cost_margin_edf, cost_margin_where, with_costs,
@@ -105,7 +107,7 @@ pub use jitter_margin::{JitterMargin, jitter_margin};
 pub use jitter_margin_edf::jitter_margin_edf;
 pub use jitter_steps::{JitterStep, JitterSteps, jitter_steps};
 pub use order::{deadline_minus_jitter_monotonic, deadline_monotonic, rate_monotonic};
-pub use partition::{Fit, Heuristic, partition};
+pub use partition::{Fit, Heuristic, partition, place};
 pub use question_line::line as question_line;
 pub use system::{Access, MAX_CORES, Request, System, SystemTask};
 pub use task::{Field, MAX_NS, MAX_TASKS, Task, TaskError, TaskSet};

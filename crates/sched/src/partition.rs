@@ -4,6 +4,7 @@
 //! algorithms", 1973; for processors: Dhall and Liu 1978). A core holds tasks of a total utilization of 1 at most; whether it meets its
 //! deadlines is another test's question. Utilizations are compared as doubles, as SchedCAT does, so that partitions are the same.
 
+use crate::system::System;
 use crate::task::Task;
 
 /// How a core is chosen among those that still have room.
@@ -50,6 +51,16 @@ impl Heuristic {
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
     }
+}
+
+/// Assigns cores, and returns whether every task found one; a set that does not fit keeps those it has.
+pub fn place(system: &mut System, heuristic: Heuristic) -> bool {
+    let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
+    let placed = partition(&tasks, system.cores, heuristic);
+    for (task, core) in system.tasks.iter_mut().zip(placed.iter().flatten()) {
+        task.core = *core;
+    }
+    placed.is_some()
 }
 
 /// A core for each task; none where one does not fit.

@@ -3,11 +3,15 @@
 //! `{"unit":"us","cores":2,"tasks":[{"period":10000,"cost":300,…}]}`. All but period and cost may be left out: the deadline is then the
 //! period, the core 0, and the order of the list is the order of priority. Numbers are integers in the unit. An error names the field, as
 //! in `tasks[3].cost`.
+//!
+//! Priorities are ranks, 0 first; with `"policy":"linux"` they are those of `SCHED_FIFO`, 1 to 99 and 99 first.
 
 use crate::analyze::{Refusal, Test};
 use crate::equals::{equals, uncounted_equals};
+use crate::partition::{Heuristic, place};
 use crate::question_plain;
 use crate::question_raw::{Kind, Object, Scalar, Shape};
+use crate::question_rules::{Policy, TooLong, too_long};
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};
 use crate::task::{MAX_NS, MAX_TASKS, Task};
 use serde::de::IgnoredAny;
@@ -83,6 +87,15 @@ impl Question {
         if self.equals.is_empty() || !test.is_by_priority() { Ok(()) } else { Err(uncounted_equals(test)) }
     }
 
+    /// Assigns cores, and returns whether every task found one; a set that does not fit keeps those it has.
+    ///
+    /// # Errors
+    ///
+    /// Some task names its core: that is not overruled.
+    pub fn place(&mut self, heuristic: Heuristic) -> Result<bool, Refusal> {
+        if self.placed { Err(Refusal::Placed) } else { Ok(place(&mut self.system, heuristic)) }
+    }
+
     /// Values by priority, in the order of the question.
     pub fn in_order<T: Clone>(&self, values: &[T]) -> Vec<T> {
         self.priorities().iter().filter_map(|&priority| values.get(priority).cloned()).collect()
@@ -113,7 +126,7 @@ const UNITS: [Unit; 3] = [Unit::Ns, Unit::Us, Unit::Ms];
 /// A line.
 struct Whole;
 impl Kind for Whole {
-    const KEYS: &'static [&'static str] = &["unit", "cores", "tasks"];
+    const KEYS: &'static [&'static str] = &["unit", "cores", "policy", "tasks"];
     type Item = Shape<Object<OneTask, 11>>;
 }
 
@@ -152,7 +165,7 @@ pub fn read(line: impl AsRef<[u8]>) -> Result<Question, QuestionError> {
 
 /// Reads any line, and says what is wrong with one that is no question.
 pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
-    let told: Shape<Object<Whole, 2>> = serde_json::from_slice(line.trim_ascii_end())
+    let told: Shape<Object<Whole, 3>> = serde_json::from_slice(line.trim_ascii_end())
         .map_err(|error| wrong("the line", broken(&error), "one JSON object a line"))?;
     let object = Fields::of(told, || "the line".to_owned())?;
     let known = match object.value("unit") {
@@ -162,6 +175,11 @@ pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
     };
     let unit = known.ok_or_else(|| wrong("unit", object.shown("unit"), "\"ns\", \"us\" or \"ms\""))?;
     let cores = object.integer("cores", 1, u64::from(MAX_CORES))?.unwrap_or(1) as u32;
+    let policy = match object.value("policy") {
+        Scalar::Absent => Policy::Ranks,
+        Scalar::Other(value) if value.as_str() == Some("linux") => Policy::Linux,
+        _ => return Err(wrong("policy", object.shown("policy"), "\"linux\", or none for ranks")),
+    };
     let given = object.list("tasks")?.ok_or_else(|| wrong("tasks", "nothing", "a list of tasks"))?;
     if given.len() > MAX_TASKS {
         return Err(wrong("tasks", format!("{} tasks", given.len()), format!("at most {MAX_TASKS}")));
@@ -170,13 +188,18 @@ pub(crate) fn judge(line: &[u8]) -> Result<Question, QuestionError> {
     let (mut first_without, mut placed) = (None, false);
     for (place, value) in given.into_iter().enumerate() {
         let fields = Fields::of(value, || format!("tasks[{place}]"))?;
-        let priority = fields.integer("priority", 0, u64::from(u32::MAX))?;
+        let (least, most) = policy.priorities();
+        let priority = fields.integer("priority", least, most)?.map(|priority| policy.rank(priority));
         placed |= *fields.value("core") != Scalar::Absent;
         first_without = first_without.or(priority.is_none().then_some(place));
         ranked.push((priority, place, task(fields, unit, cores)?));
     }
-    if let (true, Some(place)) = (ranked.iter().any(|one| one.0.is_some()), first_without) {
-        let expected = "a priority for every task, 0 the highest, or for none";
+    let needed = policy == Policy::Linux || ranked.iter().any(|one| one.0.is_some());
+    if let (true, Some(place)) = (needed, first_without) {
+        let expected = match policy {
+            Policy::Ranks => "a priority for every task, 0 the highest, or for none",
+            Policy::Linux => "a priority for every task, 99 the highest",
+        };
         return Err(wrong(format!("tasks[{place}].priority"), "nothing", expected));
     }
     ranked.sort_by_key(|(priority, place, _)| (*priority, *place));
@@ -230,6 +253,14 @@ fn task<P: Fn() -> String>(
     let request =
         |(place, value)| request(Fields::of(value, || format!("{}.requests[{place}]", at()))?, unit);
     told.requests = requests.into_iter().enumerate().map(request).collect::<Result<_, _>>()?;
+    if let Some((which, length_ns)) = too_long(&told) {
+        let field = match which {
+            TooLong::Section => format!("{}.non_preemptive", at()),
+            TooLong::Request(place) => format!("{}.requests[{place}].length", at()),
+        };
+        let expected = format!("at most the cost, {}, of which it is a part", cost_ns / unit.ns());
+        return Err(wrong(field, (length_ns / unit.ns()).to_string(), expected));
+    }
     Ok(told)
 }
 
@@ -399,5 +430,17 @@ mod tests {
     fn a_time_that_only_fits_before_it_is_scaled_is_refused() {
         let line = format!("{{\"unit\":\"ms\",\"tasks\":[{{\"period\":{MAX_NS},\"cost\":1}}]}}");
         assert!(read(&line).unwrap_err().to_string().starts_with("tasks[0].period: 9007199254740991"));
+    }
+
+    #[test]
+    fn named_cores_are_not_overruled() {
+        let heuristic = Heuristic::by_name("ffd").unwrap();
+        let line = |core: &str| {
+            format!(r#"{{"cores":2,"tasks":[{{"period":10,"cost":7{core}}},{{"period":10,"cost":7}}]}}"#)
+        };
+        let mut free = read(line("")).unwrap();
+        assert_eq!(free.place(heuristic), Ok(true));
+        assert_eq!(free.system.tasks.iter().map(|one| one.core).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(read(line(r#","core":0"#)).unwrap().place(heuristic), Err(Refusal::Placed));
     }
 }

@@ -64,7 +64,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn task() -> impl Strategy<Value = SystemTask> {
-        let times = [1u64..999, 1..999, 1..999, 0..3, 0..3];
+        let times = [1u64..999, 1..999, 9..999, 0..3, 0..3];
         let more = (0u64..3, 0u64..3, 0u32..4, prop::option::of(0u32..9), prop::option::of(0u64..99));
         let request = (0u32..5, 1u64..4, 0u64..9, any::<bool>());
         (times, more, prop::collection::vec(request, 0..3)).prop_map(|([t, d, c, j, b], more, requests)| {

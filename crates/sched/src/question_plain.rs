@@ -1,5 +1,5 @@
 //! A question as programs write it, read in one pass without steps between: known keys once each,
-//! integers in range, `unit` and `cores` before `tasks`. Whatever is not exactly that is `None`
+//! integers in range, `unit`, `cores` and `policy` before `tasks`. Whatever is not exactly that is `None`
 //! here, and [`crate::question::read`] reads it again the slow way, which accepts more and explains
 //! what it refuses. Both must agree on every line that this accepts.
 //!
@@ -8,6 +8,7 @@
 
 use crate::equals::equals;
 use crate::question::{Question, Unit};
+use crate::question_rules::{Policy, too_long};
 use crate::system::{Access, MAX_CORES, Request, System, SystemTask};
 use crate::task::{MAX_NS, MAX_TASKS, Task};
 use std::ops::Range;
@@ -21,7 +22,7 @@ const MAX_RANK: u64 = u32::MAX as u64;
 /// The question, or none where the line has anything unusual.
 pub(crate) fn read(line: &[u8]) -> Option<Question> {
     let mut cursor = Cursor { rest: line };
-    let (mut unit, mut cores, mut tasks) = (None, None, None);
+    let (mut unit, mut cores, mut policy, mut tasks) = (None, None, None, None);
     cursor.object(|cursor, key| {
         match key {
             b"unit" if tasks.is_none() && unit.is_none() => {
@@ -35,8 +36,12 @@ pub(crate) fn read(line: &[u8]) -> Option<Question> {
             b"cores" if tasks.is_none() => {
                 cores.replace(cursor.integer(1, u64::from(MAX_CORES))?).is_none().then_some(())?;
             }
+            b"policy" if tasks.is_none() && policy.is_none() => {
+                policy = Some(if cursor.word()? == b"linux" { Policy::Linux } else { return None });
+            }
             b"tasks" if tasks.is_none() => {
-                let scale = Scale::of(unit.unwrap_or_default(), cores.unwrap_or(1));
+                let policy = policy.unwrap_or_default();
+                let scale = Scale { policy, ..Scale::of(unit.unwrap_or_default(), cores.unwrap_or(1)) };
                 tasks = Some(read_tasks(cursor, scale)?);
             }
             _ => return None,
@@ -58,11 +63,12 @@ struct Scale {
     /// The longest time, in the unit.
     most: u64,
     last_core: u64,
+    policy: Policy,
 }
 
 impl Scale {
     fn of(unit: Unit, cores: u64) -> Self {
-        Self { unit_ns: unit.ns(), most: MAX_NS / unit.ns(), last_core: cores - 1 }
+        Self { unit_ns: unit.ns(), most: MAX_NS / unit.ns(), last_core: cores - 1, policy: Policy::Ranks }
     }
 }
 
@@ -88,6 +94,7 @@ fn read_tasks(cursor: &mut Cursor<'_>, scale: Scale) -> Option<Tasks> {
         placed |= core;
         // A priority for every task or for none.
         (rank.is_some() || ranks.is_empty()).then_some(())?;
+        (rank.is_some() || scale.policy == Policy::Ranks).then_some(())?;
         if let Some(rank) = rank {
             (ranks.len() == before).then_some(())?;
             ranks.push(rank);
@@ -113,7 +120,7 @@ struct Beside {
 
 /// Reads a task in its place, where it stays.
 fn read_task(cursor: &mut Cursor<'_>, scale: Scale, task: &mut SystemTask) -> Option<Beside> {
-    let Scale { unit_ns, most, last_core } = scale;
+    let Scale { unit_ns, most, last_core, policy } = scale;
     let mut beside = Beside::default();
     let mut seen = 0u32;
     cursor.object(|cursor, key| {
@@ -152,7 +159,8 @@ fn read_task(cursor: &mut Cursor<'_>, scale: Scale, task: &mut SystemTask) -> Op
                 1 << 7
             }
             b"priority" => {
-                beside.rank = Some(cursor.integer(0, MAX_RANK)?);
+                let (least, most) = policy.priorities();
+                beside.rank = Some(policy.rank(cursor.integer(least, most)?));
                 1 << 8
             }
             b"lock_priority" => {
@@ -179,6 +187,7 @@ fn read_task(cursor: &mut Cursor<'_>, scale: Scale, task: &mut SystemTask) -> Op
     if seen & DEADLINE == 0 {
         task.task.deadline_ns = task.task.period_ns;
     }
+    too_long(task).is_none().then_some(())?;
     Some(beside)
 }
 
@@ -315,20 +324,21 @@ mod tests {
     use proptest::prelude::*;
 
     /// Every key at least once, and a few lines that only the slow way knows.
-    const LINES: [&str; 5] = [
+    const LINES: [&str; 6] = [
         r#"{"unit":"us","cores":2,"tasks":[{"cost":3,"period":10,"core":1},{"period":20,"cost":1,"deadline":9}]}"#,
         r#"{ "tasks" : [ {"cost":3 , "period":10,"priority":4},{"priority":1,"period":20,"cost":1,"jitter":2}]} "#,
         r#"{"unit":"ms","tasks":[{"cost":3,"period":9007199254,"blocking":0,"suspension":1,"non_preemptive":2,"response_time":7}]}"#,
         r#"{"cores":4,"tasks":[{"period":7,"cost":1,"lock_priority":3,"requests":[{"resource":0,"length":1,"count":2,"access":"read"},{"resource":1,"length":0,"access":"write"}]}]}"#,
+        r#"{"policy":"linux","tasks":[{"priority":9,"cost":3,"period":10},{"cost":1,"period":9,"priority":12,"non_preemptive":1}]}"#,
         r#"{"tasks":[],"unit":"ns"}"#,
     ];
 
     #[test]
     fn usual_lines_are_read_here_and_alike() {
-        for line in &LINES[..4] {
+        for line in &LINES[..5] {
             assert_eq!(read(line.as_bytes()), Some(judge(line.as_bytes()).unwrap()), "{line}");
         }
-        assert_eq!(read(LINES[4].as_bytes()), None);
+        assert_eq!(read(LINES[5].as_bytes()), None);
     }
 
     proptest! {

@@ -8,11 +8,12 @@ use super::probabilistic::{self, ProbabilisticArgs};
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use linux::machine::Root;
 use model::Error;
 use rayon::prelude::*;
 use sched::certificate::Certificate;
-use sched::global::sched_deadline::RealTimeShare;
-use sched::locks::{Protocol, Semantics};
+use sched::global::sched_deadline::{Admission, FairServer, RealTimeShare};
+use sched::locks::{Locks, Protocol, Semantics};
 use sched::question::{self, Question};
 use sched::{Ask, Heuristic, Limits, Refusal, Test, Verdict};
 use std::io::{self, BufWriter, Write};
@@ -33,6 +34,9 @@ pub(crate) struct AnalyzeArgs {
     /// Tasks spin for shared resources under this locking protocol.
     #[arg(long, value_name = "PROTOCOL", value_parser = PossibleValuesParser::new(Protocol::ALL.map(Protocol::name)))]
     pub(crate) locks: Option<String>,
+    /// Resources that one core alone uses are held at their ceiling (PTHREAD_PRIO_PROTECT), not without preemption; msrp-* has ceilings by itself.
+    #[arg(long, requires = "locks")]
+    pub(crate) ceilings: bool,
     /// One pass of blocking from the response times given, no verdict.
     #[arg(long, requires = "locks", conflicts_with = "overheads")]
     pub(crate) blocking_only: bool,
@@ -54,6 +58,9 @@ pub(crate) struct AnalyzeArgs {
     /// See --rt-runtime (kernel.sched_rt_period_us).
     #[arg(long, value_name = "US", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     pub(crate) rt_period: u64,
+    /// What each core's fair server has reserved, RUNTIME/PERIOD in us, or none, or here: that of this machine (sched-deadline).
+    #[arg(long, value_name = "WHAT", default_value = "50000/1000000", value_parser = fair_server)]
+    pub(crate) fair_server: FairServer,
     /// Add to every answer numbers that prove it (fp-rta, edf-qpa), for check-certificate; with --json.
     #[arg(long, requires = "json", conflicts_with_all = ["locks", "overheads"])]
     pub(crate) certificate: bool,
@@ -193,7 +200,7 @@ fn ask(args: &AnalyzeArgs) -> anyhow::Result<Ask> {
     let ask = Ask {
         test: Test::by_name(&args.test).context("clap lets known tests through only")?,
         partition: args.partition.as_deref().and_then(Heuristic::by_name),
-        locks: args.locks.as_deref().and_then(Protocol::by_name),
+        locks: locks(args)?,
         blocking_only: args
             .blocking_only
             .then(|| Semantics::by_name(&args.semantics).context("clap lets known semantics through only"))
@@ -204,10 +211,13 @@ fn ask(args: &AnalyzeArgs) -> anyhow::Result<Ask> {
             EdfJitter::Td => sched::EdfJitter::PeriodsToo,
         },
         overheads: args.overheads.told()?,
-        share: RealTimeShare {
-            // As in the kernel: -1 is no limit at all.
-            runtime_us: u64::try_from(args.rt_runtime).unwrap_or(u64::MAX),
-            period_us: args.rt_period,
+        admission: Admission {
+            share: RealTimeShare {
+                // As in the kernel: -1 is no limit at all.
+                runtime_us: u64::try_from(args.rt_runtime).unwrap_or(u64::MAX),
+                period_us: args.rt_period,
+            },
+            fair_server: args.fair_server,
         },
     };
     if args.edf_jitter == EdfJitter::Td && (ask.check().is_err() || args.certificate) {
@@ -220,6 +230,42 @@ fn ask(args: &AnalyzeArgs) -> anyhow::Result<Ask> {
         return Err(Error::invalid(what, "a test that binds no task to a core", expected).into());
     }
     Ok(ask)
+}
+
+/// A fair server as it is given.
+fn fair_server(text: &str) -> Result<FairServer, String> {
+    match text {
+        "none" => Ok(FairServer::NONE),
+        "here" => {
+            Ok(linux::measure::budgets::largest_fair_server(&Root::live()).map_or(FairServer::NONE, |one| {
+                FairServer {
+                    runtime_us: one.runtime_ns.div_ceil(1_000),
+                    period_us: (one.period_ns / 1_000).max(1),
+                }
+            }))
+        }
+        _ => {
+            let parts = text.split_once('/').map(|(runtime, period)| (runtime.parse(), period.parse()));
+            match parts {
+                Some((Ok(runtime_us), Ok(period_us)))
+                    if runtime_us <= period_us && (1..=1 << 40).contains(&period_us) =>
+                {
+                    Ok(FairServer { runtime_us, period_us })
+                }
+                _ => Err("expected RUNTIME/PERIOD in us, such as 50000/1000000, or none, or here".to_owned()),
+            }
+        }
+    }
+}
+
+/// How requests are served; none where nothing is said of it.
+fn locks(args: &AnalyzeArgs) -> anyhow::Result<Option<Locks>> {
+    let Some(protocol) = args.locks.as_deref().and_then(Protocol::by_name) else { return Ok(None) };
+    if !args.ceilings {
+        return Ok(Some(Locks::of(protocol)));
+    }
+    let refused = || Error::invalid("--ceilings", format!("with {}", protocol.name()), Locks::TAKE_CEILINGS);
+    Ok(Some(Locks::with_ceilings(protocol).ok_or_else(refused)?))
 }
 
 /// What is wrong with a line: the field, what is there, what should be.
@@ -235,6 +281,10 @@ impl Wrong {
             Refusal::Beyond { test, what, instead } => {
                 (format!("{test} knows nothing of {what}"), format!("a system without, or {instead}"))
             }
+            Refusal::Placed => (
+                "some task names its core".to_owned(),
+                "none to be named where --partition assigns them".to_owned(),
+            ),
             other => (other.to_string(), "what this test is for".to_owned()),
         };
         Self { field: "the set".to_owned(), found, expected }
@@ -304,7 +354,7 @@ impl Asked {
             found: error.found,
             expected: error.expected,
         })?;
-        if !self.ask.prepare(&mut question) {
+        if !self.ask.prepare(&mut question).map_err(|error| Wrong::refused(&error))? {
             let verdict = Verdict::not_placed(&question.system);
             return Ok((question, verdict, None));
         }

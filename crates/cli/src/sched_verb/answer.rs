@@ -4,7 +4,8 @@
 
 use sched::certificate::Certificate;
 use sched::global::GlobalTest;
-use sched::locks::{Protocol, Semantics};
+use sched::global::sched_deadline::FairServer;
+use sched::locks::{Locks, Semantics};
 use sched::question::Question;
 use sched::{Ask, Test, Verdict};
 use serde::{Serialize, Serializer};
@@ -69,7 +70,12 @@ struct Json<'a> {
     blocking: Times<'a, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     certificate: Option<Value>,
+    /// Whether they are assumed beside the protocol.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    ceilings: bool,
     cores: Listed<'a, u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fair_server_us: Option<[u64; 2]>,
     line: usize,
     locks: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,8 +107,10 @@ impl Answered<'_> {
             blocking: times(&verdict.blocking),
             certificate: self.certified.then(|| plain(self.certificate)),
             cores: Listed { priorities, values: &verdict.cores },
+            fair_server_us: self.fair_server().map(|server| [server.runtime_us, server.period_us]),
             line: self.number,
-            locks: ask.locks.map(Protocol::name),
+            ceilings: ask.locks.is_some_and(Locks::adds_ceilings),
+            locks: ask.locks.map(|locks| locks.protocol().name()),
             overheads: ask.overheads.map(plain),
             response_times: Times {
                 question,
@@ -122,6 +130,12 @@ impl Answered<'_> {
         out.push(b'\n');
     }
 
+    /// The reservation that admission counts beside the tasks.
+    fn fair_server(&self) -> Option<FairServer> {
+        let admits = matches!(self.ask.test, Test::SchedDeadline | Test::SchedDeadlinePartitioned);
+        admits.then_some(self.ask.admission.fair_server)
+    }
+
     fn undecided(&self) -> Vec<usize> {
         let mut places: Vec<usize> =
             self.verdict.undecided.iter().map(|&at| self.question.places[at]).collect();
@@ -131,11 +145,17 @@ impl Answered<'_> {
 
     /// Appends the verdict, and a table of the tasks where any has a response time.
     pub(super) fn write_text(&self, out: &mut Vec<u8>) {
-        let locks = self.ask.locks.map_or("", Protocol::name);
-        let comma = if locks.is_empty() { "" } else { ", " };
+        let locks = self.ask.locks.map_or(String::new(), |locks| {
+            let ceilings = if locks.adds_ceilings() { " with ceilings on each core" } else { "" };
+            format!(", {}{ceilings}", locks.protocol().name())
+        });
         let overheads = self.ask.overheads.map_or("", |_| ", with overheads");
+        let server = self.fair_server().map_or(String::new(), |one| match one.runtime_us {
+            0 => ", no fair server".to_owned(),
+            runtime => format!(", fair servers of {runtime}/{} us", one.period_us),
+        });
         let (number, word, test) = (self.number, self.word(), self.ask.test.name());
-        let _ = writeln!(out, "line {number}: {word} ({test}{comma}{locks}{overheads})");
+        let _ = writeln!(out, "line {number}: {word} ({test}{locks}{overheads}{server})");
         if self.verdict.response_times.iter().any(Option::is_some) {
             self.write_table(out);
             let unit = self.question.unit.name();

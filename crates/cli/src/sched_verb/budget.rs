@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use model::Error;
 use sched::overheads::Overheads;
 use sched::question::{self, Question};
-use sched::{BudgetTest, CostBudget, Heuristic, JitterBudget, Limits, Refusal, System, place};
+use sched::{BudgetTest, CostBudget, Heuristic, JitterBudget, Limits, Refusal, System};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -84,7 +84,8 @@ impl Asked<'_> {
         question
             .refuse_equals(test.verdict())
             .with_context(|| format!("{}, line {number}, the set", args.file.display()))?;
-        let placed = self.heuristic.is_none_or(|heuristic| place(&mut question.system, heuristic));
+        let placed = self.heuristic.map_or(Ok(true), |heuristic| question.place(heuristic));
+        let placed = placed.with_context(|| format!("{}, line {number}, the set", args.file.display()))?;
         refuse_crowds(args, number, &question.system)?;
         if args.of != Of::Jitter {
             return cost(args, test, number, &question, placed, self.overheads.as_ref());

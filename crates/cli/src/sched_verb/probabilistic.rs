@@ -116,7 +116,8 @@ fn answer(
         .refuse_equals(Test::FpRta)
         .map_err(|error| Error::invalid(place("the set"), error.to_string(), "priorities that differ"))?;
     let heuristic = args.partition.as_deref().and_then(Heuristic::by_name);
-    let placed = heuristic.is_none_or(|heuristic| sched::place(&mut question.system, heuristic));
+    let placed = heuristic.map_or(Ok(true), |heuristic| question.place(heuristic));
+    let placed = placed.with_context(|| place("the set"))?;
     let told = if placed { tell(&question.system, measured, latest_ns) } else { Ok(Vec::new()) };
     let told = told.with_context(|| place("the set"))?;
     let allowed = args.probabilistic.late_at_most;

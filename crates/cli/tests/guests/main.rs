@@ -11,6 +11,7 @@
 #[allow(dead_code, reason = "shared with the tests outside of guests")]
 mod support;
 
+mod admission;
 mod asid;
 mod assess;
 mod boxes;

@@ -5,8 +5,8 @@
 
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
-    asid, assess, boxes, cards, counts, disturb_kill, every, exposure, graph, held, isolate, matrix, measure,
-    misbooted, probes, study, time, truth, tutorial,
+    admission, asid, assess, boxes, cards, counts, disturb_kill, every, exposure, graph, held, isolate,
+    matrix, measure, misbooted, probes, study, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -185,7 +185,10 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
             ..machine(
                 &name("misbooted"),
                 kernel,
-                vec![Case::new("misbooted", "misbooted.sh", misbooted::the_wrong_half_is_not_green)],
+                vec![
+                    Case::new("misbooted", "misbooted.sh", misbooted::the_wrong_half_is_not_green),
+                    Case::new("admission", "admission.sh", admission::the_kernel_lets_in_what_is_said),
+                ],
             )
         },
         Machine {

@@ -29,6 +29,15 @@ fn throttling(root: &Root) -> Option<Budget> {
     })
 }
 
+/// The fair server that takes the largest share of its CPU; `None` where the kernel has none.
+pub fn largest_fair_server(root: &Root) -> Option<Budget> {
+    let share = |one: &Budget| one.runtime_ns as f64 / one.period_ns.max(1) as f64;
+    let cpus = root.cpus("sys/devices/system/cpu/online")?;
+    cpus.iter()
+        .filter_map(|cpu| fair_server(root, cpu))
+        .max_by(|one, other| share(one).total_cmp(&share(other)))
+}
+
 /// The server as debugfs shows it; where debugfs is not to be had, the kernel's symbols still tell whether there is one.
 fn fair_server(root: &Root, cpu: u32) -> Option<Budget> {
     let debugfs = mounted_at(root, "debugfs").unwrap_or_else(|| "/sys/kernel/debug".to_owned());

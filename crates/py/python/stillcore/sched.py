@@ -286,11 +286,13 @@ def analyze(
     locks: str | None = None,
     partition: str | None = None,
     *,
+    ceilings: bool = False,
     jitter: int | str = 0,
     edf_jitter: Literal["d", "td"] = "d",
     overheads: Mapping[str, int] | None = None,
     rt_runtime_us: int = 950_000,
     rt_period_us: int = 1_000_000,
+    fair_server_us: tuple[int, int] = (50_000, 1_000_000),
     blocking_only: bool = False,
     semantics: str = "schedcat",
     certificate: bool = False,
@@ -303,11 +305,13 @@ def analyze(
         test: one of :data:`TESTS`.
         locks: the locking protocol under which tasks spin for shared resources, one of :data:`LOCKS`.
         partition: assign cores first by bin packing, one of :data:`PARTITIONS`.
+        ceilings: resources that one core alone uses are held at their ceiling, not without preemption (the MSRP's are anyway).
         jitter: release jitter on top of every task's own, ns or a text such as ``"72us"``.
         edf_jitter: how it counts under EDF: ``d`` (D - J, exact) or ``td`` (T - J as well, as SchedCAT does).
         overheads: what the kernel costs, ns: ``{"context_switch_ns": 2000}``; for ``fp-rta``, with locks too, and ``edf-qpa``.
         rt_runtime_us: what tasks of ``SCHED_DEADLINE`` may take of each core in every ``rt_period_us``, ``-1`` all (``sched-deadline``).
         rt_period_us: see there; the kernel's ``sched_rt_runtime_us`` and ``sched_rt_period_us``.
+        fair_server_us: runtime and period of each core's fair server, which is a reservation, too (since Linux 6.12); ``(0, 1)`` for none.
         blocking_only: one pass of blocking from the response times given in the sets, and no verdict.
         semantics: whose counting that pass follows.
         certificate: add to every verdict numbers that prove it (``fp-rta``, ``edf-qpa``).
@@ -327,12 +331,14 @@ def analyze(
         "test": test,
         "partition": partition,
         "locks": locks,
+        "ceilings": ceilings,
         "blocking_only": blocking_only,
         "semantics": semantics,
         "extra_jitter_ns": _time_ns("jitter", jitter),
         "edf_jitter": edf_jitter,
         "rt_runtime_us": rt_runtime_us,
         "rt_period_us": rt_period_us,
+        "fair_server_us": tuple(fair_server_us),
         "overheads": None if overheads is None else json.dumps(dict(overheads)),
         "certificate": certificate,
         "threads": threads,

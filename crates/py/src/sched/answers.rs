@@ -8,8 +8,8 @@ use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sched::certificate::{self, Certificate};
-use sched::global::sched_deadline::RealTimeShare;
-use sched::locks::{Protocol, Semantics};
+use sched::global::sched_deadline::{Admission, FairServer, RealTimeShare};
+use sched::locks::{Locks, Protocol, Semantics};
 use sched::overheads::Overheads;
 use sched::{Ask, AskError, EdfJitter, Heuristic, Limits, MAX_NS, Test, Verdict};
 
@@ -20,6 +20,7 @@ pub(crate) struct Asked {
     test: String,
     partition: Option<String>,
     locks: Option<String>,
+    ceilings: bool,
     blocking_only: bool,
     semantics: String,
     extra_jitter_ns: u64,
@@ -27,6 +28,8 @@ pub(crate) struct Asked {
     /// us in every period; -1 is no limit.
     rt_runtime_us: i64,
     rt_period_us: u64,
+    /// Runtime and period, us.
+    fair_server_us: (u64, u64),
     /// A JSON object.
     overheads: Option<String>,
     certificate: bool,
@@ -45,6 +48,28 @@ impl Asked {
         }
         let runtime_us = u64::try_from(self.rt_runtime_us).unwrap_or(u64::MAX);
         Ok(RealTimeShare { runtime_us, period_us: self.rt_period_us })
+    }
+
+    fn fair_server(&self) -> Result<FairServer, Wrong> {
+        let (runtime_us, period_us) = self.fair_server_us;
+        if runtime_us > period_us || !(1..=1 << 40).contains(&period_us) {
+            let expected = "runtime and period, the runtime no longer";
+            return Err(Wrong::new("fair_server_us", format!("({runtime_us}, {period_us})"), expected));
+        }
+        Ok(FairServer { runtime_us, period_us })
+    }
+
+    fn locks(&self) -> Result<Option<Locks>, Wrong> {
+        let Some(name) = self.locks.as_deref() else {
+            return if self.ceilings {
+                Err(Wrong::new("ceilings", "no protocol", "locks"))
+            } else {
+                Ok(None)
+            };
+        };
+        let protocol = by_name("locks", name, Protocol::by_name)?;
+        let locks = if self.ceilings { Locks::with_ceilings(protocol) } else { Some(Locks::of(protocol)) };
+        locks.map(Some).ok_or_else(|| Wrong::new("ceilings", format!("with {name}"), Locks::TAKE_CEILINGS))
     }
 
     fn ask(&self) -> Result<Ask, Wrong> {
@@ -68,12 +93,12 @@ impl Asked {
                 .as_deref()
                 .map(|name| by_name("partition", name, Heuristic::by_name))
                 .transpose()?,
-            locks: self.locks.as_deref().map(|name| by_name("locks", name, Protocol::by_name)).transpose()?,
+            locks: self.locks()?,
             blocking_only: self.blocking_only.then_some(semantics),
             extra_jitter_ns: self.extra_jitter_ns,
             edf_jitter: by_name("edf_jitter", &self.edf_jitter, jitters)?,
             overheads: overheads.transpose()?,
-            share: self.share()?,
+            admission: Admission { share: self.share()?, fair_server: self.fair_server()? },
         };
         ask.check().map_err(|AskError { option, found, expected }| {
             Wrong::new(option.replace('-', "_"), found, expected)
@@ -100,7 +125,7 @@ pub(crate) fn analyze<'py>(py: Python<'py>, sets: &TaskSets, asked: Asked) -> Py
         let mut question = sets.questions[at].clone();
         let refused =
             |error: sched::Refusal| Wrong::new(format!("sets[{at}]"), error, "what this test is for");
-        let placed = ask.prepare(&mut question);
+        let placed = ask.prepare(&mut question).map_err(refused)?;
         let verdict = if placed {
             ask.verdict(&question, Limits::default()).map_err(refused)?
         } else {

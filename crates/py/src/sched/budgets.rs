@@ -7,7 +7,7 @@ use crate::parallel;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sched::question::Question;
-use sched::{BudgetTest, CostBudget, Heuristic, JitterBudget, Limits, System, place};
+use sched::{BudgetTest, CostBudget, Heuristic, JitterBudget, Limits, System};
 
 /// What both ask of every set.
 struct Asked {
@@ -26,8 +26,8 @@ impl Asked {
 
     /// The system with its cores; none where a task found none.
     fn placed(&self, question: &Question, at: usize) -> Result<Option<System>, Wrong> {
-        let mut system = question.system.clone();
-        if let Some(found) = system.beyond_independent() {
+        let mut question = question.clone();
+        if let Some(found) = question.system.beyond_independent() {
             return Err(Wrong::new(
                 format!("sets[{at}]"),
                 found,
@@ -37,8 +37,9 @@ impl Asked {
         question
             .refuse_equals(self.test.verdict())
             .map_err(|error| Wrong::new(format!("sets[{at}]"), error, "priorities that differ"))?;
-        let fits = self.partition.is_none_or(|heuristic| place(&mut system, heuristic));
-        Ok(fits.then_some(system))
+        let fits = self.partition.map_or(Ok(true), |heuristic| question.place(heuristic));
+        let fits = fits.map_err(|error| Wrong::new(format!("sets[{at}].core"), error, "no partition"))?;
+        Ok(fits.then_some(question.system))
     }
 }
 

@@ -8,7 +8,7 @@ use analysis::latencies::{WindowLatencies, exceedance, latencies};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sched::probabilistic::{LatestError, OnCore, Releases, on_cores};
-use sched::{Heuristic, Limits, Test, place};
+use sched::{Heuristic, Limits, Test};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -44,17 +44,21 @@ pub(crate) fn probabilistic<'py>(
         let question = &sets.questions[at];
         let by_priority = |error| Wrong::new(format!("sets[{at}]"), error, "priorities that differ");
         question.refuse_equals(Test::FpRta).map_err(by_priority)?;
-        let mut system = question.system.clone();
-        if heuristic.is_some_and(|heuristic| !place(&mut system, heuristic)) {
+        let mut question = question.clone();
+        let placed = heuristic.map_or(Ok(true), |heuristic| question.place(heuristic));
+        let overruled = |error| Wrong::new(format!("sets[{at}].core"), error, "no partition");
+        if !placed.map_err(overruled)? {
             return Ok(Vec::new());
         }
-        on_cores(&system, &releases, latest_ns, &[], Limits::default()).map_err(|error| match error {
-            LatestError::Observed { latest_ns, longest_ns } => {
-                let expected = format!("at least {longest_ns}, which was observed");
-                Wrong::new("latest", format!("{latest_ns} ns, by default the shortest period"), expected)
-            }
-            other => Wrong::new(format!("sets[{at}]"), other, "a set of which something is known"),
-        })
+        on_cores(&question.system, &releases, latest_ns, &[], Limits::default()).map_err(
+            |error| match error {
+                LatestError::Observed { latest_ns, longest_ns } => {
+                    let expected = format!("at least {longest_ns}, which was observed");
+                    Wrong::new("latest", format!("{latest_ns} ns, by default the shortest period"), expected)
+                }
+                other => Wrong::new(format!("sets[{at}]"), other, "a set of which something is known"),
+            },
+        )
     })?;
     let times = |of: &dyn Fn(&OnCore) -> Option<u64>| {
         matrix(py, told.len(), sets.width(), |at| {

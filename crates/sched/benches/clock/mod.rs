@@ -10,6 +10,7 @@ pub(crate) fn rounds(default: u64) -> u64 {
 }
 
 /// CPU time of the calling thread.
+#[allow(dead_code, reason = "not every bench is timed")]
 pub(crate) fn thread_cpu() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)

@@ -51,6 +51,9 @@ pub struct Told {
     pub partition: Option<String>,
     /// The locking protocol.
     pub locks: Option<String>,
+    /// Whether resources of one core are held at their ceiling.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ceilings: bool,
     /// Whether critical sections are longer by the jitter.
     pub longer_sections: bool,
     /// Who has each resource for itself.
@@ -126,6 +129,7 @@ pub fn conclude(
         test: asked.test.name(),
         partition: curve.partition.clone(),
         locks: curve.locks.clone(),
+        ceilings: curve.ceilings,
         longer_sections: curve.longer_sections,
         own_locks: curve.own_locks.clone(),
         overheads: curve.overheads,

@@ -3,7 +3,7 @@
 use super::{Curve, OwnLocks};
 use crate::analyze::Test;
 use crate::generate::{GenerateError, Generator, Sharing, Spec, Utilizations, read_periods, read_time};
-use crate::locks::Protocol;
+use crate::locks::{Locks, Protocol};
 use crate::overheads::Overheads;
 use crate::partition::Heuristic;
 use serde::{Deserialize, Serialize};
@@ -155,6 +155,9 @@ pub struct DeclaredCurve {
     /// How requests are served: a protocol by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locks: Option<String>,
+    /// Resources that one core alone uses are held at their ceiling, as SchedCAT takes them, not without preemption.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ceilings: bool,
     /// Release jitter of every task, a time with its unit.
     #[serde(default = "no_time")]
     pub jitter: String,
@@ -373,11 +376,19 @@ impl DeclaredCurve {
             })
         });
         let locks = self.locks.as_ref().map(|name| {
-            Protocol::by_name(name).ok_or_else(|| {
+            let protocol = Protocol::by_name(name).ok_or_else(|| {
                 let known = Protocol::ALL.map(Protocol::name).join(", ");
                 ("locks".to_owned(), format!("{name:?}"), format!("one of {known}"))
+            })?;
+            let locks =
+                if self.ceilings { Locks::with_ceilings(protocol) } else { Some(Locks::of(protocol)) };
+            locks.ok_or_else(|| {
+                ("ceilings".to_owned(), format!("beside {name}"), Locks::TAKE_CEILINGS.to_owned())
             })
         });
+        if self.ceilings && locks.is_none() {
+            return Err(("ceilings".to_owned(), "no locks".to_owned(), "a protocol beside them".to_owned()));
+        }
         let jitter_ns = read_time(&self.jitter).map_err(|_| {
             ("jitter".to_owned(), format!("{:?}", self.jitter), "a time such as 72us".to_owned())
         })?;

@@ -23,7 +23,7 @@ mod testing;
 use crate::analyze::{Refusal, Test, analyze};
 use crate::fp_lanes::{Path, are_generated_schedulable};
 use crate::generate::{GenerateError, Generator, MAX_RESOURCES};
-use crate::locks::{Protocol, analyze_with_locks};
+use crate::locks::{Locks, analyze_with_locks};
 use crate::overheads::{Overheads, analyze_with_locks_and_overheads, analyze_with_overheads};
 use crate::partition::{Heuristic, partition};
 use crate::system::{Access, System, SystemTask};
@@ -48,7 +48,7 @@ pub struct Curve {
     /// How tasks get a core; none where they have one already, or the test is global.
     pub partition: Option<Heuristic>,
     /// How requests for resources are served; none where there are none.
-    pub locks: Option<Protocol>,
+    pub locks: Option<Locks>,
     /// Release jitter of every task, ns.
     pub jitter_ns: u64,
     /// Whether what delays a release delays a critical section as much: each is longer by the jitter, and so is its task for each request.
@@ -154,9 +154,9 @@ fn ask(system: &System, curve: &Curve, limits: Limits) -> Result<bool, Refusal> 
     let verdict = match (curve.locks, &curve.overheads) {
         (None, None) => analyze(&system, curve.test, limits)?,
         (None, Some(overheads)) => analyze_with_overheads(&system, curve.test, overheads, limits)?,
-        (Some(protocol), None) => analyze_with_locks(&system, curve.test, protocol, limits)?,
-        (Some(protocol), Some(overheads)) => {
-            analyze_with_locks_and_overheads(&system, curve.test, protocol, overheads, limits)?
+        (Some(locks), None) => analyze_with_locks(&system, curve.test, locks, limits)?,
+        (Some(locks), Some(overheads)) => {
+            analyze_with_locks_and_overheads(&system, curve.test, locks, overheads, limits)?
         }
     };
     Ok(verdict.schedulable)
@@ -250,7 +250,7 @@ mod tests {
             ..Spec::default()
         };
         let generator = Generator::new(spec, 3).unwrap();
-        let locks = Protocol::by_name("fifo-np");
+        let locks = Some(crate::locks::Protocol::FifoNp.into());
         let curve =
             |longer_sections| Curve { locks, jitter_ns: 104_000, longer_sections, ..Curve::of(Test::FpRta) };
         let found = verdicts(&generator, &[curve(false), curve(true)], 0..40).unwrap();

@@ -13,7 +13,7 @@ use super::fixpoint::{check, unanswered};
 use super::longest::{Limits as Room, longest};
 use super::msrp;
 use super::sharing::{Claim, Resource, Sharing};
-use super::{Blocking, Charge, Protocol};
+use super::{Blocking, Charge, LocalLocks, Protocol};
 use crate::analyze::Refusal;
 use crate::edf_qpa::{Shifted, demand, last_deadline_before, longest_interval};
 use crate::system::System;
@@ -24,7 +24,7 @@ use crate::window::Limits;
 /// Whether all deadlines are met under EDF and classic MSRP. No response times.
 pub(super) fn classic(system: &System, limits: Limits) -> Result<Verdict, Refusal> {
     check(system, Protocol::MsrpClassic)?;
-    let sharing = Sharing::of(system);
+    let sharing = Sharing::of(system, LocalLocks::Ceiling);
     let bound = msrp::classic(&sharing);
     let mut verdict = unanswered(system);
     super::fixpoint::show(system, &bound, &mut verdict);
@@ -43,7 +43,7 @@ pub(super) fn classic(system: &System, limits: Limits) -> Result<Verdict, Refusa
 /// Whether all deadlines are met under EDF and MSRP, blocking counted for whole intervals. No response times, no blocking by task.
 pub(super) fn exact(system: &System, limits: Limits) -> Result<Verdict, Refusal> {
     check(system, Protocol::MsrpLp)?;
-    let sharing = Sharing::of(system);
+    let sharing = Sharing::of(system, LocalLocks::Ceiling);
     let mut verdict = unanswered(system);
     let nothing = vec![0; system.tasks.len()];
     let none = Blocking { spin: nothing.clone(), arrival: nothing };

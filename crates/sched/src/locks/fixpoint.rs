@@ -5,7 +5,7 @@
 //! 2011). A bound is one only at the fixpoint: a set in which some window outgrows its deadline on the way has no response times at
 //! all. Deadlines are at most periods, so one job of a task is pending at a time.
 
-use super::{Blocking, Charge, Protocol, Semantics, Sharing, blocking, edf};
+use super::{Blocking, Charge, LocalLocks, Locks, Protocol, Semantics, Sharing, blocking, edf};
 use crate::analyze::{Refusal, Test};
 use crate::fp_rta::response_times;
 use crate::system::System;
@@ -20,15 +20,16 @@ const MOST_TASKS: usize = 20_000;
 pub fn analyze_with_locks(
     system: &System,
     test: Test,
-    protocol: Protocol,
+    locks: impl Into<Locks>,
     limits: Limits,
 ) -> Result<Verdict, Refusal> {
-    match (test, protocol) {
+    let locks = locks.into();
+    match (test, locks.protocol()) {
         (Test::EdfQpa, Protocol::MsrpClassic) => edf::classic(system, limits),
         (Test::EdfQpa, Protocol::MsrpLp) => edf::exact(system, limits),
-        (Test::FpRta, _) => response_times_with_locks(system, protocol, &[], limits),
-        (Test::EdfQpa, _) => Err(beyond("edf-qpa", protocol.name(), "msrp-classic or msrp-lp")),
-        _ => Err(beyond(test.name(), protocol.name(), "fp-rta or edf-qpa")),
+        (Test::FpRta, _) => response_times_with_locks(system, locks, &[], limits),
+        (Test::EdfQpa, protocol) => Err(beyond("edf-qpa", protocol.name(), "msrp-classic or msrp-lp")),
+        (_, protocol) => Err(beyond(test.name(), protocol.name(), "fp-rta or edf-qpa")),
     }
 }
 
@@ -40,15 +41,16 @@ fn beyond(test: &'static str, what: &'static str, instead: &'static str) -> Refu
 /// core, core by core, that request nothing and that nothing blocks: interrupts, where they are counted.
 pub(crate) fn response_times_with_locks(
     system: &System,
-    protocol: Protocol,
+    locks: Locks,
     above: &[Vec<Task>],
     limits: Limits,
 ) -> Result<Verdict, Refusal> {
+    let protocol = locks.protocol();
     if protocol == Protocol::MsrpLp {
         return Err(beyond("fp-rta", "msrp-lp", "edf-qpa, or fifo-np here"));
     }
     check(system, protocol)?;
-    let sharing = Sharing::of(system);
+    let sharing = Sharing::of(system, locks.local());
     let cores = system.by_core();
     let mut verdict = unanswered(system);
     let mut responses: Vec<u64> =
@@ -75,8 +77,19 @@ pub(crate) fn response_times_with_locks(
     }
 }
 
-/// One pass of blocking from the response times that the system brings; where it brings none the cost with the jitter. No verdict.
-pub fn block_once(system: &System, protocol: Protocol, semantics: Semantics) -> Result<Verdict, Refusal> {
+/// One pass of blocking from the response times that the system brings; where it brings none the cost with the jitter. No verdict. SchedCAT
+/// takes every resource of one core as held at its ceiling.
+pub fn block_once(
+    system: &System,
+    locks: impl Into<Locks>,
+    semantics: Semantics,
+) -> Result<Verdict, Refusal> {
+    let locks = locks.into();
+    let protocol = locks.protocol();
+    let local = match semantics {
+        Semantics::Sound => locks.local(),
+        Semantics::SchedCat => LocalLocks::Ceiling,
+    };
     if protocol == Protocol::MsrpLp {
         return Err(beyond("--blocking-only", "msrp-lp", "edf-qpa"));
     }
@@ -87,7 +100,7 @@ pub fn block_once(system: &System, protocol: Protocol, semantics: Semantics) -> 
         one.response_time_ns.unwrap_or_else(|| one.task.cost_ns.saturating_add(one.task.jitter_ns))
     };
     let responses: Vec<u64> = (0..system.tasks.len()).map(given).collect();
-    show(system, &blocking(&Sharing::of(system), protocol, semantics, &responses), &mut verdict);
+    show(system, &blocking(&Sharing::of(system, local), protocol, semantics, &responses), &mut verdict);
     verdict.rounds = 1;
     verdict.response_times = responses.into_iter().map(Some).collect();
     Ok(verdict)

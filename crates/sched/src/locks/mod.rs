@@ -17,12 +17,15 @@
 //! The bounds of RTSS 2013 are integer programs; here each is solved by its own structure, exactly and without a solver. For a fixed
 //! choice of the one resource that may block on arrival a program falls apart into resources and remote cores, and in each a matroid is
 //! left, in which taking the longest requests first is optimal (Edmonds 1971).
+//!
+//! `local` says how a resource is held that one core alone uses: a spin lock without preemption, like any other.
 
 mod baseline;
 mod edf;
 mod fifo;
 mod fixpoint;
 mod inflation;
+mod local;
 mod longest;
 mod msrp;
 mod pending;
@@ -34,6 +37,7 @@ mod unordered;
 
 pub(crate) use fixpoint::response_times_with_locks;
 pub use fixpoint::{analyze_with_locks, block_once};
+pub use local::{LocalLocks, Locks};
 pub use sharing::Sharing;
 
 /// A locking protocol together with its analysis.

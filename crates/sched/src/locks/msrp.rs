@@ -43,8 +43,8 @@ fn with_local_sections(sharing: &Sharing, mut blocking: Blocking) -> Blocking {
     for (task, arrival) in blocking.arrival.iter_mut().enumerate() {
         let uses = sharing.lower_users(task).iter().flat_map(|&local| &sharing.tasks[local].uses);
         for one in uses {
-            let resource = &sharing.resources[one.resource];
-            if !resource.is_global() && resource.blocks_on_arrival(task) {
+            let is_global = sharing.resources[one.resource].is_global();
+            if !is_global && sharing.blocks_on_arrival(one.resource, task) {
                 *arrival = (*arrival).max(one.length_ns());
             }
         }

@@ -92,7 +92,7 @@ impl<'a> Pending<'a> {
         self.request(task, 1);
         for &local in sharing.lower_users(task) {
             for one in &sharing.tasks[local].uses {
-                if sharing.resources[one.resource].blocks_on_arrival(task) {
+                if sharing.blocks_on_arrival(one.resource, task) {
                     // A section of length 0 is told apart from none by the list.
                     if !self.blockers.contains(&one.resource) {
                         self.blockers.push(one.resource);

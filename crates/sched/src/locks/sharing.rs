@@ -3,6 +3,7 @@
 //! The requests of a task for one resource are taken as equally long, the longest; reads and writes apart for reader-writer locks and
 //! together for mutual exclusion. Claims of one core lie longest first, because every bound takes the longest that it may.
 
+use super::LocalLocks;
 use crate::system::{Access, System};
 use std::collections::HashMap;
 
@@ -17,6 +18,8 @@ pub struct Sharing {
     users: Vec<Vec<usize>>,
     /// One above the highest core in use.
     pub(super) cores_in_use: u64,
+    /// How resources are held that one core alone uses.
+    local: LocalLocks,
 }
 
 /// A task as locks see it.
@@ -156,16 +159,11 @@ impl Resource {
     pub(super) fn is_global(&self) -> bool {
         self.any.cores.len() > 1
     }
-
-    /// Whether a local request for it can block a task of this index on arrival. One that stays on its core is held at its ceiling.
-    pub(super) fn blocks_on_arrival(&self, task: usize) -> bool {
-        self.is_global() || self.ceiling <= task
-    }
 }
 
 impl Sharing {
     /// Of a system; requests of count 0 are none.
-    pub fn of(system: &System) -> Self {
+    pub fn of(system: &System, local: LocalLocks) -> Self {
         let mut numbers = HashMap::new();
         let mut ranks = vec![0; system.cores as usize];
         let mut tasks = Vec::with_capacity(system.tasks.len());
@@ -207,10 +205,16 @@ impl Sharing {
         let cores = system.by_core();
         let requests = |task: &usize| !tasks[*task].uses.is_empty();
         let users = cores.iter().map(|core| core.iter().copied().filter(requests).collect()).collect();
-        Self { tasks, resources, cores, users, cores_in_use }
+        Self { tasks, resources, cores, users, cores_in_use, local }
     }
 
-    /// Local tasks of higher priority, in priority order.
+    /// Whether a local request for a resource can block a task on arrival.
+    pub(super) fn blocks_on_arrival(&self, resource: usize, task: usize) -> bool {
+        let resource = &self.resources[resource];
+        self.local == LocalLocks::NonPreemptable || resource.is_global() || resource.ceiling <= task
+    }
+
+    /// LocalLocks tasks of higher priority, in priority order.
     pub(super) fn higher(&self, task: usize) -> &[usize] {
         let own = &self.tasks[task];
         &self.cores[own.core as usize][..own.rank]
@@ -222,7 +226,7 @@ impl Sharing {
         &users[..users.partition_point(|&user| user < task)]
     }
 
-    /// Local tasks of lower priority that request anything, in priority order.
+    /// LocalLocks tasks of lower priority that request anything, in priority order.
     pub(super) fn lower_users(&self, task: usize) -> &[usize] {
         let users = &self.users[self.tasks[task].core as usize];
         &users[users.partition_point(|&user| user <= task)..]

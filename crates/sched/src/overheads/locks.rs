@@ -12,7 +12,7 @@
 
 use super::Overheads;
 use crate::analyze::{Refusal, Test, beyond};
-use crate::locks::{Protocol, response_times_with_locks};
+use crate::locks::{Locks, Protocol, response_times_with_locks};
 use crate::system::System;
 use crate::task::{MAX_NS, Task, TaskError};
 use crate::verdict::Verdict;
@@ -25,14 +25,15 @@ use crate::window::{Demand, Limits, Load, Window};
 pub fn analyze_with_locks_and_overheads(
     system: &System,
     test: Test,
-    protocol: Protocol,
+    locks: impl Into<Locks>,
     overheads: &Overheads,
     limits: Limits,
 ) -> Result<Verdict, Refusal> {
+    let locks = locks.into();
     if test != Test::FpRta {
         return Err(beyond(test, "overheads beside locks", "fp-rta"));
     }
-    if matches!(protocol, Protocol::PriorityP | Protocol::PriorityFifoP | Protocol::UnorderedP) {
+    if matches!(locks.protocol(), Protocol::PriorityP | Protocol::PriorityFifoP | Protocol::UnorderedP) {
         let what = "overheads beside locks whose queue interrupts can lengthen";
         return Err(beyond(test, what, "the same without -p, or fifo-p"));
     }
@@ -56,7 +57,7 @@ pub fn analyze_with_locks_and_overheads(
         debug_assert_eq!(interrupts.len(), core);
         interrupts.push(sources);
     }
-    let mut verdict = response_times_with_locks(&charged, protocol, &interrupts, limits)?;
+    let mut verdict = response_times_with_locks(&charged, locks, &interrupts, limits)?;
     verdict.tasks = system.tasks.iter().map(|one| one.task).collect();
     Ok(verdict)
 }

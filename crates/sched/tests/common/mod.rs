@@ -1,5 +1,6 @@
 //! A unit-step simulation of one fixed-priority preemptive processor. It shares no formula with the
 //! library: it knows only arrivals, ready times, who runs, and when a job ends.
+pub(crate) mod adversary;
 pub(crate) mod numbers;
 
 pub(crate) use numbers::Numbers;

@@ -1,9 +1,9 @@
 //! Locks by hand: small systems with answers worked out on paper, and what must hold of any system.
 
 use proptest::prelude::*;
-use sched::locks::{Blocking, Protocol, Semantics, Sharing, analyze_with_locks, block_once, blocking};
+use sched::locks::{Blocking, Locks, Protocol, Semantics, Sharing, analyze_with_locks, block_once, blocking};
 use sched::question;
-use sched::{Limits, System, Test, Verdict};
+use sched::{Ask, Heuristic, Limits, System, Test, Verdict};
 
 fn system(line: &str) -> System {
     question::read(line).expect("a system").system
@@ -12,7 +12,7 @@ fn system(line: &str) -> System {
 fn pass(system: &System, protocol: Protocol) -> Blocking {
     let given: Vec<u64> =
         system.tasks.iter().map(|one| one.response_time_ns.expect("each has one")).collect();
-    blocking(&Sharing::of(system), protocol, Semantics::Sound, &given)
+    blocking(&Sharing::of(system, Locks::of(protocol).local()), protocol, Semantics::Sound, &given)
 }
 
 fn answer(system: &System, protocol: Protocol) -> Verdict {
@@ -88,7 +88,7 @@ fn phases_by_hand() {
 }
 
 #[test]
-fn a_resource_of_one_core_blocks_up_to_its_ceiling() {
+fn a_resource_of_one_core_blocks_all_above_it_or_up_to_its_ceiling() {
     let system = system(
         r#"{"tasks":[
             {"period":100,"cost":10,"response_time":10},
@@ -96,21 +96,47 @@ fn a_resource_of_one_core_blocks_up_to_its_ceiling() {
             {"period":100,"cost":10,"response_time":30},
             {"period":100,"cost":10,"response_time":40,"requests":[{"resource":0,"length":6}]}]}"#,
     );
-    // The reader-writer bounds know no ceilings: a section blocks all above it.
-    let with_ceilings = [
-        Protocol::FifoNp,
-        Protocol::FifoP,
-        Protocol::Priority,
-        Protocol::PriorityFifoP,
-        Protocol::Unordered,
-        Protocol::Baseline,
-        Protocol::MsrpHolistic,
-        Protocol::MsrpClassic,
-    ];
-    for protocol in with_ceilings {
-        let blocking = pass(&system, protocol);
-        assert_eq!((blocking.spin, blocking.arrival), (vec![0; 4], vec![0, 6, 6, 0]), "{protocol:?}");
+    let responses: Vec<u64> = system.tasks.iter().map(|one| one.response_time_ns.unwrap()).collect();
+    for protocol in Protocol::ALL {
+        let msrp = matches!(protocol, Protocol::MsrpHolistic | Protocol::MsrpClassic | Protocol::MsrpLp);
+        let plain = pass(&system, protocol);
+        let highest = if msrp { 0 } else { 6 };
+        assert_eq!((plain.spin, plain.arrival), (vec![0; 4], vec![highest, 6, 6, 0]), "{protocol:?}");
+        // The reader-writer bounds know no ceilings.
+        let Some(locks) = Locks::with_ceilings(protocol) else { continue };
+        let sharing = Sharing::of(&system, locks.local());
+        let arrival = blocking(&sharing, protocol, Semantics::Sound, &responses).arrival;
+        assert_eq!(arrival, [0, 6, 6, 0], "{protocol:?}");
     }
+}
+
+/// The holder of a spin lock is not preempted: the first task comes while the second holds it for 300 us, and responds after 350.
+#[test]
+fn a_spin_lock_delays_its_own_core_whoever_uses_it() {
+    let line = r#"{"unit":"us","cores":2,"tasks":[{"period":1000,"cost":50,"deadline":60},
+        {"period":5000,"cost":400,"requests":[{"resource":0,"length":300}]},
+        {"period":9000,"cost":400,"requests":[{"resource":0,"length":300}]}]}"#;
+    let set = system(line);
+    for protocol in Protocol::ALL.into_iter().filter(|one| *one != Protocol::MsrpLp) {
+        let msrp = matches!(protocol, Protocol::MsrpHolistic | Protocol::MsrpClassic);
+        assert_eq!(answer(&set, protocol).schedulable, msrp, "{protocol:?}");
+        if let Some(locks) = Locks::with_ceilings(protocol) {
+            let ceilings = analyze_with_locks(&set, Test::FpRta, locks, Limits::default()).unwrap();
+            assert_eq!(
+                (ceilings.schedulable, ceilings.response_times[0]),
+                (true, Some(50_000)),
+                "{protocol:?}"
+            );
+        }
+    }
+    // No placement makes another lock of it.
+    let ask = Ask {
+        locks: Some(Protocol::FifoNp.into()),
+        partition: Heuristic::by_name("ff"),
+        ..Ask::of(Test::FpRta)
+    };
+    let mut question = question::read(line.replace('\n', "")).unwrap();
+    assert!(!ask.answer(&mut question, Limits::default()).unwrap().schedulable);
 }
 
 #[test]
@@ -197,7 +223,7 @@ fn names_are_unique_and_found() {
 type Drawn = (u64, u64, u64, u32, Option<(u32, u64, bool)>);
 
 fn systems() -> impl Strategy<Value = System> {
-    let task = (20u64..90, 1u64..9, 0u64..9, 0u32..3, prop::option::of((0u32..2, 1u64..5, prop::bool::ANY)));
+    let task = (20u64..90, 5u64..9, 0u64..9, 0u32..3, prop::option::of((0u32..2, 1u64..5, prop::bool::ANY)));
     prop::collection::vec(task, 2..8).prop_map(|tasks| {
         let task = |(period, cost, jitter, core, request): Drawn| {
             let requests = request.map_or_else(String::new, |(resource, length, reads)| {

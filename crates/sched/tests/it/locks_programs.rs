@@ -5,7 +5,7 @@
 //! assignment is tried.
 
 use proptest::prelude::*;
-use sched::locks::{Blocking, Protocol, Semantics, Sharing, blocking};
+use sched::locks::{Blocking, LocalLocks, Protocol, Semantics, Sharing, blocking};
 use sched::{Access, Request, System, SystemTask, Task};
 
 /// A remote request: its task, core, resource and length.
@@ -22,14 +22,22 @@ struct Program<'a> {
     responses: &'a [u64],
     task: usize,
     protocol: Protocol,
+    /// How resources of one core are held.
+    local: LocalLocks,
     variables: Vec<Variable>,
 }
 
 const RESOURCES: u32 = 2;
 
 impl<'a> Program<'a> {
-    fn new(system: &'a System, responses: &'a [u64], task: usize, protocol: Protocol) -> Self {
-        let mut program = Self { system, responses, task, protocol, variables: Vec::new() };
+    fn new(
+        system: &'a System,
+        responses: &'a [u64],
+        task: usize,
+        protocol: Protocol,
+        local: LocalLocks,
+    ) -> Self {
+        let mut program = Self { system, responses, task, protocol, local, variables: Vec::new() };
         let core = program.core();
         for (index, other) in system.tasks.iter().enumerate().filter(|(_, other)| other.core != core) {
             for request in &other.requests {
@@ -80,7 +88,10 @@ impl<'a> Program<'a> {
             users.iter().filter(|&&one| one > self.task && self.system.tasks[one].core == self.core());
         let lengths =
             lower.flat_map(|&one| &self.system.tasks[one].requests).filter(|one| one.resource == resource);
-        lengths.map(|one| one.length_ns).max().filter(|_| global || users[0] <= self.task)
+        lengths
+            .map(|one| one.length_ns)
+            .max()
+            .filter(|_| self.local == LocalLocks::NonPreemptable || global || users[0] <= self.task)
     }
 
     fn preemptions(&self) -> u64 {
@@ -177,8 +188,9 @@ impl<'a> Program<'a> {
     }
 }
 
-fn totals(system: &System, responses: &[u64], protocol: Protocol) -> Vec<u64> {
-    let Blocking { spin, arrival } = blocking(&Sharing::of(system), protocol, Semantics::Sound, responses);
+fn totals(system: &System, responses: &[u64], protocol: Protocol, local: LocalLocks) -> Vec<u64> {
+    let sharing = Sharing::of(system, local);
+    let Blocking { spin, arrival } = blocking(&sharing, protocol, Semantics::Sound, responses);
     spin.iter().zip(&arrival).map(|(spin, arrival)| spin + arrival).collect()
 }
 
@@ -206,11 +218,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn fifo_and_no_order_equal_their_integer_programs((system, responses) in systems()) {
+    fn fifo_and_no_order_equal_their_integer_programs((system, responses) in systems(), ceilings in any::<bool>()) {
+        let local = if ceilings { LocalLocks::Ceiling } else { LocalLocks::NonPreemptable };
         for protocol in [Protocol::FifoNp, Protocol::FifoP, Protocol::Unordered] {
-            let totals = totals(&system, &responses, protocol);
+            let totals = totals(&system, &responses, protocol, local);
             for (task, total) in totals.iter().enumerate() {
-                let program = Program::new(&system, &responses, task, protocol);
+                let program = Program::new(&system, &responses, task, protocol, local);
                 // Nine requests of other cores are 3^9 assignments.
                 if program.variables.len() <= 9 {
                     prop_assert_eq!(*total, program.optimum(), "{:?}, task {}", protocol, task);
@@ -221,7 +234,7 @@ proptest! {
 
     #[test]
     fn an_order_never_blocks_longer_than_none((system, responses) in systems()) {
-        let of = |protocol| totals(&system, &responses, protocol);
+        let of = |protocol| totals(&system, &responses, protocol, LocalLocks::NonPreemptable);
         for (fifo, baseline) in of(Protocol::FifoNp).iter().zip(of(Protocol::Baseline)) {
             prop_assert!(*fifo <= baseline);
         }

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod adversary;
 mod core_simulation;
 mod fp_fixture;
 mod fp_lanes;
@@ -15,6 +16,5 @@ mod global_patterns;
 mod global_simulation;
 mod locks;
 mod locks_programs;
-mod locks_simulation;
 mod overheads_simulation;
 mod probabilistic_simulation;

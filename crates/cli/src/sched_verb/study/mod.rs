@@ -243,7 +243,7 @@ fn matrix(declared: &Declared) -> Study {
     let told = declared.curves.iter();
     let told = told.map(|one| {
         json!({ "test": one.test, "partition": one.partition, "locks": one.locks, "jitter": one.jitter,
-            "longer_sections": one.longer_sections, "own_locks": one.own_locks, "overheads": one.overheads })
+            "longer_sections": one.longer_sections, "own_locks": one.own_locks, "ceilings": one.ceilings, "overheads": one.overheads })
     });
     let sets = json!({ "generate": declared.generate, "axis": declared.axis.of, "seed": declared.seed });
     let blocks = declared.sets.div_ceil(BLOCK);

@@ -26,11 +26,12 @@ pub(super) fn text(concluded: &Concluded) -> String {
         let jitter = format::ns(curve.jitter_ns as i64);
         let locks = curve.locks.as_ref().map(|how| format!(", locks {how}")).unwrap_or_default();
         let sections = if curve.longer_sections { ", sections longer by it" } else { "" };
+        let ceilings = if curve.ceilings { " with ceilings on each core" } else { "" };
         let own = curve.own_locks.as_ref().map(|who| format!(" (own: {who})")).unwrap_or_default();
         let overheads = if curve.overheads.is_some() { ", with overheads" } else { "" };
         let _ = writeln!(
             text,
-            "  {}: {}{partition}{locks}{own}, release jitter {jitter}{sections}{overheads}",
+            "  {}: {}{partition}{locks}{ceilings}{own}, release jitter {jitter}{sections}{overheads}",
             curve.name, curve.test
         );
     }

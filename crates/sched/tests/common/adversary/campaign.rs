@@ -1,0 +1,178 @@
+//! Every test and protocol against the adversary.
+
+use super::Numbers;
+use super::job::Job;
+use super::search::{Effort, Late, Search, promises};
+use super::sets::{Kind, draw};
+use super::simulate::{Interrupt, Rules};
+use sched::global::GlobalTest;
+use sched::locks::{Locks, Protocol};
+use sched::overheads::Overheads;
+use sched::question::{Question, Unit};
+use sched::{Ask, EdfJitter, Limits, System, Test, equals};
+
+/// A test, with all that is counted beside it, and the sets that it is asked about.
+#[derive(Debug, Clone)]
+pub(crate) struct Trial {
+    pub(crate) name: String,
+    kind: Kind,
+    ask: Ask,
+    /// Whether tasks share priorities.
+    ties: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    /// Sets that the test accepted.
+    pub(crate) accepted: u64,
+    /// Of these, those in which a job was late or later than its bound.
+    pub(crate) wrong: u64,
+    /// The first of them.
+    pub(crate) first: Option<(System, Late)>,
+    /// Sets that the test refused and the adversary looked at.
+    pub(crate) refused: u64,
+    /// Of these, those in which it found no late job.
+    pub(crate) none_found: u64,
+}
+
+/// All of them.
+pub(crate) fn trials() -> Vec<Trial> {
+    let trial = |name: &str, kind: Kind, ask: Ask| Trial { name: name.to_owned(), kind, ask, ties: false };
+    let one = Kind::ONE_CORE;
+    let beyond_periods = Kind { deadlines: (60, 220), ..one };
+    let suspends = Kind { suspension: 25, utilization: (35, 90), ..one };
+    let sections = Kind { sections: true, utilization: (35, 95), deadlines: (60, 220), ..one };
+    let fp = Ask::of(Test::FpRta);
+    let edf = Ask::of(Test::EdfQpa);
+    let mut all = vec![
+        trial("fp-rta", one, fp),
+        trial("fp-rta, D beyond T", beyond_periods, fp),
+        Trial { ties: true, ..trial("fp-rta, equal priorities", one, fp) },
+        trial("fp-rta, self-suspension", suspends, fp),
+        trial("fp-limited", sections, Ask::of(Test::FpLimited)),
+        Trial { ties: true, ..trial("fp-limited, equal priorities", sections, Ask::of(Test::FpLimited)) },
+        trial("edf-qpa", one, edf),
+        trial("edf-qpa, D beyond T", beyond_periods, edf),
+        trial("edf-qpa, jitter td", one, Ask { edf_jitter: EdfJitter::PeriodsToo, ..edf }),
+    ];
+    for test in GlobalTest::ALL {
+        let deadlines = if test == GlobalTest::EdfDa { (100, 120) } else { (50, 120) };
+        all.push(trial(test.name(), Kind { deadlines, ..Kind::GLOBAL }, Ask::of(Test::Global(test))));
+    }
+    let overheads = Overheads { tick_ns: 2, tick_period_ns: 45, release_ns: 1, ..Overheads::default() };
+    for protocol in Protocol::ALL.into_iter().filter(|one| *one != Protocol::MsrpLp) {
+        let name = protocol.name();
+        all.push(trial(name, Kind::SHARING, Ask { locks: Some(protocol.into()), ..fp }));
+        if let Some(locks) = Locks::with_ceilings(protocol).filter(|locks| locks.adds_ceilings()) {
+            let name = format!("{name}, ceilings");
+            all.push(trial(&name, Kind::SHARING, Ask { locks: Some(locks), ..fp }));
+        }
+        let queue_grows =
+            matches!(protocol, Protocol::PriorityP | Protocol::PriorityFifoP | Protocol::UnorderedP);
+        if !queue_grows {
+            let ask = Ask { locks: Some(protocol.into()), overheads: Some(overheads), ..fp };
+            all.push(trial(&format!("{name}, interrupts"), Kind::SHARING, ask));
+        }
+    }
+    for protocol in [Protocol::MsrpClassic, Protocol::MsrpLp] {
+        let name = format!("edf-qpa, {}", protocol.name());
+        all.push(trial(&name, Kind::SHARING, Ask { locks: Some(protocol.into()), ..edf }));
+    }
+    all
+}
+
+impl Trial {
+    /// Draws sets until so many are accepted, or twenty times as many are drawn; looks at as many refused ones as at accepted ones at most.
+    pub(crate) fn run(&self, accepted: u64, effort: Effort, seed: u64) -> Tally {
+        let mut numbers = Numbers(seed);
+        let mut tally = Tally::default();
+        for _ in 0..20 * accepted {
+            if tally.accepted >= accepted {
+                break;
+            }
+            self.look_at_one(effort, &mut numbers, &mut tally);
+        }
+        tally
+    }
+
+    fn look_at_one(&self, effort: Effort, numbers: &mut Numbers, tally: &mut Tally) {
+        let system = draw(self.kind, numbers);
+        let levels = levels(system.tasks.len(), self.ties, numbers);
+        let question = Question {
+            unit: Unit::Ns,
+            places: (0..system.tasks.len()).collect(),
+            placed: true,
+            equals: equals(&levels),
+            system,
+        };
+        let verdict =
+            self.ask.verdict(&question, Limits::default()).expect("the test knows sets of this kind");
+        let system = &question.system;
+        let bounds_alone = self.ask.test == Test::Global(GlobalTest::EdfDa);
+        let accepted = verdict.schedulable;
+        if !accepted && tally.refused >= tally.accepted + 10 {
+            return;
+        }
+        let promises = if accepted {
+            promises(&verdict, system, !bounds_alone)
+        } else {
+            system.tasks.iter().map(|one| Some(one.task.deadline_ns)).collect()
+        };
+        let phase = numbers.between(0, 40);
+        let search = Search {
+            system,
+            rules: self.rules(&levels),
+            promises: &promises,
+            interrupts: &|jobs| self.interrupts(system, jobs, phase),
+            effort,
+        };
+        let late = search.late_job(numbers);
+        match (accepted, late) {
+            (true, None) => tally.accepted += 1,
+            (true, Some(late)) => {
+                tally.accepted += 1;
+                tally.wrong += 1;
+                tally.first.get_or_insert_with(|| (system.clone(), late));
+            }
+            (false, late) => {
+                tally.refused += 1;
+                tally.none_found += u64::from(late.is_none());
+            }
+        }
+    }
+
+    fn rules<'a>(&self, levels: &'a [usize]) -> Rules<'a> {
+        let by_priority = self.ask.test.is_by_priority();
+        let global = matches!(self.ask.test, Test::Global(_));
+        Rules { by_deadline: !by_priority, global, levels, locks: self.ask.locks }
+    }
+
+    /// Ticks of every core, each with a phase of its own, and releases, in order of time.
+    fn interrupts(&self, system: &System, jobs: &[Vec<Job>], phase: u64) -> Vec<Interrupt> {
+        let Some(overheads) = self.ask.overheads else { return Vec::new() };
+        let mut all: Vec<Interrupt> = Vec::new();
+        let end = jobs.iter().flatten().map(|job| job.due).max().unwrap_or(0);
+        for core in 0..system.cores {
+            let first = phase * (u64::from(core) + 1) % overheads.tick_period_ns;
+            let ticks = (first..=end).step_by(overheads.tick_period_ns as usize);
+            all.extend(ticks.map(|at| Interrupt { core, at, ns: overheads.tick_ns }));
+        }
+        for (task, jobs) in jobs.iter().enumerate() {
+            let core = system.tasks[task].core;
+            all.extend(jobs.iter().map(|job| Interrupt { core, at: job.ready, ns: overheads.release_ns }));
+        }
+        all.sort_by_key(|one| one.at);
+        all
+    }
+}
+
+/// Priorities, ascending; with ties some neighbours have the same.
+fn levels(tasks: usize, ties: bool, numbers: &mut Numbers) -> Vec<usize> {
+    let mut level = 0;
+    let next = |task| {
+        level += usize::from(task > 0 && !(ties && numbers.between(0, 1) == 0));
+        level
+    };
+    (0..tasks).map(next).collect()
+}

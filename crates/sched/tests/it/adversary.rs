@@ -1,0 +1,65 @@
+//! A few sets of every test and protocol against the adversary (`cargo xtask bench adversary` takes 20,000 of each), and that it finds what
+//! wrong tests overlook: each of the counter-examples here was called schedulable once.
+
+use crate::common::adversary::campaign::trials;
+use crate::common::adversary::search::{Effort, Late, Search};
+use crate::common::adversary::simulate::Rules;
+use crate::common::numbers::Numbers;
+use sched::locks::{Locks, Protocol};
+use sched::{System, question};
+
+#[test]
+fn no_accepted_set_has_a_late_job() {
+    for (at, trial) in trials().iter().enumerate() {
+        let tally = trial.run(12, Effort { starts: 3, changes: 8 }, at as u64);
+        assert_eq!(tally.wrong, 0, "{}: {:?}", trial.name, tally.first);
+        assert!(tally.accepted > 0, "{}: nothing is accepted", trial.name);
+    }
+}
+
+/// A late job under rules where every deadline is promised.
+fn late(system: &System, rules: Rules<'_>, starts: u64) -> Option<Late> {
+    let promises: Vec<Option<u64>> = system.tasks.iter().map(|one| Some(one.task.deadline_ns)).collect();
+    let search = Search {
+        system,
+        rules,
+        promises: &promises,
+        interrupts: &|_| Vec::new(),
+        effort: Effort { starts, changes: 12 },
+    };
+    search.late_job(&mut Numbers(7))
+}
+
+const PRIORITIES: Rules<'static> =
+    Rules { by_deadline: false, global: false, levels: &[0, 1, 2, 3, 4], locks: None };
+
+/// Schedulable where jobs arrive at whole ticks of 4 ns only, by Guan's test in ticks: arrivals at quarters make the fourth task late.
+#[test]
+fn arrivals_between_ticks_are_found() {
+    let line = r#"{"cores":2,"tasks":[{"period":16,"cost":4},{"period":16,"cost":4},{"period":40,"cost":4,"deadline":24},
+        {"period":28,"cost":20},{"period":40,"cost":8,"deadline":28}]}"#;
+    let system = question::read(line.replace('\n', "")).unwrap().system;
+    let found = late(&system, Rules { global: true, ..PRIORITIES }, 4_000).expect("the fourth task is late");
+    assert_eq!((found.task, found.at_most), (3, 28));
+    assert!(found.response > 28, "{found:?}");
+}
+
+/// A spin lock of the second core's own, taken as held at a ceiling.
+#[test]
+fn a_spin_lock_that_delays_its_own_core_is_found() {
+    let line = r#"{"cores":2,"tasks":[{"period":1000,"cost":50,"deadline":60},{"period":5000,"cost":400,"requests":[{"resource":0,"length":300}]},
+        {"period":9000,"cost":400,"requests":[{"resource":0,"length":300}]}]}"#;
+    let system = question::read(line.replace('\n', "")).unwrap().system;
+    let rules = |locks| Rules { locks: Some(locks), ..PRIORITIES };
+    assert_eq!(late(&system, rules(Locks::of(Protocol::FifoNp)), 40).map(|one| one.task), Some(0));
+    assert!(late(&system, rules(Locks::with_ceilings(Protocol::FifoNp).unwrap()), 40).is_none());
+}
+
+/// Equal priorities, taken as distinct in the order of the list.
+#[test]
+fn equals_that_queue_are_found() {
+    let line = r#"{"tasks":[{"period":20,"cost":5,"deadline":5},{"period":20,"cost":5}]}"#;
+    let system = question::read(line).unwrap().system;
+    assert_eq!(late(&system, Rules { levels: &[0, 0], ..PRIORITIES }, 40).map(|one| one.task), Some(0));
+    assert!(late(&system, PRIORITIES, 40).is_none());
+}
