@@ -35,10 +35,10 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     lines::for_each(&args.file, |number, line| {
         let stated = Stated::read(&args.file, number, line?)?;
         seen.insert(stated.line);
-        let why = stated.broken(questions.as_ref());
-        all_hold &= why.is_none();
-        let text =
-            if args.json { stated.json(number, why.as_deref()) } else { stated.text(number, why.as_deref()) };
+        let proved = stated.check(questions.as_ref());
+        all_hold &= proved.is_ok();
+        let proved = proved.as_ref().map_err(String::as_str);
+        let text = if args.json { stated.json(number, proved) } else { stated.text(number, proved) };
         writeln!(out, "{text}").context("cannot write")
     })?;
     out.flush()?;
@@ -71,7 +71,16 @@ struct Stated {
     schedulable: Option<bool>,
     /// And its test.
     test: Option<String>,
+    /// And its response times.
+    response_times: Option<Vec<Option<u64>>>,
     certificate: Option<Certificate>,
+}
+
+/// What is proved of a line beside its verdict.
+#[derive(Clone, Copy)]
+struct Proved {
+    /// So many response times.
+    response_times: usize,
 }
 
 impl Stated {
@@ -87,38 +96,42 @@ impl Stated {
         let line = value.get("line").and_then(Value::as_u64).map_or(number, |line| line as usize);
         let schedulable = inner.and(value.get("schedulable")).and_then(Value::as_bool);
         let test = inner.and(value.get("test")).and_then(Value::as_str).map(str::to_owned);
-        Ok(Self { line, schedulable, test, certificate })
+        let response_times = inner.and(value.get("response_times")).map(|times| {
+            serde_json::from_value(times.clone()).map_err(|error| wrong(format!("response_times: {error}")))
+        });
+        let response_times = response_times.transpose()?;
+        Ok(Self { line, schedulable, test, response_times, certificate })
     }
 
-    /// Why the certificate does not hold, if it does not.
-    fn broken(&self, questions: Option<&HashMap<usize, Question>>) -> Option<String> {
-        let Some(certificate) = &self.certificate else { return Some("there is none".to_owned()) };
-        if let Err(error) = check(certificate) {
-            return Some(error.to_string());
-        }
+    /// What the certificate proves beside its verdict, or why it does not hold.
+    fn check(&self, questions: Option<&HashMap<usize, Question>>) -> Result<Proved, String> {
+        let certificate = self.certificate.as_ref().ok_or("there is none")?;
+        check(certificate).map_err(|error| error.to_string())?;
         if self.schedulable.is_some_and(|schedulable| schedulable != certificate.schedulable) {
-            return Some("it proves the contrary of the answer it comes with".to_owned());
+            return Err("it proves the contrary of the answer it comes with".to_owned());
         }
         if let Some(test) = self.test.as_ref().filter(|test| **test != certificate.test) {
-            return Some(format!("it is of {}, and the answer it comes with of {test}", certificate.test));
+            return Err(format!("it is of {}, and the answer it comes with of {test}", certificate.test));
         }
-        let questions = questions?;
-        let Some(question) = questions.get(&self.line) else {
-            return Some(format!("the question has no line {}", self.line));
-        };
+        let Some(questions) = questions else { return Ok(Proved { response_times: 0 }) };
+        let question =
+            questions.get(&self.line).ok_or_else(|| format!("the question has no line {}", self.line))?;
         certificate
             .is_about(question)
-            .err()
-            .map(|error| format!("line {} of the question: {error}", self.line))
+            .map_err(|error| format!("line {} of the question: {error}", self.line))?;
+        let times = self.response_times.as_deref();
+        let proved = times.map_or(Ok(0), |times| certificate.proves_responses(question, times));
+        Ok(Proved { response_times: proved.map_err(|error| error.to_string())? })
     }
 
-    fn json(&self, number: usize, why: Option<&str>) -> String {
+    fn json(&self, number: usize, proved: Result<&Proved, &str>) -> String {
         let certificate = self.certificate.as_ref();
         let object = json!({
             "schema": SCHEMA,
             "line": number,
-            "holds": why.is_none(),
-            "why": why,
+            "holds": proved.is_ok(),
+            "why": proved.err(),
+            "response_times": proved.map_or(0, |proved| proved.response_times),
             "test": certificate.map(|certificate| &certificate.test),
             "partition": certificate.and_then(|certificate| certificate.partition.as_ref()),
             "schedulable": certificate.map(|certificate| certificate.schedulable),
@@ -126,16 +139,24 @@ impl Stated {
         object.to_string()
     }
 
-    fn text(&self, number: usize, why: Option<&str>) -> String {
-        match (why, &self.certificate) {
-            (None, Some(certificate)) => {
+    fn text(&self, number: usize, proved: Result<&Proved, &str>) -> String {
+        match (proved, &self.certificate) {
+            (Ok(Proved { response_times }), Some(certificate)) => {
                 let verdict = if certificate.schedulable { "schedulable" } else { "not schedulable" };
                 let tasks: usize = certificate.cores.iter().map(|core| core.tasks.tasks().len()).sum();
                 let placed = certificate.partition.as_ref();
                 let placed = placed.map(|name| format!(", placed by {name}")).unwrap_or_default();
-                format!("line {number}: proved {verdict} ({}, tasks: {tasks}{placed})", certificate.test)
+                let times = match response_times {
+                    0 => String::new(),
+                    count => format!("; response times: {count}"),
+                };
+                format!(
+                    "line {number}: proved {verdict} ({}, tasks: {tasks}{placed}{times})",
+                    certificate.test
+                )
             }
-            (why, _) => format!("line {number}: proves nothing: {}", why.unwrap_or_default()),
+            (Err(why), _) => format!("line {number}: proves nothing: {why}"),
+            (Ok(_), None) => format!("line {number}: proves nothing: there is none"),
         }
     }
 }

@@ -15,6 +15,7 @@ mod about;
 mod check;
 mod edf;
 mod fp;
+mod responses;
 
 pub use check::{Broken, check, digest};
 
