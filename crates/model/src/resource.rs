@@ -46,8 +46,14 @@ kinds! {
     Timer = "timer",
     /// A process of user space with its threads.
     Task = "task",
+    /// What threads bound to the CPU share with threads elsewhere.
+    Shared = "shared",
     /// A control group whose CPU set holds the CPU.
     Cgroup = "cgroup",
+    /// What a control group gives its tasks of a CPU at most.
+    Bandwidth = "bandwidth",
+    /// CPUs among which the scheduler balances.
+    SchedDomain = "sched-domain",
     /// A CPU of the same core.
     Sibling = "sibling",
     /// A cache.
@@ -60,6 +66,8 @@ kinds! {
     Clockevent = "clockevent",
     /// The clock, and what watches it.
     Clocksource = "clocksource",
+    /// How much the core gets done beside cores of another kind.
+    Capacity = "capacity",
     /// The CPUs whose frequency is set together.
     Cpufreq = "cpufreq",
     /// An idle state.
@@ -72,6 +80,10 @@ kinds! {
     Watchdog = "watchdog",
     /// Tracing and profiling.
     Tracing = "tracing",
+    /// A probe in code.
+    Probe = "probe",
+    /// A BPF program.
+    Bpf = "bpf",
     /// The poll of machine-check banks.
     MachineCheck = "machine-check",
 }

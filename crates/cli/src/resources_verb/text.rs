@@ -65,19 +65,27 @@ fn words(kind: Kind) -> (&'static str, &'static str, &'static str, &'static str)
         Kind::Workqueue => ("workqueues", "may run here", "", "did"),
         Kind::Timer => ("timers by function", "armed or due here", "", "known to have come"),
         Kind::Task => ("processes", "may run here", "", "ran here last"),
+        Kind::Shared => ("shared by threads bound here", "shared with threads elsewhere", "", ""),
         Kind::Cgroup => ("control groups", "with this CPU in their set", "", "with tasks that ran here last"),
+        Kind::Bandwidth => {
+            ("limits of control groups", "of tasks that may run here", "of tasks that ran here last", "")
+        }
+        Kind::SchedDomain => ("scheduling domains", "with this CPU", "", ""),
         Kind::Sibling => ("SMT siblings", "on the same core", "", ""),
         Kind::Cache => ("caches", "shared with other CPUs", "", ""),
         Kind::Numa => ("memory node", "shared", "", ""),
         Kind::Resctrl => ("cache and bandwidth groups", "sharing with this CPU", "", ""),
         Kind::Clockevent => ("hardware timers", "may interrupt", "in use", ""),
         Kind::Clocksource => ("clock", "may disturb", "", ""),
+        Kind::Capacity => ("kinds of cores", "may disturb", "", ""),
         Kind::Cpufreq => ("frequency domains", "may change", "", ""),
         Kind::Cpuidle => ("idle states", "allowed that take time to leave", "", "entered"),
         Kind::PmQos => ("latency limits", "that let idle states in", "", ""),
         Kind::Throttle => ("time taken from real-time tasks", "in force", "", ""),
         Kind::Watchdog => ("lockup detectors", "watching this CPU", "", ""),
         Kind::Tracing => ("tracing", "recording on this CPU", "", "with entries of it"),
+        Kind::Probe => ("probes in code", "act wherever the code runs", "", ""),
+        Kind::Bpf => ("BPF programs", "run wherever their hook is", "attached", ""),
         Kind::MachineCheck => ("machine checks", "polling on this CPU", "", "did"),
     }
 }

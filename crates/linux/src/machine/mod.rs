@@ -19,6 +19,7 @@ mod limits;
 mod mounts;
 pub mod resources;
 mod root;
+mod schedstat;
 mod state;
 mod threads;
 mod topology;
@@ -40,6 +41,7 @@ pub use mounts::{Mount, mounts};
 pub(crate) use mounts::{debugfs, mounted_at};
 pub use root::Root;
 pub(crate) use root::wildcard;
+pub use schedstat::{Domain, SCHEDSTAT, domains};
 pub use state::state;
 pub use threads::{KernelThread, Lineage, Process, Processes, UserThread, lineage, processes, user_threads};
 

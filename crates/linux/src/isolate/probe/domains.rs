@@ -1,17 +1,14 @@
 //! The scheduling domains of the measured CPUs: a CPU in none gets no task by balancing, whatever took it out (`isolcpus=`, a partition,
 //! cpusets of version 1).
 //!
-//! Sources: Linux `Documentation/scheduler/sched-stats.rst` (`/proc/schedstat`: each CPU's line is followed by those of its domains, named
-//! from version 17 on), `Documentation/scheduler/sched-domains.rst`. debugfs shows them too, from 6.4 on only where `sched/verbose` was
-//! set (commit 34320745dfc9); before 5.13 they were in `/proc/sys/kernel/sched_domain`.
+//! Source: Linux `Documentation/scheduler/sched-domains.rst`.
 
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;
 use super::{Outcome, Scene, named};
+use crate::machine::{Domain, domains};
 use model::Cpus;
 use std::collections::BTreeMap;
-
-const STATISTICS: &str = "proc/schedstat";
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     let Some(domains) = read(scene) else { return Outcome::absent(mechanism) };
@@ -38,33 +35,12 @@ pub(super) fn value(scene: &Scene) -> Option<String> {
 
 /// CPU → its domains, as names with their CPUs; CPUs without any are left out. `None` where this kernel does not tell.
 fn read(scene: &Scene) -> Option<BTreeMap<u32, Vec<String>>> {
-    let text = scene.root.maybe(STATISTICS)?;
-    let mut domains = BTreeMap::<u32, Vec<String>>::new();
-    let mut cpu = None;
-    for line in text.lines() {
-        let words: Vec<_> = line.split_whitespace().collect();
-        match words.as_slice() {
-            [first, ..] if first.starts_with("cpu") => cpu = first[3..].parse().ok(),
-            [first, second, rest @ ..] if first.starts_with("domain") => {
-                let span = |mask: &str| Cpus::parse_hex(mask).ok();
-                let domain = match (span(second), rest.first()) {
-                    // A name that is also a hex number, such as MC is not, comes before a mask.
-                    (_, Some(mask))
-                        if !second.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b',') =>
-                    {
-                        span(mask).map(|cpus| format!("{second} {cpus}"))
-                    }
-                    (Some(cpus), _) => Some(cpus.to_string()),
-                    _ => None,
-                };
-                if let (Some(cpu), Some(domain)) = (cpu, domain) {
-                    domains.entry(cpu).or_default().push(domain);
-                }
-            }
-            _ => {}
-        }
-    }
-    cpu.map(|_: u32| domains)
+    let span = |domain: Domain| match domain.name {
+        Some(name) => format!("{name} {}", domain.cpus),
+        None => domain.cpus.to_string(),
+    };
+    let of = |(cpu, domains): (u32, Vec<Domain>)| (cpu, domains.into_iter().map(span).collect());
+    Some(domains(scene.root)?.into_iter().map(of).collect())
 }
 
 #[cfg(test)]

@@ -4,8 +4,11 @@
 //! a file, and each a function of the machine's files alone. Reading disturbs nobody: nothing is written, and files whose reading
 //! sends an IPI to the CPU (its current frequency, resctrl's monitors, raw trace pages) are left alone.
 
+mod bandwidth;
 mod block;
+mod bpf;
 mod cache;
+mod capacity;
 mod cgroup;
 mod clockevent;
 mod clocksource;
@@ -18,8 +21,11 @@ mod machinecheck;
 mod net;
 mod numa;
 mod pm_qos;
+mod probe;
 mod resctrl;
 mod scene;
+mod sched_domain;
+mod shared;
 mod sibling;
 mod softirq;
 mod stat;
@@ -57,19 +63,25 @@ fn of_kind(scene: &Scene, kind: Kind) -> Vec<Resource> {
         Kind::Workqueue => workqueue::rows(scene),
         Kind::Timer => timer::rows(scene),
         Kind::Task => task::rows(scene),
+        Kind::Shared => shared::rows(scene),
         Kind::Cgroup => cgroup::rows(scene),
+        Kind::Bandwidth => bandwidth::rows(scene),
+        Kind::SchedDomain => sched_domain::rows(scene),
         Kind::Sibling => sibling::rows(scene),
         Kind::Cache => cache::rows(scene),
         Kind::Numa => numa::rows(scene),
         Kind::Resctrl => resctrl::rows(scene),
         Kind::Clockevent => clockevent::rows(scene),
         Kind::Clocksource => clocksource::rows(scene),
+        Kind::Capacity => capacity::rows(scene),
         Kind::Cpufreq => cpufreq::rows(scene),
         Kind::Cpuidle => cpuidle::rows(scene),
         Kind::PmQos => pm_qos::rows(scene),
         Kind::Throttle => throttle::rows(scene),
         Kind::Watchdog => watchdog::rows(scene),
         Kind::Tracing => tracing::rows(scene),
+        Kind::Probe => probe::rows(scene),
+        Kind::Bpf => bpf::rows(scene),
         Kind::MachineCheck => machinecheck::rows(scene),
     }
 }
@@ -100,6 +112,7 @@ pub fn selection() -> Selection {
     const CPU: &str = "sys/devices/system/cpu/cpu*";
     const FILES: &[&str] = &[
         "proc/interrupts",
+        "proc/schedstat",
         "proc/softirqs",
         "proc/sys/kernel/nmi_watchdog",
         "proc/sys/kernel/perf_event_paranoid",
@@ -128,6 +141,8 @@ pub fn selection() -> Selection {
         "sys/devices/system/node/node*/cpulist",
         "sys/devices/system/node/node*/meminfo",
         "sys/devices/system/node/online",
+        "sys/devices/cpu_atom/cpus",
+        "sys/devices/cpu_core/cpus",
         "sys/devices/virtual/workqueue/*/cpumask",
         "sys/devices/virtual/workqueue/cpumask",
         "sys/devices/virtual/workqueue/cpumask_isolated",
@@ -146,10 +161,13 @@ pub fn selection() -> Selection {
         "{cgroup2}/*/cpuset.cpus.effective",
         "{cgroup2}/*/*/cpuset.cpus.effective",
         "{debugfs}/irq/domains/VECTOR",
+        "{debugfs}/kprobes/list",
         "{debugfs}/sched/ext_server/cpu*/period",
         "{debugfs}/sched/ext_server/cpu*/runtime",
         "{debugfs}/sched/fair_server/cpu*/period",
         "{tracefs}/current_tracer",
+        "{tracefs}/kprobe_profile",
+        "{tracefs}/uprobe_profile",
         "{tracefs}/set_event",
         "{tracefs}/tracing_cpumask",
         "{tracefs}/tracing_on",
@@ -161,6 +179,7 @@ pub fn selection() -> Selection {
     const OF_CPU: &[&str] = &[
         "cache/index*/id",
         "cache/index*/size",
+        "cpu_capacity",
         "cpufreq/affected_cpus",
         "cpufreq/scaling_max_freq",
         "cpufreq/scaling_min_freq",

@@ -171,6 +171,11 @@ const WHOLE: &[(&str, &str)] = &[
     ("proc/7/task/7/stat", "7 (a) S 1 7 7 0 -1 64 0"),
     ("proc/7/task/7/status", "Cpus_allowed_list:\t0-1"),
     ("c/cpuset.cpus.effective", "0-1"),
+    ("c/cpu.max", "1000 2000"),
+    ("proc/schedstat", "version 17\ncpu0 0\ndomain0 MC 3\ncpu1 0\ndomain0 MC 3"),
+    ("sys/devices/system/cpu/cpu0/cpu_capacity", "512"),
+    ("sys/devices/system/cpu/cpu1/cpu_capacity", "1024"),
+    ("t/kprobe_profile", "mine 1 0"),
     ("sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "0-1"),
     ("sys/devices/system/cpu/cpu1/cache/index0/level", "1"),
     ("sys/devices/system/cpu/cpu1/cache/index0/shared_cpu_list", "0-1"),
@@ -206,7 +211,7 @@ fn a_capture_of_a_capture_tells_the_same() {
     // The mount points of this tree are not the usual ones of resctrl, whose files a capture knows by their usual place.
     let told = |root: &Root| -> Vec<_> {
         let rows = resources(root, 1, Kind::ALL).unwrap().into_iter();
-        rows.filter(|row| row.kind != Kind::Resctrl && row.kind != Kind::Task && row.kind != Kind::Kthread)
+        rows.filter(|row| !matches!(row.kind, Kind::Resctrl | Kind::Task | Kind::Kthread | Kind::Bandwidth))
             .collect()
     };
     assert_eq!(told(&root), told(&again));
