@@ -4,6 +4,7 @@
 //! otherwise; CPUs are the kernel's numbers.
 #![forbid(unsafe_code)]
 
+pub mod booted;
 pub mod class;
 pub mod clocks;
 mod columns;
@@ -35,6 +36,7 @@ pub mod syscalls;
 pub mod user_frames;
 pub mod watch;
 
+pub use booted::Booted;
 pub use class::EventClass;
 pub use cpus::Cpus;
 pub use error::Error;

@@ -90,6 +90,9 @@ pub(crate) struct RunArgs {
     /// Experiments: on this machine as it stands, also where the file names kernels.
     #[arg(long, conflicts_with = "lab")]
     here: bool,
+    /// Experiments: make cells without the running kernel in their ids, as --hosts does.
+    #[arg(long, hide = true, requires = "here")]
+    any_kernel: bool,
     /// Experiments: in guests with these kernels [default: those of the file].
     #[arg(long, value_delimiter = ',', value_name = "KERNELS", num_args = 0..)]
     lab: Option<Vec<String>>,

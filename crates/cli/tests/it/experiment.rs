@@ -40,7 +40,10 @@ fn cells_are_run_and_those_that_cannot_be_are_told_and_no_failure() {
             }
             "absent" => assert!(text_of(&group["reasons"]).contains("4095"), "{group}"),
             // Where the machine has isolated CPUs it is a cell like any other.
-            _ => assert!(group["ok"] == 2 || text_of(&group["reasons"]).contains("not booted"), "{group}"),
+            _ => assert!(
+                group["ok"] == 2 || text_of(&group["reasons"]).contains("needs isolated CPUs"),
+                "{group}"
+            ),
         }
     }
     for name in ["study.md", "study.csv"] {
@@ -54,6 +57,12 @@ fn cells_are_run_and_those_that_cannot_be_are_told_and_no_failure() {
     let again = study(&place, "out", &["--json"]).output().unwrap();
     assert!(text(&again.stderr).contains("0 of 12 cells to run"), "{}", text(&again.stderr));
     assert_eq!(again.stdout, output.stdout);
+}
+
+/// Whether this machine has isolated CPUs.
+fn has_isolated_cpus() -> bool {
+    let isolated = fs::read_to_string("/sys/devices/system/cpu/isolated");
+    isolated.is_ok_and(|list| !list.trim().is_empty())
 }
 
 fn text_of(value: &Value) -> String {
@@ -139,7 +148,10 @@ fn a_class_that_this_machine_lacks_is_refused_and_its_cell_does_not_apply() {
         told["groups"].as_array().unwrap().iter().find(|group| group["levels"]["way"] == "plain").unwrap();
     assert!(text_of(&plain["reasons"]).contains("no Cobalt core"), "{plain}");
     for cell in fs::read_dir(place.path("out/cells")).unwrap() {
-        assert_eq!(read_json(&cell.unwrap().path())["result"]["state"], "not-applicable");
+        let cell = read_json(&cell.unwrap().path());
+        let unisolated = cell["cell"]["factors"]["way"] == "isolated" && !has_isolated_cpus();
+        let state = if unisolated { "needs" } else { "not-applicable" };
+        assert_eq!(cell["result"]["state"], state, "{cell}");
     }
 }
 
@@ -151,6 +163,9 @@ fn a_plan_starts_nothing() {
     let told = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert!(told.contains("12 cells, 0 boots"), "{told}");
+    // The cells that this boot is not for are counted, with what they need.
+    let isolated = has_isolated_cpus();
+    assert_eq!(told.contains("- 4 cells: needs isolated CPUs"), !isolated, "{told}");
     assert!(!place.path("out").exists());
 }
 
@@ -203,4 +218,90 @@ fn what_a_cell_changed_is_given_back_after_ctrl_c_and_by_the_next_call_after_a_k
         }
         eventually("nothing left", || place.leftovers().is_empty().then_some(()));
     }
+}
+
+/// The ablation of boot parameters as it is carried, with the shortest windows.
+fn ablation(place: &Place, arguments: &[&str]) -> std::process::Output {
+    let mut command =
+        stillcore(&["study", "run", "ablation", "--here", "--scale", "0.00001", "--repetitions", "1"]);
+    command.arg("--state").arg(place.state()).arg("--out").arg(place.path("out"));
+    command.args(arguments).output().unwrap()
+}
+
+#[test]
+fn subsets_of_boot_parameters_under_one_command_line_are_one_at_most_and_no_set_is_called_sufficient() {
+    let place = Place::new();
+    let plan = ablation(&place, &["--plan"]);
+    let told = text(&plan.stdout);
+    assert_eq!(plan.status.code(), Some(0), "{told}");
+    assert!(told.contains("16 cells, 0 boots"), "{told}");
+    // Each further boot by its words, and other kernels.
+    assert!(
+        told.contains("- 1 cell: a boot: kernel") && told.contains("isolcpus=domain,managed_irq,"),
+        "{told}"
+    );
+    assert!(told.contains("each other kernel of the file would add"), "{told}");
+    let boots = told.lines().filter(|line| line.starts_with("- 1 cell: a boot")).count();
+    assert!(boots >= 15, "{told}");
+    assert!(!place.path("out").exists());
+
+    let output = ablation(&place, &[]);
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told} {}", text(&output.stderr));
+    assert!(told.contains("no set is called sufficient"), "{told}");
+    assert!(!told.contains("smallest sufficient:"), "{told}");
+    assert!(!told.contains("left out of all"), "a side of each was not measured: {told}");
+    let mut states = Vec::new();
+    for cell in fs::read_dir(place.path("out/cells")).unwrap() {
+        let cell = read_json(&cell.unwrap().path());
+        let result = &cell["result"];
+        states.push(result["state"].as_str().unwrap().to_owned());
+        if result["state"] == "needs" {
+            assert!(text_of(&result["reason"]).starts_with("\"needs "), "{cell}");
+            assert_eq!(result["commands"].as_array().unwrap().len(), 0, "{cell}");
+        }
+        // Where it was, whether it was run or not.
+        let line = fs::read_to_string("/proc/cmdline").unwrap();
+        assert_eq!(result["under"]["cmdline"], line.trim(), "{cell}");
+        assert_eq!(cell["cell"]["factors"]["kernel"], result["under"]["kernel"], "{cell}");
+    }
+    assert_eq!(states.len(), 16);
+    assert!(states.iter().filter(|state| *state != "needs").count() <= 1, "{states:?}");
+    let ablation_of = &answer(&place, "out")["ablation"][0];
+    assert!(
+        ablation_of["sufficient"].is_null() && ablation_of["left_out"] == serde_json::json!([]),
+        "{ablation_of}"
+    );
+    // What is not there now is not tried again.
+    let again = ablation(&place, &["--resume"]);
+    assert!(text(&again.stderr).contains("0 of 16 cells to run"), "{}", text(&again.stderr));
+}
+
+#[test]
+fn cells_of_another_kernel_and_boot_line_are_kept_apart_from_those_of_this_one() {
+    let place = Place::new();
+    declared(&place);
+    assert!(study(&place, "out", &[]).output().unwrap().status.success());
+    // The second repetition of every cell as another boot line of another kernel left it.
+    for cell in fs::read_dir(place.path("out/cells")).unwrap() {
+        let path = cell.unwrap().path();
+        let mut cell = read_json(&path);
+        if cell["cell"]["repetition"] == 1 {
+            cell["result"]["under"]["release"] = "4.19.0-another".into();
+            cell["result"]["under"]["cmdline"] = "mitigations=off".into();
+            fs::write(&path, cell.to_string()).unwrap();
+        }
+    }
+    let output = study(&place, "out", &["--resume"]).output().unwrap();
+    let (told, answer) = (text(&output.stdout), answer(&place, "out"));
+    assert_eq!(output.status.code(), Some(0), "{told} {}", text(&output.stderr));
+    assert!(told.contains("are kept apart") && told.contains("4.19.0-another"), "{told}");
+    assert_eq!(answer["settings"].as_array().unwrap().len(), 2, "{answer}");
+    let plain = |group: &&Value| group["levels"]["way"] == "plain";
+    let groups: Vec<&Value> = answer["groups"].as_array().unwrap().iter().filter(plain).collect();
+    assert_eq!(groups.len(), 4);
+    assert!(
+        groups.iter().all(|group| group["ok"] == 1 && group["levels"]["setting"].is_string()),
+        "{groups:?}"
+    );
 }

@@ -2,6 +2,7 @@
 
 pub mod apply;
 mod audit;
+mod booted;
 pub mod catalogue;
 pub mod change;
 pub mod deployment;
@@ -24,6 +25,7 @@ pub mod verify;
 pub mod watch;
 
 pub use audit::{audit, snapshot, values};
+pub use booted::booted;
 pub use catalogue::{Catalogue, Mechanism, mechanisms_page};
 pub use enter::enter;
 pub(crate) use enter::place;

@@ -4,9 +4,12 @@
 //! members stand in for one another. A set suffices where its median is no more than that of all mechanisms, the share that the file allows
 //! added, or no more than the highest repetition of all of them; it is smallest where no part of it suffices. One against another is judged
 //! by the sign test on pairs, as statements are.
+//!
+//! Sets are called sufficient only where every repetition of every subset was measured: one that is missing might be smaller than what was found.
 
-use super::conclude::{Concluded, Group, Judgement, pairs_by};
+use super::conclude::{Concluded, Group, Judgement};
 use super::declared::Experiment;
+use super::pairs::{Pairs, pairs_by};
 use super::result::CellResult;
 use crate::cell::Cell;
 use serde::{Deserialize, Serialize};
@@ -56,9 +59,9 @@ pub struct Ablated {
     pub levels: BTreeMap<String, String>,
     /// Each left out.
     pub left_out: Vec<LeftOut>,
-    /// The smallest sets that suffice, the empty one where nothing is needed.
-    pub sufficient: Vec<Vec<String>>,
-    /// Subsets that have a figure, of those that there are.
+    /// The smallest sets that suffice, the empty one where nothing is needed; none where a subset was not measured in all repetitions.
+    pub sufficient: Option<Vec<Vec<String>>>,
+    /// Subsets that were measured in all repetitions, of those that there are.
     pub measured: [usize; 2],
 }
 
@@ -86,7 +89,7 @@ pub fn ablated(
         let groups: Vec<&Group> = concluded.groups.iter().filter(|group| rest(group) == levels).collect();
         one(ablation, &names, &groups, results, levels)
     };
-    others.into_iter().filter_map(of).collect()
+    others.into_iter().map(of).collect()
 }
 
 /// The subset that a group has on, a bit a mechanism.
@@ -101,7 +104,7 @@ fn one(
     groups: &[&Group],
     results: &[(Cell, CellResult)],
     levels: BTreeMap<String, String>,
-) -> Option<Ablated> {
+) -> Ablated {
     let by: BTreeMap<usize, &Group> =
         groups.iter().map(|group| (subset(ablation, names, group), *group)).collect();
     let value = ablation.value.get_ref().as_str();
@@ -109,12 +112,12 @@ fn one(
         by.get(&set).and_then(|group| group.values.get(name)).and_then(|one| one.median)
     };
     let whole = (1 << names.len()) - 1;
-    let all = figure(whole, value)?;
-    let highest = by.get(&whole).and_then(|group| group.values.get(value)?.high).unwrap_or(all);
-    let enough = highest.max(all * (1.0 + ablation.within));
-    let suffices = |set: usize| figure(set, value).is_some_and(|median| median <= enough);
-    let smallest =
-        |set: &usize| suffices(*set) && !(0..*set).any(|part| part & set == part && suffices(part));
+    let repetitions = groups.iter().map(|group| group.cells).max().unwrap_or(0);
+    let full = |set: &usize| {
+        let n = by.get(set).and_then(|group| group.values.get(value)).map_or(0, |one| one.n);
+        n > 0 && n == repetitions
+    };
+    let measured = (0..=whole).filter(full).count();
     let words = |set: usize| -> Vec<String> {
         names
             .iter()
@@ -125,8 +128,8 @@ fn one(
     };
     let left_out = |(bit, name): (usize, &&str)| {
         let other = whole & !(1 << bit);
-        let without = figure(other, value)?;
-        let (judgement, why) = pairs_by(
+        let (all, without) = (figure(whole, value)?, figure(other, value)?);
+        let Pairs { judgement, why, .. } = pairs_by(
             results,
             value,
             |cell| is(ablation, names, cell, whole) && within(cell, &levels),
@@ -137,12 +140,21 @@ fn one(
             .and_then(|cost| Some(figure(whole, cost)? / figure(other, cost).filter(|other| *other > 0.0)?));
         Some(LeftOut { mechanism: (*name).to_owned(), all, without, needed: judgement, why, cost })
     };
-    Some(Ablated {
+    let smallest = || {
+        let all = figure(whole, value)?;
+        let highest = by.get(&whole).and_then(|group| group.values.get(value)?.high).unwrap_or(all);
+        let enough = highest.max(all * (1.0 + ablation.within));
+        let suffices = |set: usize| figure(set, value).is_some_and(|median| median <= enough);
+        let smallest =
+            |set: &usize| suffices(*set) && !(0..*set).any(|part| part & set == part && suffices(part));
+        Some((0..=whole).filter(smallest).map(words).collect())
+    };
+    Ablated {
         left_out: names.iter().enumerate().filter_map(left_out).collect(),
-        sufficient: (0..=whole).filter(smallest).map(words).collect(),
-        measured: [(0..=whole).filter(|set| figure(*set, value).is_some()).count(), whole + 1],
+        sufficient: if measured > whole { smallest() } else { None },
+        measured: [measured, whole + 1],
         levels,
-    })
+    }
 }
 
 fn is(ablation: &Ablation, names: &[&str], cell: &Cell, set: usize) -> bool {
@@ -182,12 +194,20 @@ impl Ablated {
         };
         let name =
             |set: &Vec<String>| if set.is_empty() { "none at all".to_owned() } else { set.join(" + ") };
-        let sets: Vec<String> = self.sufficient.iter().map(name).collect();
         let [measured, there] = self.measured;
-        let sets = format!(
-            "{place}smallest sufficient: {} ({measured} of {there} subsets measured)",
-            sets.join(", or ")
-        );
+        let sets = match &self.sufficient {
+            Some(sets) => {
+                let sets: Vec<String> = sets.iter().map(name).collect();
+                format!(
+                    "{place}smallest sufficient: {} ({measured} of {there} subsets measured)",
+                    sets.join(", or ")
+                )
+            }
+            None => format!(
+                "{place}no set is called sufficient: {measured} of {there} subsets were measured in all repetitions, and one that was not \
+                 may be smaller"
+            ),
+        };
         self.left_out.iter().map(one).chain([sets]).collect()
     }
 }

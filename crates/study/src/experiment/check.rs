@@ -6,6 +6,7 @@ use super::figure::Figure;
 use super::plan::KERNEL;
 use super::published::Published;
 use super::quantity::{Amount, Quantity, time_ns};
+use super::under::SETTING;
 use super::words::{GIVEN, placeholders};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -65,8 +66,9 @@ impl Checker<'_> {
         let mut seen: Vec<&str> = Vec::new();
         for factor in &self.experiment.factors {
             let name = factor.name.get_ref().as_str();
-            let taken =
-                name == KERNEL || GIVEN.contains(&name) || self.experiment.quantities.contains_key(name);
+            let taken = [KERNEL, SETTING].contains(&name)
+                || GIVEN.contains(&name)
+                || self.experiment.quantities.contains_key(name);
             if taken || seen.contains(&name) || name.is_empty() {
                 let what = format!("a factor named {name:?}; expected a name that nothing else has");
                 return self.fail(factor.name.span(), what);
@@ -86,6 +88,12 @@ impl Checker<'_> {
             if let Some((_, level)) = twice {
                 let what = format!("factor {name:?} has level {:?} twice; expected each once", level.name);
                 return self.fail(factor.levels.span(), what);
+            }
+            for word in levels.iter().filter_map(|level| level.boot.as_deref()).flat_map(placeholders) {
+                if !["cpus", "cpu", "housekeeping"].contains(&word) {
+                    let what = format!("{{{word}}} in a boot line; expected cpus, cpu or housekeeping");
+                    return self.fail(factor.levels.span(), what);
+                }
             }
             for words in
                 levels.iter().flat_map(|level| level.before.iter().chain(&level.after).chain(&level.words))

@@ -4,16 +4,16 @@
 //! allows. A statement on two groups is judged by the sign test on pairs that differ in nothing else.
 
 use super::declared::{Claim, Experiment, PublishedAt};
+use super::pairs::{Pairs, counted};
+use super::plan::KERNEL;
 use super::published::Published;
 use super::result::{CellResult, CellState};
+use super::under::SETTING;
 use super::words::text;
 use crate::cell::Cell;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
-
-/// At this level two groups are told apart.
-const ALPHA: f64 = 0.05;
 
 /// One value over the repetitions of a combination.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -132,7 +132,7 @@ pub fn conclude(experiment: &Experiment, numbers: &Published, results: &[(Cell, 
     let beside = |one| beside(experiment, numbers, one, results);
     Concluded {
         groups: groups(experiment, results),
-        published: experiment.published.iter().map(beside).collect(),
+        published: experiment.published.iter().flat_map(beside).collect(),
         claims: experiment.claims.iter().map(|claim| claimed(experiment, claim, results)).collect(),
     }
 }
@@ -152,7 +152,7 @@ fn groups(experiment: &Experiment, results: &[(Cell, CellResult)]) -> Vec<Group>
             let has = levels.get(factor.name.get_ref());
             factor.levels.get_ref().iter().position(|level| Some(&level.name) == has).unwrap_or(usize::MAX)
         };
-        let kernel = levels.get(super::KERNEL);
+        let kernel = levels.get(KERNEL);
         let kernel =
             experiment.machine.kernels.iter().position(|one| Some(one) == kernel).unwrap_or(usize::MAX);
         std::iter::once(kernel).chain(experiment.factors.iter().map(of)).collect()
@@ -215,34 +215,62 @@ fn matches(cell: &Cell, levels: &BTreeMap<Spanned<String>, Spanned<String>>) -> 
     levels.iter().all(|(factor, level)| text(cell.factors.get(factor.get_ref())) == level.get_ref())
 }
 
+/// A published number beside the cells that it is of: one answer a kernel and setting, which are never put together.
 fn beside(
     experiment: &Experiment,
     numbers: &Published,
     one: &PublishedAt,
     results: &[(Cell, CellResult)],
+) -> Vec<Beside> {
+    let mut by: BTreeMap<BTreeMap<String, String>, Vec<&(Cell, CellResult)>> = BTreeMap::new();
+    for pair in results.iter().filter(|(cell, _)| matches(cell, &one.at)) {
+        let level = |name: &str| Some((name.to_owned(), pair.0.factors.get(name)?.as_str()?.to_owned()));
+        by.entry([KERNEL, SETTING].into_iter().filter_map(level).collect()).or_default().push(pair);
+    }
+    if by.len() < 2 {
+        let found: Vec<&(Cell, CellResult)> = by.into_values().flatten().collect();
+        return vec![beside_one(experiment, numbers, one, &found, &BTreeMap::new())];
+    }
+    by.iter().map(|(levels, found)| beside_one(experiment, numbers, one, found, levels)).collect()
+}
+
+fn beside_one(
+    experiment: &Experiment,
+    numbers: &Published,
+    one: &PublishedAt,
+    found: &[&(Cell, CellResult)],
+    levels: &BTreeMap<String, String>,
 ) -> Beside {
     let value = one.value.get_ref();
-    let found: Vec<&CellResult> =
-        results.iter().filter(|(cell, _)| matches(cell, &one.at)).map(|(_, result)| result).collect();
-    let measured = summary(found.iter().copied(), value);
+    let all: Vec<&CellResult> = found.iter().map(|(_, result)| result).collect();
+    let measured = summary(all.iter().copied(), value);
     // Keys were checked when the file was read.
     let published = numbers.number(one.key.get_ref()).unwrap_or(f64::NAN) * one.times;
     let time = experiment.value(value).is_some_and(|value| value.time);
-    let emulated = found.iter().any(|result| result.emulated);
-    let (judgement, why) = judge(one, published, &measured, &found, time && emulated);
+    let emulated = all.iter().any(|result| result.emulated);
+    let (judgement, mut why) = judge(one, published, &measured, &all, time && emulated);
+    let open = open_factors(found);
+    if measured.n > 0 && !open.is_empty() {
+        why = format!("{why}; all levels of {} together", open.join(", "));
+    }
+    let declared = one.at.iter().map(|(factor, level)| (factor.get_ref().clone(), level.get_ref().clone()));
     Beside {
         value: value.clone(),
-        at: one
-            .at
-            .iter()
-            .map(|(factor, level)| (factor.get_ref().clone(), level.get_ref().clone()))
-            .collect(),
+        at: declared.chain(levels.clone()).collect(),
         system: one.system.clone(),
         published,
         measured,
         judgement,
         why,
     }
+}
+
+/// Factors in which the cells of one published number differ.
+fn open_factors(found: &[&(Cell, CellResult)]) -> Vec<String> {
+    let Some((first, _)) = found.first() else { return Vec::new() };
+    let differs =
+        |name: &&String| found.iter().any(|(cell, _)| cell.factors.get(*name) != first.factors.get(*name));
+    first.factors.keys().filter(differs).cloned().collect()
 }
 
 fn judge(
@@ -293,70 +321,7 @@ fn claimed(experiment: &Experiment, claim: &Claim, results: &[(Cell, CellResult)
     };
     let less = |cell: &Cell| matches(cell, &claim.less);
     let than = |cell: &Cell| matches(cell, &claim.than);
-    let (holds, fails, judgement, why) = counted(results, claim.value.get_ref(), time, less, than, rest);
+    let Pairs { holds, fails, judgement, why } =
+        counted(results, claim.value.get_ref(), time, less, than, rest);
     Claimed { text: claim.text.clone(), holds, fails, judgement, why }
-}
-
-/// Whether `less` has less of a value than `than`, repetition by repetition: both tell one combination each.
-pub(super) fn pairs_by(
-    results: &[(Cell, CellResult)],
-    value: &str,
-    less: impl Fn(&Cell) -> bool,
-    than: impl Fn(&Cell) -> bool,
-) -> (Judgement, String) {
-    let (_, _, judgement, why) = counted(results, value, false, less, than, |_| BTreeMap::new());
-    (judgement, why)
-}
-
-/// Pairs that are alike in `rest` and the repetition, of a value that is a `time` or not: those in which the first has less, and more; what is made of it.
-fn counted(
-    results: &[(Cell, CellResult)],
-    value: &str,
-    time: bool,
-    less: impl Fn(&Cell) -> bool,
-    than: impl Fn(&Cell) -> bool,
-    rest: impl Fn(&Cell) -> BTreeMap<String, serde_json::Value>,
-) -> (u64, u64, Judgement, String) {
-    let alike = |a: &Cell, b: &Cell| a.repetition == b.repetition && rest(a) == rest(b);
-    let number = |result: &CellResult| result.values.get(value).copied().flatten();
-    let (mut holds, mut fails, mut ties) = (0, 0, 0);
-    let mut emulated = false;
-    for (first, result) in results.iter().filter(|(cell, _)| less(cell)) {
-        let other = results.iter().find(|(cell, _)| than(cell) && alike(cell, first));
-        let Some((a, b)) = number(result).zip(other.and_then(|(_, other)| number(other))) else { continue };
-        emulated |= result.emulated;
-        match a.total_cmp(&b) {
-            std::cmp::Ordering::Less => holds += 1,
-            std::cmp::Ordering::Greater => fails += 1,
-            std::cmp::Ordering::Equal => ties += 1,
-        }
-    }
-    let (judgement, why) = match holds + fails + ties {
-        0 => (Judgement::NotApplicable, "no pair was measured".to_owned()),
-        pairs => {
-            let p = sign_test(holds, fails);
-            let judgement = match (p <= ALPHA, holds > fails) {
-                _ if time && emulated => Judgement::NotComparable,
-                (true, true) => Judgement::Agrees,
-                (true, false) => Judgement::Differs,
-                (false, _) => Judgement::CannotBeTold,
-            };
-            let of = if time && emulated { ", of times in emulated guests" } else { "" };
-            (judgement, format!("holds in {holds} of {pairs} pairs, sign test p = {p:.3}{of}"))
-        }
-    };
-    (holds, fails, judgement, why)
-}
-
-/// Two-sided p of the exact sign test.
-fn sign_test(holds: u64, fails: u64) -> f64 {
-    let (n, most) = (holds + fails, holds.max(fails));
-    let mut term = 0.5_f64.powi(n.min(1000) as i32);
-    // The sum of the upper tail, from n of n downwards.
-    let mut tail = 0.0;
-    for k in (most..=n).rev() {
-        tail += term;
-        term *= k as f64 / (n - k + 1) as f64;
-    }
-    (2.0 * tail).min(1.0)
 }

@@ -5,6 +5,7 @@ use super::fault::Fault;
 use super::figure::Figure;
 use super::level::Level;
 use super::list::ListOf;
+use super::needs::Wants;
 use super::published::Published;
 use super::quantity::Quantity;
 use super::taken::Take;
@@ -91,6 +92,10 @@ pub struct Machine {
     /// Modules to load in guests where the kernel has them.
     #[serde(default)]
     pub modules: Vec<String>,
+    /// Whether every cell is about isolated CPUs, as of a level.
+    pub isolated: Option<bool>,
+    /// What else every cell needs.
+    pub needs: Option<Wants>,
 }
 
 /// A factor and its levels, at least one, none twice.

@@ -8,6 +8,7 @@ use super::conclude::{Concluded, Group};
 use super::declared::Experiment;
 use super::plan::KERNEL;
 use super::result::{CellResult, Row};
+use super::under::SETTING;
 use super::words::text;
 use crate::cell::Cell;
 use serde::{Deserialize, Serialize};
@@ -233,6 +234,7 @@ pub fn panels(
     };
     let mut apart: Vec<&str> = vec![KERNEL];
     apart.extend(experiment.factors.iter().map(|factor| factor.name.get_ref().as_str()));
+    apart.push(SETTING);
     apart.retain(|name| !used.contains(name) && varied(name));
     let mut keys: Vec<(String, Vec<&Group>)> = Vec::new();
     for group in groups {

@@ -1,5 +1,6 @@
 //! One level of a factor: a name, and what it stands for on a command line, at boot, before and after a cell.
 
+use super::needs::Wants;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -12,10 +13,12 @@ pub struct Level {
     pub name: String,
     /// What `{factor}` as a whole word stands for: any number of words, none included; its name where nothing is said.
     pub words: Option<Vec<String>>,
-    /// Words for the kernel's command line, in guests.
+    /// Words of the kernel's command line, as in [`super::Needs`]: guests boot with them, a machine as it stands must have done so.
     pub boot: Option<String>,
-    /// Whether CPUs have to be isolated by the kernel's command line (true) or must not be (false), on a machine as it stands.
+    /// Whether the measured CPUs have to be isolated, however that was done (true), or no CPU may be (false).
     pub isolated: Option<bool>,
+    /// What else a machine must have.
+    pub needs: Option<Wants>,
     /// Calls of this program before the cell.
     pub before: Vec<Vec<String>>,
     /// Calls of this program after it, whatever happened.
@@ -29,6 +32,7 @@ struct Whole {
     words: Option<Vec<String>>,
     boot: Option<String>,
     isolated: Option<bool>,
+    needs: Option<Wants>,
     #[serde(default)]
     before: Vec<Vec<String>>,
     #[serde(default)]
@@ -58,9 +62,9 @@ impl<'de> Deserialize<'de> for Level {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Level, A::Error> {
-                let Whole { name, words, boot, isolated, before, after } =
+                let Whole { name, words, boot, isolated, needs, before, after } =
                     Whole::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Level { name, words, boot, isolated, before, after })
+                Ok(Level { name, words, boot, isolated, needs, before, after })
             }
         }
         deserializer.deserialize_any(Either)

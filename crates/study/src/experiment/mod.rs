@@ -7,6 +7,9 @@
 //! |---|---|
 //! | `declared` | the file, as read from TOML |
 //! | `level` | one level of a factor, and what it stands for on a command line and at boot |
+//! | `needs` | what a cell needs of a machine, and whether a machine has it |
+//! | `boot_word` | one word of a boot line against a machine as it booted |
+//! | `under` | what a cell was measured under; results of different machines, kernels or boot lines kept apart |
 //! | `quantity` | durations and counts that a scale makes smaller |
 //! | `fault` | what is wrong with a file, and where in it |
 //! | `check` | everything that can be wrong before anything is started |
@@ -16,6 +19,7 @@
 //! | `list` | figures by name, such as one a topic |
 //! | `result` | what is stored of a cell |
 //! | `part` | what a directory says of itself, and parts put together |
+//! | `pairs` | pairs of cells that differ in one thing, and the sign test on them |
 //! | `published` | numbers of papers, by key |
 //! | `conclude` | repetitions put together, beside what was published |
 //! | `table` | the same as rows and columns |
@@ -25,6 +29,7 @@
 //! Nothing is run here: what runs a cell is the caller's.
 
 mod ablation;
+mod boot_word;
 mod check;
 mod conclude;
 mod declared;
@@ -32,6 +37,8 @@ mod fault;
 mod figure;
 mod level;
 mod list;
+mod needs;
+mod pairs;
 mod part;
 mod plan;
 mod published;
@@ -39,6 +46,7 @@ mod quantity;
 mod result;
 mod table;
 mod taken;
+mod under;
 mod words;
 
 #[cfg(test)]
@@ -53,6 +61,7 @@ pub use fault::Fault;
 pub use figure::{Bins, Curve, Drawn, Figure, Kind, Panel, Point, Quantiles, Span, Spread, Trail, panels};
 pub use level::Level;
 pub use list::{ListOf, listed};
+pub use needs::{Ground, Needs, Wants, boot_line, kernel_name};
 pub use part::{Gathered, PART_SCHEMA, Part, PartsError, gather};
 pub use plan::{Boot, KERNEL, Plan, Planned, expected};
 pub use published::{Published, PublishedError};
@@ -60,4 +69,5 @@ pub use quantity::{Amount, Quantity};
 pub use result::{CellResult, CellState, RESULT_SCHEMA, Row, Series};
 pub use table::{Sheet, sheets};
 pub use taken::{Take, absent, rows, taken};
+pub use under::{Apart, SETTING, Under, apart};
 pub use words::{Commands, Place, commands};

@@ -6,6 +6,7 @@ use super::declared::Experiment;
 use super::fault::Fault;
 use super::plan::{Plan, Planned};
 use super::published::Published;
+use super::result::CellState;
 use crate::spec::StudyError;
 use crate::store::{Entry, Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -27,8 +28,14 @@ pub struct Part {
     pub name: String,
     /// Its file, whole.
     pub experiment: String,
-    /// Kernels of the lab; none for machines as they stand.
+    /// Kernels of the lab, or those that machines ran; none for machines where the file names none.
     pub kernels: Vec<String>,
+    /// Whether they are those that machines ran.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_machines: bool,
+    /// CPUs that are measured on a machine as it stands, so that its next boot measures the same ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<String>,
     /// How often each combination is run.
     pub repetitions: u32,
     /// The scale.
@@ -49,7 +56,18 @@ impl Part {
 
     /// The whole plan.
     pub fn plan(&self, experiment: &Experiment) -> Result<Plan, StudyError> {
-        Plan::of(experiment, &self.kernels, self.repetitions, self.scale)
+        let plan = if self.on_machines { Plan::on_machines } else { Plan::of };
+        plan(experiment, &self.kernels, self.repetitions, self.scale)
+    }
+
+    /// The same with the kernels of another part of it: parts of machines with different kernels have cells of their own each.
+    #[must_use]
+    pub fn with_kernels_of(mut self, other: &Self) -> Self {
+        let new = other.kernels.iter().filter(|kernel| !self.kernels.contains(kernel));
+        let new: Vec<String> = new.cloned().collect();
+        self.kernels.extend(new);
+        self.kernels.sort();
+        self
     }
 
     /// What of the plan differs from another's, if anything: what it is here and there.
@@ -63,7 +81,11 @@ impl Part {
         pair("experiment", format!("{:?}", self.name), format!("{:?}", other.name))
             .or_else(|| pair("scale", self.scale.to_string(), other.scale.to_string()))
             .or_else(|| pair("repetitions", self.repetitions.to_string(), other.repetitions.to_string()))
-            .or_else(|| pair("kernels", kernels(self), kernels(other)))
+            .or_else(|| {
+                // Those of machines are cells beside one another.
+                let apart = self.on_machines && other.on_machines;
+                if apart { None } else { pair("kernels", kernels(self), kernels(other)) }
+            })
             .or_else(|| {
                 (self.experiment != other.experiment)
                     .then(|| ("another text of the experiment".to_owned(), "the same text".to_owned()))
@@ -136,6 +158,9 @@ pub fn gather<'a>(plan: &'a Plan, parts: &[Store], target: &Store) -> Result<Gat
             }
             match taken.get(&id) {
                 None => _ = taken.insert(id, (path, checkpoint.result)),
+                // What one machine could not be, another was.
+                Some((_, result)) if not_run(result) => _ = taken.insert(id, (path, checkpoint.result)),
+                Some(_) if not_run(&checkpoint.result) => {}
                 Some((other, result)) if *result != checkpoint.result => {
                     return Err(PartsError::Contradictory { path, other: other.clone() });
                 }
@@ -152,6 +177,11 @@ pub fn gather<'a>(plan: &'a Plan, parts: &[Store], target: &Store) -> Result<Gat
         }
     }
     Ok(gathered)
+}
+
+/// Whether a result says that the cell's machine was not what it needs.
+fn not_run(result: &Value) -> bool {
+    serde_json::from_value::<CellState>(result["state"].clone()).is_ok_and(|state| state == CellState::Needs)
 }
 
 #[cfg(test)]
@@ -187,6 +217,8 @@ take = "count"
             name: "small".to_owned(),
             experiment: TEXT.to_owned(),
             kernels: Vec::new(),
+            on_machines: false,
+            cpus: None,
             repetitions: 2,
             scale: 1.0,
             shard: "1/1".to_owned(),
@@ -256,6 +288,30 @@ take = "count"
     }
 
     #[test]
+    fn what_one_machine_could_not_be_another_was() {
+        let plan = plan(&part());
+        let directory = tempfile::tempdir().unwrap();
+        let [first, second] = ["first", "second"].map(|name| Store::new(directory.path().join(name)));
+        for (at, planned) in plan.cells.iter().enumerate() {
+            let needs = |me: usize| {
+                if at % 2 == me { json!({ "state": "ok", "n": at }) } else { json!({ "state": "needs" }) }
+            };
+            first.save(&planned.cell, needs(0)).unwrap();
+            second.save(&planned.cell, needs(1)).unwrap();
+        }
+        for stores in [[first.clone(), second.clone()], [second.clone(), first.clone()]] {
+            let gathered = gather(&plan, &stores, &nowhere()).unwrap();
+            assert!(
+                gathered.found.iter().enumerate().all(|(at, (_, result))| result["n"] == at),
+                "{gathered:?}"
+            );
+        }
+        // Two that were not run are one that was not.
+        let gathered = gather(&plan, &[first.clone(), first], &nowhere());
+        assert!(matches!(gathered, Err(PartsError::Doubled { .. })), "{gathered:?}");
+    }
+
+    #[test]
     fn what_is_doubled_contradictory_foreign_or_damaged_is_refused() {
         let plan = plan(&part());
         let directory = tempfile::tempdir().unwrap();
@@ -286,6 +342,14 @@ take = "count"
         assert_eq!(told(Part { scale: 0.1, ..part() }), "scale 0.1");
         assert_eq!(told(Part { repetitions: 1, ..part() }), "repetitions 1");
         assert_eq!(told(Part { kernels: vec!["6.1".to_owned()], ..part() }), "kernels 6.1");
+        let on = |kernel: &str| Part { kernels: vec![kernel.to_owned()], on_machines: true, ..part() };
+        assert_eq!(
+            on("6.1").differs(&on("6.12")),
+            None,
+            "cells of kernels that machines ran lie beside one another"
+        );
+        assert_eq!(on("6.12").with_kernels_of(&on("6.1")).kernels, ["6.1", "6.12"]);
+        assert_eq!(told(on("6.1")), "kernels 6.1");
         assert_eq!(told(Part { experiment: String::new(), ..part() }), "the same text");
     }
 }

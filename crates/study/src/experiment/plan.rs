@@ -1,6 +1,7 @@
 //! Cells of an experiment in their order, the boots they need, and how long they take.
 
 use super::declared::Experiment;
+use super::needs::Needs;
 use super::quantity::{Amount, time_ns};
 use super::words::text;
 use crate::cell::{Cell, canonical, digest};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The factor that kernels of the lab are.
+/// The factor that kernels are: those of the lab, or the one that a machine runs.
 pub const KERNEL: &str = "kernel";
 
 /// What a cell of a verb costs beside its window: snapshots, the audit, the conclusions.
@@ -33,8 +34,8 @@ pub struct Planned {
     pub cell: Cell,
     /// Where it is run.
     pub boot: Boot,
-    /// Whether CPUs have to be isolated by the kernel's command line, or must not be.
-    pub isolated: Option<bool>,
+    /// What the machine that runs it must have.
+    pub needs: Needs,
     /// How long its windows are at this scale.
     pub takes: Duration,
 }
@@ -76,6 +77,18 @@ impl Plan {
         Ok(Self { cells, scale })
     }
 
+    /// The same on machines as they stand: `kernels` are the names of those that run there, no boots of the lab.
+    pub fn on_machines(
+        experiment: &Experiment,
+        kernels: &[String],
+        repetitions: u32,
+        scale: f64,
+    ) -> Result<Self, StudyError> {
+        let mut plan = Self::of(experiment, kernels, repetitions, scale)?;
+        plan.cells.iter_mut().for_each(|planned| planned.boot.kernel = None);
+        Ok(plan)
+    }
+
     /// The boots, each once, and how many cells they have.
     pub fn boots(&self) -> BTreeMap<&Boot, usize> {
         let mut boots = BTreeMap::new();
@@ -102,9 +115,9 @@ fn planned(experiment: &Experiment, cell: Cell, scale: f64) -> Planned {
     let kernel = Some(text(cell.factors.get(KERNEL))).filter(|name| !name.is_empty()).map(str::to_owned);
     let append: Vec<&str> = experiment.levels(&cell).filter_map(|(_, level)| level.boot.as_deref()).collect();
     let append = append.join(" ");
-    let isolated = experiment.levels(&cell).find_map(|(_, level)| level.isolated);
+    let needs = experiment.needs(&cell);
     let takes = takes(experiment, &cell, scale);
-    Planned { boot: Boot { kernel, append }, isolated, takes, cell }
+    Planned { boot: Boot { kernel, append }, needs, takes, cell }
 }
 
 fn takes(experiment: &Experiment, cell: &Cell, scale: f64) -> Duration {

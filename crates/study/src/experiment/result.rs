@@ -1,5 +1,6 @@
 //! What is stored of a cell: its figures, or why there are none. A failure is a result.
 
+use super::under::Under;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -12,6 +13,8 @@ pub const RESULT_SCHEMA: &str = "stillcore.experiment-cell/1";
 pub enum CellState {
     /// Its steps ended; what a value found is another question.
     Ok,
+    /// The machine, its kernel or its boot line is not what the cell needs: it was not run.
+    Needs,
     /// This machine or kernel cannot do it.
     NotApplicable,
     /// A step failed.
@@ -42,6 +45,9 @@ pub struct CellResult {
     pub absent: BTreeMap<String, String>,
     /// Where it ran: kernel release, and `emulated` or `this machine` or a host's name.
     pub place: String,
+    /// What it was measured under; results of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<Under>,
     /// Times are those of an emulated guest.
     pub emulated: bool,
     /// `stillcore --version` of the program that ran it.
@@ -95,6 +101,7 @@ impl CellResult {
             lists: BTreeMap::new(),
             series: BTreeMap::new(),
             place: place.to_owned(),
+            under: None,
             emulated,
             tool_version: tool_version.to_owned(),
             commands: Vec::new(),

@@ -3,6 +3,7 @@
 use super::conclude::{Concluded, Group, Summary};
 use super::declared::{Experiment, ValueOf};
 use super::plan::KERNEL;
+use super::under::SETTING;
 use std::collections::BTreeMap;
 
 /// One table.
@@ -22,6 +23,9 @@ pub fn sheets(experiment: &Experiment, concluded: &Concluded) -> Vec<Sheet> {
         experiment.factors.iter().map(|factor| factor.name.get_ref().as_str()).collect();
     if concluded.groups.iter().any(|group| group.levels.contains_key(KERNEL)) {
         factors.insert(0, KERNEL);
+    }
+    if concluded.groups.iter().any(|group| group.levels.contains_key(SETTING)) {
+        factors.push(SETTING);
     }
     let columns: Vec<&str> = experiment.table.columns.iter().map(|name| name.get_ref().as_str()).collect();
     let rows: Vec<&str> = match experiment.table.rows.as_slice() {

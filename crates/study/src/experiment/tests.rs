@@ -3,6 +3,8 @@
 mod drawn;
 mod judged;
 mod lists;
+mod needs;
+mod settings;
 
 use super::*;
 use crate::cell::Cell;
@@ -394,7 +396,7 @@ fn the_smallest_sufficient_sets_are_found_though_members_stand_in_for_one_anothe
     let found = ablated(&experiment, &conclude(&experiment, &numbers(), &results), &results);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].measured, [8, 8]);
-    assert_eq!(found[0].sufficient, [["a", "b"], ["a", "c"]]);
+    assert_eq!(found[0].sufficient.as_deref().unwrap(), [["a", "b"], ["a", "c"]]);
     let needed: Vec<Judgement> = found[0].left_out.iter().map(|one| one.needed).collect();
     assert_eq!(needed, [Judgement::Agrees, Judgement::CannotBeTold, Judgement::CannotBeTold]);
     assert_eq!(found[0].left_out[0].cost, Some(0.75));
@@ -407,11 +409,13 @@ fn the_smallest_sufficient_sets_are_found_though_members_stand_in_for_one_anothe
 fn an_ablation_says_what_was_not_measured_and_where_it_is_wrong() {
     let experiment = read(ABLATION);
     let plan = Plan::of(&experiment, &[], 1, 1.0).unwrap();
-    // Only what has `a`: of subsets without it nothing is said.
+    // Only what has `a`: a set without it may be smaller, so that none is called sufficient.
     let of = |one: &Planned| result((one.cell.factors["a"] == "on").then_some(5.0), false);
     let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), of(one))).collect();
     let found = ablated(&experiment, &conclude(&experiment, &numbers(), &results), &results);
-    assert_eq!((found[0].measured, &found[0].sufficient), ([4, 8], &vec![vec!["a".to_owned()]]));
+    assert_eq!((found[0].measured, &found[0].sufficient), ([4, 8], &None));
+    let lines = found[0].told();
+    assert!(lines[2].starts_with("no set is called sufficient: 4 of 8 subsets"), "{lines:?}");
     assert_eq!(found[0].left_out.iter().map(|one| one.mechanism.as_str()).collect::<Vec<_>>(), ["b", "c"]);
     assert!(ablated(&experiment, &conclude(&experiment, &numbers(), &[]), &[]).is_empty());
     for (from, to, expected) in [

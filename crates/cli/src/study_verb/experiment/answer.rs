@@ -1,57 +1,19 @@
-//! What an experiment is told to be: before it starts its plan, at its end tables, and what was published beside them.
+//! What came out of an experiment: tables, and what was published beside them.
 
 use super::{figures, rows};
 use crate::measure::table::table;
 use model::store;
-use report::format;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 use study::Cell;
 use study::experiment::{
-    Beside, CellResult, Concluded, Experiment, Judgement, Plan, Planned, Sheet, ablated, conclude, expected,
-    sheets,
+    Apart, Beside, CellResult, Concluded, Experiment, Judgement, Sheet, ablated, apart, conclude, sheets,
 };
 
 /// Schema of `--json` and of `study.json`.
 const SCHEMA: &str = "stillcore.study-run/1";
-
-/// One line before the first cell.
-pub(super) fn ahead(cells: usize, todo: &[&Planned], out: &Path) -> String {
-    let guests = todo.iter().any(|planned| planned.boot.kernel.is_some());
-    let longer = if guests { " one after the other (guests take longer than their windows)" } else { "" };
-    format!(
-        "{} of {cells} cells to run, about {}{longer}; results in {}",
-        todo.len(),
-        format::span(expected(todo).as_nanos() as u64),
-        out.display()
-    )
-}
-
-/// The plan, cell by cell, for `--plan`.
-pub(super) fn plan(experiment: &Experiment, plan: &Plan, cells: &[Planned], out: &Path) -> String {
-    let mut page = format!("{}\n{}\n\n", experiment.title, experiment.source);
-    let row = |planned: &Planned| {
-        let levels: Vec<&str> = planned.cell.factors.values().filter_map(|level| level.as_str()).collect();
-        let boot = planned.boot.kernel.as_ref().map_or("this machine", |kernel| kernel.as_str());
-        vec![
-            levels.join(" "),
-            (planned.cell.repetition + 1).to_string(),
-            format!("{boot} {}", planned.boot.append).trim_end().to_owned(),
-            format::ns(planned.takes.as_nanos() as i64),
-        ]
-    };
-    page.push_str(&table(&["cell", "repetition", "boot", "window"], cells.iter().map(row).collect()));
-    let boots = plan.boots().keys().filter(|boot| boot.kernel.is_some()).count();
-    let _ = writeln!(
-        page,
-        "\n{} cells, {boots} boots; {}",
-        cells.len(),
-        ahead(cells.len(), &cells.iter().collect::<Vec<_>>(), out)
-    );
-    page
-}
 
 /// How the answer is told.
 pub(super) struct Told {
@@ -70,11 +32,13 @@ pub(super) fn tell(
     results: &[(Cell, CellResult)],
     out: &Path,
 ) -> anyhow::Result<u8> {
+    let apart = apart(experiment, results);
+    let results = apart.results.as_slice();
     let concluded = conclude(experiment, &super::files::published()?, results);
     let sheets = sheets(experiment, &concluded);
     let ablated = ablated(experiment, &concluded, results);
     let worth: Vec<String> = ablated.iter().flat_map(study::experiment::Ablated::told).collect();
-    let object = json!({
+    let mut object = json!({
         "schema": SCHEMA,
         "name": experiment.name.get_ref(),
         "title": experiment.title,
@@ -90,27 +54,24 @@ pub(super) fn tell(
         "claims": concluded.claims,
         "ablation": ablated,
     });
+    if !apart.settings.is_empty() {
+        object["settings"] = json!(apart.settings);
+    }
+    let notes = [notes(experiment, &concluded), settings(&apart)].concat();
     store::write_json(&out.join("study.json"), &object)?;
     store::write_whole(&out.join("table.parquet"), &rows::parquet(experiment, args.scale, results)?)?;
     store::write_whole(&out.join("study.csv"), csv(&concluded).as_bytes())?;
     store::write_whole(
         &out.join("study.md"),
-        markdown(experiment, &concluded, &sheets, &worth, args.scale).as_bytes(),
+        markdown(experiment, &concluded, &sheets, &worth, &notes, args.scale).as_bytes(),
     )?;
     let drawn = figures::draw(experiment, &concluded, results, out)?;
-    let page = figures::page(
-        args,
-        experiment,
-        &concluded,
-        &sheets,
-        (notes(experiment, &concluded), worth.clone()),
-        drawn,
-    )?;
+    let page = figures::page(args, experiment, &concluded, &sheets, (notes.clone(), worth.clone()), drawn)?;
     store::write_whole(&out.join("study.html"), page.as_bytes())?;
     if args.json {
         println!("{object}");
     } else {
-        print!("{}", text(experiment, &concluded, &sheets, &worth));
+        print!("{}", text(experiment, &concluded, &sheets, &worth, &notes));
         if results.len() < args.cells {
             println!("note: {} of {} cells have a result", results.len(), args.cells);
         }
@@ -119,7 +80,22 @@ pub(super) fn tell(
     Ok(0)
 }
 
-fn text(experiment: &Experiment, concluded: &Concluded, sheets: &[Sheet], worth: &[String]) -> String {
+/// What the settings of results are, where there are several, and what was put together.
+fn settings(apart: &Apart) -> Vec<String> {
+    let several = (!apart.settings.is_empty()).then(|| {
+        "results of different kernels, boot lines, machines or measured CPUs are kept apart: factor setting; --cpus names the CPUs to measure"
+            .to_owned()
+    });
+    several.into_iter().chain(apart.settings.iter().cloned()).chain(apart.notes.iter().cloned()).collect()
+}
+
+fn text(
+    experiment: &Experiment,
+    concluded: &Concluded,
+    sheets: &[Sheet],
+    worth: &[String],
+    notes: &[String],
+) -> String {
     let mut page = format!("{}\n{}\n", experiment.title, experiment.source);
     for sheet in sheets {
         let head: Vec<&str> = sheet.head.iter().map(String::as_str).collect();
@@ -129,7 +105,7 @@ fn text(experiment: &Experiment, concluded: &Concluded, sheets: &[Sheet], worth:
     for line in beside(concluded).iter().chain(worth) {
         let _ = writeln!(page, "- {line}");
     }
-    for note in notes(experiment, concluded) {
+    for note in notes {
         let _ = writeln!(page, "note: {note}");
     }
     page
@@ -167,7 +143,7 @@ fn notes(experiment: &Experiment, concluded: &Concluded) -> Vec<String> {
     let mut notes = experiment.notes.clone();
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for group in &concluded.groups {
-        let levels = group.levels.values().map(String::as_str).collect::<Vec<_>>().join(" ");
+        let levels = in_words(&group.levels);
         let absent = group.absent.iter().map(|(value, why)| format!("{value}: {why}"));
         for why in group.reasons.iter().cloned().chain(absent) {
             match reasons.iter_mut().find(|(known, _)| *known == why) {
@@ -188,6 +164,15 @@ fn notes(experiment: &Experiment, concluded: &Concluded) -> Vec<String> {
     notes
 }
 
+/// Levels of a combination, with the names of their factors where two are called the same: `domain on, irqs off`.
+fn in_words(levels: &BTreeMap<String, String>) -> String {
+    let unique: BTreeSet<&String> = levels.values().collect();
+    if unique.len() == levels.len() {
+        return levels.values().cloned().collect::<Vec<_>>().join(" ");
+    }
+    levels.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ")
+}
+
 /// Combinations of levels, the first few by name.
 fn some(places: &[String], all: usize) -> String {
     match places.len() {
@@ -202,6 +187,7 @@ fn markdown(
     concluded: &Concluded,
     sheets: &[Sheet],
     worth: &[String],
+    notes: &[String],
     scale: f64,
 ) -> String {
     let mut page = format!("# {}\n\n{}\n\n", experiment.title, experiment.source);
@@ -233,7 +219,6 @@ fn markdown(
         page.push_str("\n## What each is worth\n\n");
         worth.iter().for_each(|line| _ = writeln!(page, "- {line}"));
     }
-    let notes = notes(experiment, concluded);
     if !notes.is_empty() {
         page.push_str("\n## Notes\n\n");
         notes.iter().for_each(|note| _ = writeln!(page, "- {note}"));

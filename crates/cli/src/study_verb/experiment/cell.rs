@@ -17,7 +17,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use study::Cell;
 use study::experiment::{
-    CellResult, CellState, Experiment, Place, SeriesOf, ValueOf, absent, commands, listed, rows, taken,
+    CellResult, CellState, Experiment, Ground, Place, SeriesOf, Under, ValueOf, absent, commands, listed,
+    rows, taken,
 };
 use toml::Spanned;
 
@@ -35,8 +36,8 @@ pub(super) struct Room {
     /// CPUs to measure, and the others.
     pub(super) cpus: String,
     pub(super) housekeeping: String,
-    /// CPUs that this kernel's command line isolates.
-    pub(super) isolated: bool,
+    /// The machine.
+    pub(super) ground: Ground,
     /// Directory for what the cells leave.
     pub(super) dir: PathBuf,
     /// Whether run directories are kept.
@@ -51,7 +52,9 @@ pub(super) struct Room {
 
 impl Room {
     fn without(&self, state: CellState, reason: impl Into<String>) -> CellResult {
-        CellResult::without(state, reason.into(), &self.name, self.emulated, env!("CARGO_PKG_VERSION"))
+        let version = env!("CARGO_PKG_VERSION");
+        let under = Some(Under::of(&self.ground));
+        CellResult { under, ..CellResult::without(state, reason.into(), &self.name, self.emulated, version) }
     }
 
     /// Runs a cell. An error is of the call as a whole, such as a signal; what the cell comes to is a result.
@@ -59,11 +62,10 @@ impl Room {
         &self,
         experiment: &Experiment,
         cell: &Cell,
-        isolated: Option<bool>,
         signals: &EndSignals,
     ) -> anyhow::Result<CellResult> {
-        if let Some(why) = self.cannot(isolated) {
-            return Ok(self.without(CellState::NotApplicable, why));
+        if let Some(result) = self.unmet(experiment, cell) {
+            return Ok(result);
         }
         let dir = self.dir.join(&cell.id);
         renew(&dir)?;
@@ -95,13 +97,10 @@ impl Room {
         Ok(result)
     }
 
-    /// Why this machine as it stands is not what the cell wants.
-    fn cannot(&self, isolated: Option<bool>) -> Option<&'static str> {
-        match (isolated, self.isolated) {
-            (Some(true), false) => Some("this kernel was not booted with isolated CPUs"),
-            (Some(false), true) => Some("this kernel was booted with isolated CPUs"),
-            _ => None,
-        }
+    /// What is stored of a cell that this machine as it stands is not for; nothing where it is.
+    pub(super) fn unmet(&self, experiment: &Experiment, cell: &Cell) -> Option<CellResult> {
+        let why = experiment.needs(cell).unmet(&self.ground)?;
+        Some(self.without(CellState::Needs, why))
     }
 
     fn steps(

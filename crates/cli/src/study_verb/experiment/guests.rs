@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use study::experiment::{Boot, CellResult, CellState, Experiment, Planned};
+use study::experiment::{Boot, CellResult, CellState, Experiment, Planned, boot_line};
 use study::{Found, Store};
 
 /// Emulated CPUs of a crowded host hang now and then; such a guest is booted again for the cells that are left.
@@ -180,7 +180,7 @@ fn spec(
         scale: lab.scale,
         keep: lab.keep,
         name: kernel.to_owned(),
-        cells: cells.iter().map(|planned| (planned.cell.clone(), planned.isolated)).collect(),
+        cells: cells.iter().map(|planned| planned.cell.clone()).collect(),
     };
     fs::write(order, serde_json::to_vec(&contents)?).with_context(|| order.display().to_string())?;
     let windows: Duration = cells.iter().map(|planned| planned.takes + Duration::from_secs(10)).sum();
@@ -197,7 +197,7 @@ fn spec(
         kernel: kernel.to_owned(),
         smp,
         memory_mib: machine.memory_mib.unwrap_or(lab::spec::DEFAULT_MEMORY_MIB),
-        append: boot.append.clone(),
+        append: boot_line(&boot.append, cpus, housekeeping),
         modules: wanted,
         packages: Vec::new(),
         nic: machine.nic.as_deref().map(str::parse).transpose()?,

@@ -2,6 +2,7 @@
 
 use super::super::RunArgs;
 use super::cell::{self, Room};
+use super::ground;
 use super::pace::Pace;
 use crate::run::interrupted::Interrupted;
 use crate::run::place::{Asked, Place};
@@ -9,7 +10,7 @@ use crate::run::progress::Teller;
 use linux::sys::signals::EndSignals;
 use std::path::Path;
 use study::Store;
-use study::experiment::{Experiment, Planned};
+use study::experiment::{Experiment, Part, Planned};
 
 /// Runs them; whether a signal ended it.
 pub(super) fn run(
@@ -17,6 +18,7 @@ pub(super) fn run(
     experiment: &Experiment,
     todo: &[&Planned],
     store: &Store,
+    part: &Part,
     out: &Path,
     signals: &EndSignals,
 ) -> anyhow::Result<bool> {
@@ -28,8 +30,9 @@ pub(super) fn run(
     if todo.is_empty() {
         return Ok(false);
     }
+    let cpus = part.cpus.as_deref().map(str::parse).transpose()?;
     let place = Place::resolve(&Asked {
-        cpus: args.cpus.as_ref(),
+        cpus: cpus.as_ref(),
         state: args.state.as_deref(),
         all_cpus: true,
         ..Asked::default()
@@ -37,16 +40,23 @@ pub(super) fn run(
     let room = Room {
         cpus: place.measured.to_string(),
         housekeeping: place.housekeeping.to_string(),
-        isolated: !place.machine.topology.isolated.is_empty(),
         dir: runs,
         keep: args.keep,
         name: format!("{}, {}", cell::HERE, place.machine.kernel.release),
+        ground: ground::of(place.machine, place.measured, place.housekeeping),
         emulated: false,
         scale: args.scale(),
     };
-    let mut pace = Pace::of(todo);
+    let mut can = Vec::new();
     for planned in todo {
-        let result = match room.run(experiment, &planned.cell, planned.isolated, signals) {
+        match room.unmet(experiment, &planned.cell) {
+            Some(result) => store.save(&planned.cell, serde_json::to_value(&result)?)?,
+            None => can.push(*planned),
+        }
+    }
+    let mut pace = Pace::of(&can);
+    for planned in can {
+        let result = match room.run(experiment, &planned.cell, signals) {
             Ok(result) => result,
             Err(error) if error.is::<Interrupted>() => return Ok(true),
             Err(error) => cell::failed(&error, &room.name, false),

@@ -2,7 +2,7 @@
 //! killed has lost no more than the cell that was running.
 
 use super::cell::Room;
-use super::files;
+use super::{files, ground};
 use anyhow::Context;
 use linux::sys::signals::EndSignals;
 use serde::{Deserialize, Serialize};
@@ -33,8 +33,8 @@ pub(super) struct Order {
     pub(super) keep: bool,
     /// `place` of the results.
     pub(super) name: String,
-    /// What to run, each with what it wants of the boot.
-    pub(super) cells: Vec<(Cell, Option<bool>)>,
+    /// What to run.
+    pub(super) cells: Vec<Cell>,
 }
 
 /// Carries the order out.
@@ -45,9 +45,9 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     let experiment = files::read(&order.experiment)?.map_err(anyhow::Error::new)?;
     let machine = linux::machine::read(&linux::machine::Root::live())?;
     let room = Room {
+        ground: ground::of(machine, order.cpus.parse()?, order.housekeeping.parse()?),
         cpus: order.cpus,
         housekeeping: order.housekeeping,
-        isolated: !machine.topology.isolated.is_empty(),
         dir: PathBuf::from("runs"),
         keep: order.keep,
         name: order.name,
@@ -56,8 +56,8 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<()> {
     };
     let signals = EndSignals::block()?;
     let store = Store::new(".");
-    for (cell, isolated) in &order.cells {
-        let result = match room.run(&experiment, cell, *isolated, &signals) {
+    for cell in &order.cells {
+        let result = match room.run(&experiment, cell, &signals) {
             Ok(result) => result,
             Err(error) if signals.arrived().is_some() => return Err(error),
             Err(error) => super::cell::failed(&error, &room.name, true),

@@ -31,11 +31,13 @@ pub(crate) struct MergeArgs {
 pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<u8> {
     let (first, parts) = read(&args.parts)?;
     let experiment = first.declared(&super::files::published()?).with_context(|| place(&args.parts[0]))?;
-    let plan = first.plan(&experiment)?;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("study-{}", first.name)));
+    let mut first = parts.iter().fold(first, Part::with_kernels_of);
     if let Some(part) = directory::present(&out)? {
         refuse_other(&first, &part, &out)?;
+        first = first.with_kernels_of(&part);
     }
+    let plan = first.plan(&experiment)?;
     let stores: Vec<Store> = args.parts.iter().map(Store::new).collect();
     let target = Store::new(&out);
     let gathered = gather(&plan, &stores, &target)?;
@@ -48,7 +50,7 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<u8> {
         );
         return Err(Error::invalid("study merge", found, "all parts, or --partial").into());
     }
-    let whole = Part { shard: Shard::WHOLE.to_string(), ..first.clone() };
+    let whole = Part { shard: Shard::WHOLE.to_string(), cells: plan.cells.len(), ..first.clone() };
     let _held = directory::open(&out, &whole)?;
     for (planned, result) in gathered.found {
         target.save(&planned.cell, result)?;

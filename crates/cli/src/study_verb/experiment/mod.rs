@@ -8,12 +8,15 @@ mod cell;
 pub(super) mod directory;
 mod figures;
 pub(crate) mod files;
+mod ground;
 mod guests;
 mod here;
 pub(crate) mod hosts;
 pub(crate) mod inside;
 pub(super) mod merge;
+mod on;
 mod pace;
+mod planned;
 mod rows;
 
 use super::RunArgs;
@@ -25,10 +28,13 @@ use anyhow::Context;
 use lab::Arch;
 use linux::sys::signals::EndSignals;
 use model::Error;
+use on::On;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::experiment::{CellResult, CellState, Experiment, KERNEL, PART_SCHEMA, Part, Plan, Planned};
+use study::experiment::{
+    CellResult, CellState, Experiment, Ground, KERNEL, PART_SCHEMA, Part, Plan, Planned,
+};
 use study::{Cell, Found, Shard, Store};
 
 /// Whether a text declares an experiment.
@@ -40,18 +46,19 @@ pub(super) fn is_one(text: &str) -> bool {
 pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -> anyhow::Result<u8> {
     args.only_of_experiments()?;
     let experiment = files::read(text)?.map_err(anyhow::Error::new).with_context(|| from.to_owned())?;
-    let kernels = kernels(args, &experiment)?;
-    let repetitions = args.repetitions.unwrap_or(*experiment.repetitions.get_ref());
-    let plan = Plan::of(&experiment, &kernels, repetitions, args.scale())?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&experiment, args.shard));
+    let on = On::of(args, &experiment, directory::present(&out)?.as_ref())?;
+    let part = part(args, &experiment, text, &on);
+    let plan = part.plan(&experiment)?;
     let cells = args.shard.of(&plan.cells);
     if args.plan {
-        print!("{}", answer::plan(&experiment, &plan, cells, &out));
+        print!("{}", planned::page(&experiment, &plan, cells, &out, &on));
         return Ok(0);
     }
     let store = Store::new(&out);
     let named = args.cells.as_deref().map(|path| named(path, &plan)).transpose()?;
-    let mut todo = todo(&store, cells, args.retry)?;
+    let ground = on.ground.as_ref();
+    let mut todo = todo(&store, cells, args.retry, ground)?;
     todo.retain(|planned| named.as_ref().is_none_or(|named| named.contains(&planned.cell.id)));
     if args.resume && !out.exists() {
         return Err(Error::invalid(
@@ -62,8 +69,9 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
         .into());
     }
     let machines = args.hosts.as_deref().map(hosts::machines).transpose()?.unwrap_or_default();
-    let _held = directory::open(&out, &part(args, &experiment, text, &kernels, &plan))?;
-    Teller::say(&answer::ahead(cells.len(), &todo, &out));
+    let part = Part { cells: plan.cells.len(), ..part };
+    let _held = directory::open(&out, &part)?;
+    Teller::say(&planned::ahead(cells.len(), &todo, &out, ground));
     let mut lost = Vec::new();
     let interrupted = if let Some(inventory) = &args.hosts {
         let repetitions = args.repetitions.unwrap_or(*experiment.repetitions.get_ref());
@@ -71,10 +79,10 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
         let ended = hosts::run(&fleet, &machines, &todo, &signals)?;
         lost = ended.lost;
         ended.interrupted
-    } else if kernels.is_empty() {
-        here::run(args, &experiment, &todo, &store, &out, &signals)?
+    } else if on.lab {
+        in_guests(args, &experiment, text, &todo, &store, &out, &on.kernels, signals)?
     } else {
-        in_guests(args, &experiment, text, &todo, &store, &out, &kernels, signals)?
+        here::run(args, &experiment, &todo, &store, &part, &out, &signals)?
     };
     if interrupted {
         anyhow::bail!("stopped; the study can be gone on with: the same command, or --out {}", out.display());
@@ -107,34 +115,20 @@ fn default_out(experiment: &Experiment, shard: Shard) -> PathBuf {
     })
 }
 
-/// What the directory says of itself.
-fn part(args: &RunArgs, experiment: &Experiment, text: &str, kernels: &[String], plan: &Plan) -> Part {
+/// What the directory says of itself; its cells are not counted yet.
+fn part(args: &RunArgs, experiment: &Experiment, text: &str, on: &On) -> Part {
     Part {
         schema: PART_SCHEMA.to_owned(),
         name: experiment.name.get_ref().clone(),
         experiment: text.to_owned(),
-        kernels: kernels.to_vec(),
+        kernels: on.kernels.clone(),
+        cpus: on.ground.as_ref().map(|ground| ground.cpus.to_string()),
+        on_machines: !on.lab && !on.kernels.is_empty(),
         repetitions: args.repetitions.unwrap_or(*experiment.repetitions.get_ref()),
         scale: args.scale(),
         shard: args.shard.to_string(),
-        cells: plan.cells.len(),
+        cells: 0,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
-}
-
-/// The kernels of the lab; none for this machine as it stands.
-fn kernels(args: &RunArgs, experiment: &Experiment) -> anyhow::Result<Vec<String>> {
-    let declared = &experiment.machine.kernels;
-    match &args.lab {
-        _ if args.here || args.hosts.is_some() => Ok(Vec::new()),
-        Some(named) if !named.is_empty() => Ok(named.clone()),
-        Some(_) if declared.is_empty() => Err(Error::invalid(
-            "--lab",
-            "no kernels, and the file names none",
-            "kernels, such as --lab 6.1,6.1-rt",
-        )
-        .into()),
-        _ => Ok(declared.clone()),
     }
 }
 
@@ -153,14 +147,25 @@ fn named(path: &Path, plan: &Plan) -> anyhow::Result<BTreeSet<String>> {
     Ok(named)
 }
 
-/// Those without a result; with `retry` also those that failed.
-fn todo<'a>(store: &Store, cells: &'a [Planned], retry: bool) -> anyhow::Result<Vec<&'a Planned>> {
+/// Those without a result, or that a machine as it stood was not for and this one is; with `retry` also those that failed.
+fn todo<'a>(
+    store: &Store,
+    cells: &'a [Planned],
+    retry: bool,
+    ground: Option<&Ground>,
+) -> anyhow::Result<Vec<&'a Planned>> {
+    // A cell that an earlier boot was not for is run as soon as the machine is.
+    let now = |planned: &Planned| ground.is_some_and(|ground| planned.needs.unmet(ground).is_none());
     let mut todo = Vec::new();
     for planned in cells {
         let done = match store.find(&planned.cell)? {
             Found::Done(value) => {
                 let result: Option<CellResult> = serde_json::from_value(value).ok();
-                result.is_some_and(|result| !retry || result.state == CellState::Ok)
+                result.is_some_and(|result| match result.state {
+                    CellState::Ok => true,
+                    CellState::Needs if now(planned) => false,
+                    _ => !retry,
+                })
             }
             Found::Absent => false,
             Found::Stale(why) => {
@@ -235,6 +240,7 @@ fn in_short(cell: &Cell, result: &CellResult) -> String {
         .collect();
     let told = match result.state {
         CellState::Ok => figures.join(", "),
+        CellState::Needs => result.reason.clone().unwrap_or_default(),
         CellState::NotApplicable => {
             format!("not applicable: {}", result.reason.as_deref().unwrap_or_default())
         }

@@ -3,7 +3,7 @@
 use report::export::{Column, Values, table_parquet};
 use serde_json::json;
 use study::Cell;
-use study::experiment::{CellResult, CellState, Experiment, KERNEL, ValueOf};
+use study::experiment::{CellResult, CellState, Experiment, KERNEL, SETTING, Under, ValueOf};
 
 /// Schema in the file's metadata.
 const SCHEMA: &str = "stillcore.study-table/1";
@@ -48,10 +48,15 @@ fn columns(experiment: &Experiment, scale: f64, results: &[(Cell, CellResult)]) 
     );
     table.add("tool_version", "", text(&|_, result| Some(result.tool_version.clone())));
     table.add("wall_s", "", Values::Number(results.iter().map(|(_, result)| Some(result.wall_s)).collect()));
-    let kernel = results.iter().any(|(cell, _)| cell.factors.contains_key(KERNEL)).then_some(KERNEL);
-    for factor in
-        kernel.into_iter().chain(experiment.factors.iter().map(|factor| factor.name.get_ref().as_str()))
-    {
+    let under = |of: fn(&Under) -> &String| text(&|_, result| result.under.as_ref().map(of).cloned());
+    table.add("kernel_release", "", under(|under| &under.release));
+    table.add("boot_line", "", under(|under| &under.cmdline));
+    table.add("processor", "", under(|under| &under.processor));
+    table.add("measured_cpus", "", under(|under| &under.measured));
+    let extra =
+        |name: &'static str| results.iter().any(|(cell, _)| cell.factors.contains_key(name)).then_some(name);
+    let declared = experiment.factors.iter().map(|factor| factor.name.get_ref().as_str());
+    for factor in extra(KERNEL).into_iter().chain(declared).chain(extra(SETTING)) {
         let level =
             |cell: &Cell| cell.factors.get(factor).and_then(|level| level.as_str()).map(str::to_owned);
         table.add(factor, "factor", text(&|cell, _| level(cell)));
@@ -68,6 +73,7 @@ fn columns(experiment: &Experiment, scale: f64, results: &[(Cell, CellResult)]) 
 fn state(state: CellState) -> &'static str {
     match state {
         CellState::Ok => "ok",
+        CellState::Needs => "needs",
         CellState::NotApplicable => "not-applicable",
         CellState::Failed => "failed",
     }
@@ -143,15 +149,15 @@ at = "state"
             plan.cells.iter().map(|planned| (planned.cell.clone(), result.clone())).collect();
         let columns = columns(&experiment, 1.0, &results);
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        assert_eq!(names[11..], ["factor_state", "factor_50us_load", "max_us_per_min", "value_state"]);
-        let Values::Text(levels) = &columns[11].values else { panic!("{columns:?}") };
+        assert_eq!(names[15..], ["factor_state", "factor_50us_load", "max_us_per_min", "value_state"]);
+        let Values::Text(levels) = &columns[15].values else { panic!("{columns:?}") };
         let expected: Vec<_> = plan
             .cells
             .iter()
             .map(|planned| planned.cell.factors["state"].as_str().map(str::to_owned))
             .collect();
         assert_eq!(*levels, expected);
-        assert_eq!(columns[13].values, Values::Number(vec![None, None]));
+        assert_eq!(columns[17].values, Values::Number(vec![None, None]));
         assert!(!parquet(&experiment, 1.0, &results).unwrap().is_empty());
     }
 }

@@ -10,13 +10,13 @@ const FLAGS: [&str; 3] = ["nohz", "domain", "managed_irq"];
 
 /// A boot parameter's value: flags (of `isolcpus=`) and a list.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct BootList<'a> {
-    pub(super) flags: Vec<&'a str>,
-    pub(super) list: &'a str,
+pub(in super::super) struct BootList<'a> {
+    pub(in super::super) flags: Vec<&'a str>,
+    pub(in super::super) list: &'a str,
 }
 
 impl<'a> BootList<'a> {
-    pub(super) fn split(value: &'a str) -> Self {
+    pub(in super::super) fn split(value: &'a str) -> Self {
         let mut rest = value;
         let mut flags = Vec::new();
         while let Some(first) = rest.split(',').next().filter(|word| is_flag(word)) {
@@ -27,7 +27,7 @@ impl<'a> BootList<'a> {
     }
 
     /// The CPUs named, on a machine of `possible` CPUs; `all` and `N` (the last CPU, 5.13) as the kernel reads them.
-    pub(super) fn cpus(&self, possible: &Cpus) -> Result<Cpus, String> {
+    pub(in super::super) fn cpus(&self, possible: &Cpus) -> Result<Cpus, String> {
         let last = possible.0.last().copied().unwrap_or(0);
         let bad = || format!("{:?} is no CPU list, and the kernel drops the whole parameter", self.list);
         if self.list == "all" {

@@ -227,7 +227,7 @@ fn unbuilt(scene: &Scene, mechanism: &Mechanism, name: &str, option: &str) -> Ou
 }
 
 /// The CPUs that the kernel counts when it reads lists.
-pub(super) fn possible(scene: &Scene) -> Cpus {
+pub(in super::super) fn possible(scene: &Scene) -> Cpus {
     let topology = &scene.machine.topology;
     let possible = scene.root.cpus("sys/devices/system/cpu/possible");
     possible.unwrap_or_else(|| topology.present.or(&topology.online))

@@ -12,7 +12,7 @@ use model::Cpus;
 const DEFAULT_ALL: &str = "CONFIG_RCU_NOCB_CPU_DEFAULT_ALL";
 
 /// A set of CPUs in force.
-pub(super) enum InForce {
+pub(in super::super) enum InForce {
     Set(Cpus),
     /// The kernel has no such thing.
     Absent,
@@ -40,7 +40,7 @@ pub(super) fn set(scene: &Scene, effective: &Effective) -> InForce {
 /// any is, so their being there says only that one without does none: which CPUs were asked for is
 /// computed as the kernel does, and what it wrote to its log as it booted goes before that. Linux
 /// kernel/rcu/tree_nocb.h, `rcu_nocb_setup`, `rcu_init_nohz`.
-fn rcu_offload(scene: &Scene) -> InForce {
+pub(in super::super) fn rcu_offload(scene: &Scene) -> InForce {
     let threads = &scene.processes().kernel;
     if threads.is_empty() {
         return InForce::Unknown("no kernel threads could be read".to_owned());

@@ -27,7 +27,10 @@ mod swaps;
 mod tasks;
 mod units;
 
+pub(super) use boot_list::BootList;
+pub(super) use cmdline::possible;
 pub(super) use cpu_manager::STATE as CPU_MANAGER;
+pub(super) use effective::{InForce, rcu_offload};
 pub(super) use partition::{mounted as partition_mount, owner as partition_of};
 pub(super) use remedy::elsewhere_of;
 

@@ -1,0 +1,24 @@
+//! This machine as cells find it: what it is, how it booted, and which of its CPUs are measured.
+
+use linux::isolate::booted;
+use linux::machine::{self, Root};
+use model::{Cpus, Machine};
+use study::experiment::Ground;
+
+/// Reads it; the CPUs are those asked for, else the isolated ones, else the highest.
+pub(super) fn read(cpus: Option<&Cpus>) -> anyhow::Result<Ground> {
+    let machine = machine::read(&Root::live())?;
+    let cpus = match cpus {
+        Some(cpus) => cpus.clone(),
+        None => machine::cpus_default(&machine)?,
+    };
+    let housekeeping =
+        machine::housekeeping(&machine, &cpus).unwrap_or_else(|_| machine.topology.online.clone());
+    Ok(of(machine, cpus, housekeeping))
+}
+
+/// Of a machine that was read, with the CPUs that were chosen.
+pub(super) fn of(machine: Machine, cpus: Cpus, housekeeping: Cpus) -> Ground {
+    let booted = booted(&Root::live(), &machine);
+    Ground { machine, booted, cpus, housekeeping }
+}

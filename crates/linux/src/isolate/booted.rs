@@ -1,0 +1,76 @@
+//! The running kernel's boot as facts, for whoever asks whether a boot line is in force.
+//!
+//! Files: Linux `Documentation/core-api/irq/irq-affinity.rst` (`default_smp_affinity`), `perf_event_open(2)` (`event_source`).
+
+use super::probe::{BootList, InForce, Scene, possible, rcu_offload};
+use crate::machine::{Root, parameters};
+use model::booted::{Booted, Parameter};
+use model::{Cpus, Machine};
+
+/// Where the kernel lists what counts events.
+const COUNTERS: &str = "sys/bus/event_source/devices";
+
+/// Reads it below a root; what cannot be read is not known there.
+pub fn booted(root: &Root, machine: &Machine) -> Booted {
+    let scene = Scene::new(root, machine, &machine.topology.online);
+    let possible = possible(&scene);
+    let parameter = |(name, value): (&str, &str)| {
+        let list = BootList::split(value);
+        Parameter {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            flags: list.flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            cpus: list.cpus(&possible).ok(),
+        }
+    };
+    Booted {
+        parameters: parameters(&machine.cmdline).map(parameter).collect(),
+        offloaded: match rcu_offload(&scene) {
+            InForce::Set(cpus) => Ok(cpus),
+            InForce::Absent => Ok(Cpus::default()),
+            InForce::Unknown(reason) => Err(reason),
+        },
+        irq_default: root.maybe("proc/irq/default_smp_affinity").and_then(|mask| Cpus::parse_hex(&mask).ok()),
+        pmu: root.names(COUNTERS).into_iter().find(|name| is_of_cores(name)),
+    }
+}
+
+/// `cpu`, or one a kind of core: `cpu_core`, `armv8_pmuv3_0`, `armv8_cortex_a72`.
+fn is_of_cores(name: &str) -> bool {
+    name == "cpu" || name == "cpu_core" || name == "cpu_atom" || name.starts_with("armv")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{self, tree::tree};
+
+    #[test]
+    fn parameters_have_their_cpus_and_the_kernels_answers_stand_beside_them() {
+        let (_dir, root) = tree(&[
+            ("sys/devices/system/cpu/online", "0-3"),
+            ("sys/devices/system/cpu/possible", "0-3"),
+            ("proc/cmdline", "quiet isolcpus=managed_irq,domain,2-N nohz_full=2-9 -- init"),
+            ("proc/irq/default_smp_affinity", "3"),
+            ("sys/bus/event_source/devices/software/type", "1"),
+            ("sys/bus/event_source/devices/cpu/type", "4"),
+        ]);
+        let booted = booted(&root, &machine::read(&root).unwrap());
+        let [quiet, isolcpus, nohz] = <[Parameter; 3]>::try_from(booted.parameters).unwrap();
+        assert_eq!((quiet.name.as_str(), quiet.cpus), ("quiet", None));
+        assert_eq!(isolcpus.flags, ["managed_irq", "domain"]);
+        assert_eq!(isolcpus.cpus, Some("2-3".parse().unwrap()));
+        // The kernel drops a list with a CPU that is not there.
+        assert_eq!(nohz.cpus, None);
+        assert_eq!(booted.irq_default, Some("0-1".parse().unwrap()));
+        assert_eq!(booted.pmu.as_deref(), Some("cpu"));
+        // A tree without processes: nothing says whose callbacks are offloaded.
+        assert!(booted.offloaded.is_err());
+    }
+
+    #[test]
+    fn what_counts_other_things_is_no_counter_of_a_core() {
+        assert!(is_of_cores("cpu") && is_of_cores("armv8_pmuv3_0") && is_of_cores("cpu_atom"));
+        assert!(!is_of_cores("software") && !is_of_cores("uncore_imc_0") && !is_of_cores("tracepoint"));
+    }
+}

@@ -1,0 +1,188 @@
+//! What a cell needs of the machine that runs it, and whether a machine has it: the one place where that is decided, for this machine, for
+//! guests and for machines of an inventory.
+
+use super::boot_word::{Missing, missing};
+use super::declared::Experiment;
+use super::plan::KERNEL;
+use super::words::text;
+use crate::cell::Cell;
+use model::{Booted, Cpus, Machine};
+use serde::Deserialize;
+
+/// What a level, or a whole experiment, wants of a machine beside its boot line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wants {
+    /// CPUs online, at least.
+    pub cpus: Option<usize>,
+    /// Memory, MiB, at least.
+    pub memory_mib: Option<u64>,
+    /// Performance counters of the core.
+    #[serde(default)]
+    pub counters: bool,
+}
+
+/// Everything that a cell needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Words of the kernel's command line; one that ends with `=` is a parameter that must not be there. `{cpus}`, `{cpu}` and
+    /// `{housekeeping}` stand for those of the machine.
+    pub boot: Vec<String>,
+    /// Whether the measured CPUs are to be isolated, by a boot line or a partition, or no CPU.
+    pub isolated: Option<bool>,
+    /// Name of the kernel, such as `6.1-rt`; a path of the lab is none.
+    pub kernel: Option<String>,
+    /// The rest, of the experiment and of each level.
+    pub wants: Vec<Wants>,
+}
+
+/// A machine that is to run cells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ground {
+    /// What it is.
+    pub machine: Machine,
+    /// How it booted.
+    pub booted: Booted,
+    /// CPUs to measure.
+    pub cpus: Cpus,
+    /// The others.
+    pub housekeeping: Cpus,
+}
+
+/// The lab's name of a kernel: `6.1`, with `-rt` where it is built for real time, `-openeuler` where openEuler built it.
+pub fn kernel_name(machine: &Machine) -> String {
+    let release = &machine.kernel.release;
+    let numbers: Vec<&str> =
+        release.split(|c: char| !c.is_ascii_digit()).take(2).filter(|one| !one.is_empty()).collect();
+    let name = if numbers.len() == 2 { numbers.join(".") } else { release.clone() };
+    let vendor = if release.contains(".oe") { "-openeuler" } else { "" };
+    format!("{name}{vendor}{}", if machine.kernel.realtime { "-rt" } else { "" })
+}
+
+/// Whether a text names a kernel as [`kernel_name`] does; else it is the path of one.
+fn is_name(text: &str) -> bool {
+    !text.contains('/') && text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Words of a boot line with the CPUs of a machine filled in.
+pub fn boot_line(words: &str, cpus: &str, housekeeping: &str) -> String {
+    let first = cpus.split([',', '-']).next().unwrap_or_default();
+    words.replace("{cpus}", cpus).replace("{cpu}", first).replace("{housekeeping}", housekeeping)
+}
+
+impl Experiment {
+    /// What a cell needs.
+    pub fn needs(&self, cell: &Cell) -> Needs {
+        let levels: Vec<_> = self.levels(cell).map(|(_, level)| level).collect();
+        let words = levels.iter().filter_map(|level| level.boot.as_deref()).flat_map(str::split_whitespace);
+        Needs {
+            boot: words.map(str::to_owned).collect(),
+            isolated: levels.iter().find_map(|level| level.isolated).or(self.machine.isolated),
+            kernel: Some(text(cell.factors.get(KERNEL)).to_owned()).filter(|name| is_name(name)),
+            wants: levels.iter().filter_map(|level| level.needs).chain(self.machine.needs).collect(),
+        }
+    }
+}
+
+/// What a machine as it stands lacks.
+struct Lacks {
+    /// Of its boot: kernel, words of its line, what the kernel made of them.
+    boot: Vec<String>,
+    /// What is no matter of the boot line.
+    rest: Vec<String>,
+}
+
+impl Needs {
+    /// The boot as a sentence fragment: `kernel 6.1, with nohz_full=2,3, without isolcpus`; empty where any will do.
+    fn boot_in_words(&self, cpus: &str, housekeeping: &str) -> String {
+        let filled: Vec<String> = self.boot.iter().map(|word| boot_line(word, cpus, housekeeping)).collect();
+        let (without, with): (Vec<&String>, Vec<&String>) =
+            filled.iter().partition(|word| word.ends_with('='));
+        let without: Vec<&str> = without.into_iter().map(|word| word.trim_end_matches('=')).collect();
+        let with: Vec<&str> = with.into_iter().map(String::as_str).collect();
+        let kernel = self.kernel.as_ref().map(|kernel| format!("kernel {kernel}"));
+        let parts = [kernel, in_words("with", &with), in_words("without", &without)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Why a machine as it stands cannot run the cell: `needs …`; nothing where it can.
+    pub fn unmet(&self, ground: &Ground) -> Option<String> {
+        let Lacks { boot, rest } = self.lacks(ground);
+        let lacks = [boot, rest].concat();
+        (!lacks.is_empty()).then(|| format!("needs {}", lacks.join("; ")))
+    }
+
+    /// What would have to be so that the machine can: the whole boot where it is another, and what no boot brings.
+    pub fn further(&self, ground: &Ground) -> Option<String> {
+        let Lacks { boot, rest } = self.lacks(ground);
+        if boot.is_empty() {
+            return (!rest.is_empty()).then(|| rest.join("; "));
+        }
+        let boot = self.boot_in_words(&ground.cpus.to_string(), &ground.housekeeping.to_string());
+        Some([vec![format!("a boot: {boot}")], rest].concat().join("; "))
+    }
+
+    fn lacks(&self, ground: &Ground) -> Lacks {
+        let name = kernel_name(&ground.machine);
+        let mut boot: Vec<String> = Vec::new();
+        if let Some(wanted) = self.kernel.as_ref().filter(|wanted| **wanted != name) {
+            boot.push(format!("kernel {wanted} (this is {name})"));
+        }
+        let (mut with, mut without, mut effects) = (Vec::new(), Vec::new(), Vec::new());
+        let (cpus, housekeeping) = (ground.cpus.to_string(), ground.housekeeping.to_string());
+        for word in &self.boot {
+            match missing(&boot_line(word, &cpus, &housekeeping), ground) {
+                Some(Missing::With(word)) => with.push(word),
+                Some(Missing::Without(name)) => without.push(name),
+                Some(Missing::Effect(what)) => effects.push(what),
+                None => {}
+            }
+        }
+        let line: Vec<String> =
+            [in_words("with", &with), in_words("without", &without)].into_iter().flatten().collect();
+        if !line.is_empty() {
+            boot.push(format!("a boot {}", line.join(", ")));
+        }
+        boot.extend(effects);
+        let mut rest: Vec<String> = self.isolation_unmet(ground).into_iter().collect();
+        rest.extend(self.wants.iter().flat_map(|wants| wants.unmet(ground)));
+        Lacks { boot, rest }
+    }
+
+    fn isolation_unmet(&self, ground: &Ground) -> Option<String> {
+        let isolated = &ground.machine.topology.isolated;
+        let left = ground.cpus.minus(isolated);
+        match self.isolated? {
+            true if !left.is_empty() => Some(format!("isolated CPUs (CPUs {left} are not)")),
+            false if !isolated.is_empty() => {
+                Some(format!("a machine without isolated CPUs (CPUs {isolated} are)"))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Wants {
+    fn unmet(&self, ground: &Ground) -> Vec<String> {
+        let online = ground.machine.topology.online.len();
+        let memory = ground.machine.memory_kib.map(|kib| kib / 1024);
+        let mut lacks = Vec::new();
+        if let Some(cpus) = self.cpus.filter(|cpus| *cpus > online) {
+            lacks.push(format!("{cpus} CPUs (online are {online})"));
+        }
+        if let Some(wanted) = self.memory_mib.filter(|wanted| memory.is_none_or(|has| has < *wanted)) {
+            let has = memory.map_or_else(|| "not known here".to_owned(), |has| format!("there are {has}"));
+            lacks.push(format!("{wanted} MiB of memory ({has})"));
+        }
+        if self.counters && ground.booted.pmu.is_none() {
+            lacks.push("performance counters of the core".to_owned());
+        }
+        lacks
+    }
+}
+
+/// `with a=1 b=2`; nothing of no words.
+fn in_words<S: AsRef<str>>(how: &str, words: &[S]) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    (!words.is_empty()).then(|| format!("{how} {}", words.join(" ")))
+}
