@@ -41,6 +41,13 @@ pub(crate) fn work_items_reach_a_cpu_that_is_not_isolated_and_are_drawn_with_the
     let claim = &answer["claims"][0];
     assert_eq!((&claim["holds"], &claim["fails"]), (&1.into(), &0.into()), "{claim:#}");
     assert_eq!(claim["judgement"], "cannot-be-told");
+    // Each says what it was measured under, and the kernel is that of its level.
+    for cell in cells(&place.path("rtss24-fig3")) {
+        let under = &cell["result"]["under"];
+        assert_eq!(under["kernel"], "6.1", "{cell:#}");
+        let isolates = under["cmdline"].as_str().unwrap().contains("isolcpus=");
+        assert_eq!(isolates, cell["cell"]["factors"]["isolation"] == "boot", "{cell:#}");
+    }
     assert!(place.path("rtss24-fig3").join("figures").read_dir().unwrap().count() > 0);
     assert!(place.path("rtss24-fig3").join("study.html").exists());
 }

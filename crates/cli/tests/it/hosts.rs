@@ -175,3 +175,33 @@ fn ctrl_c_ends_the_machines_and_gives_back_what_they_changed() {
     assert!(!place.path("left").exists() && !place.path("right").exists());
     eventually("nothing left", || place.leftovers().is_empty().then_some(()));
 }
+
+#[test]
+fn the_kernel_that_a_machine_ran_stands_in_the_answer_where_the_file_names_kernels() {
+    if !have_ansible() {
+        return;
+    }
+    let place = Place::new();
+    let file = declared(&place);
+    let text_of_file = fs::read_to_string(&file).unwrap();
+    fs::write(
+        &file,
+        text_of_file.replacen("[quantities]", "[machine]\nkernels = [\"2.6\"]\n\n[quantities]", 1),
+    )
+    .unwrap();
+    inventory(&place, "");
+    let output = on_hosts(&place, "fleet", &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(study(&place, "whole", &["--here"]).output().unwrap().status.success());
+    let kernels = |out: &str| {
+        let groups = read_json(&place.path(out).join("study.json"))["groups"].take();
+        let of = |group: &Value| group["levels"]["kernel"].as_str().unwrap().to_owned();
+        groups.as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    let kernel = kernels("whole");
+    assert!(kernel.len() == 6 && kernel.iter().all(|one| *one == kernel[0] && *one != "2.6"), "{kernel:?}");
+    assert_eq!(kernels("fleet"), kernel);
+    // The same study here and there: ids differ by the kernel, which is known here beforehand.
+    let part = read_json(&place.path("whole").join("plan.json"));
+    assert_eq!(part["kernels"], serde_json::json!([kernel[0]]));
+}

@@ -8,6 +8,9 @@ use super::needs::Ground;
 use model::booted::Parameter;
 use model::{Cpus, Machine};
 
+/// Parameters that name CPUs.
+const LISTS: [&str; 4] = ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity"];
+
 /// What `isolcpus=` does without flags.
 const DOMAIN: &str = "domain";
 
@@ -50,6 +53,10 @@ fn list(value: &str) -> Option<(Vec<&str>, Cpus)> {
 fn given(name: &str, value: &str, ground: &Ground) -> bool {
     let named = |one: &&Parameter| same(&one.name, name);
     let mut found = ground.booted.parameters.iter().filter(named);
+    // Word for word: whether the kernel took it is the next question.
+    if LISTS.contains(&name) && found.clone().any(|one| one.value == value) {
+        return true;
+    }
     let covers = |one: &Parameter, cpus: &Cpus| one.cpus.as_ref().is_some_and(|has| cpus.is_subset(has));
     match (name, list(value)) {
         ("isolcpus", Some((flags, cpus))) => {
@@ -78,6 +85,12 @@ fn given(name: &str, value: &str, ground: &Ground) -> bool {
 /// What the kernel shows where a parameter is given, and not in force.
 fn not_in_force(name: &str, value: &str, ground: &Ground) -> Option<String> {
     let (flags, cpus) = list(value)?;
+    let taken = |one: &Parameter| same(&one.name, name) && one.cpus.is_some();
+    if LISTS.contains(&name) && !ground.booted.parameters.iter().any(taken) && name != "nohz_full" {
+        return Some(format!(
+            "{name}={value} in force: it names CPUs that are not there, and the kernel drops it"
+        ));
+    }
     let Machine { topology, .. } = &ground.machine;
     let shown = match name {
         "isolcpus" if flags.is_empty() || flags.contains(&DOMAIN) => &topology.isolated,

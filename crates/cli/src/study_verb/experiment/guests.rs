@@ -67,7 +67,8 @@ pub(super) fn run(lab: &Lab<'_>, todo: &[&Planned], jobs: NonZeroUsize) -> anyho
 
 fn boot_for(lab: &Lab<'_>, boot: &Boot, cells: &[&Planned]) -> anyhow::Result<()> {
     let kernel = boot.kernel.as_deref().context("a cell without a kernel")?;
-    let booted = format!("{kernel} {}", boot.append);
+    let (_, cpus, housekeeping) = halves(lab.experiment)?;
+    let booted = format!("{kernel} {}", boot_line(&boot.append, cpus, housekeeping));
     let booted = booted.trim_end();
     let mut why = String::new();
     for tries in 1..=TRIES {
@@ -160,6 +161,14 @@ fn keep(lab: &Lab<'_>, cells: &[&Planned], line: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A guest's CPUs: all, those to measure, the others.
+fn halves(experiment: &Experiment) -> anyhow::Result<(Smp, &'static str, &'static str)> {
+    let smp: Smp = experiment.machine.smp.as_deref().unwrap_or("4").parse()?;
+    let (cpus, housekeeping) =
+        lab::qemu::partition(smp.cpus()).context("a guest of one CPU has none to measure")?;
+    Ok((smp, cpus, housekeeping))
+}
+
 fn spec(
     lab: &Lab<'_>,
     kernel: &str,
@@ -170,9 +179,7 @@ fn spec(
 ) -> anyhow::Result<Spec> {
     let machine = &lab.experiment.machine;
     let arch = Arch::host().context("no guests for this machine's architecture")?;
-    let smp: Smp = machine.smp.as_deref().unwrap_or("4").parse()?;
-    let (cpus, housekeeping) =
-        lab::qemu::partition(smp.cpus()).context("a guest of one CPU has none to measure")?;
+    let (smp, cpus, housekeeping) = halves(lab.experiment)?;
     let contents = Order {
         experiment: lab.text.to_owned(),
         cpus: cpus.to_owned(),

@@ -93,6 +93,15 @@ fn what_the_kernel_shows_goes_before_what_it_was_asked_for() {
         "nohz_full=2-3",
     );
     assert!(refused.as_deref().unwrap().contains("the kernel shows CPUs 2,3 without it"), "{refused:?}");
+    let drop_it = |ground: &mut Ground| {
+        ground.booted.parameters[0].cpus = None;
+        (ground.machine.topology.isolated, ground.machine.topology.nohz_full) =
+            (Cpus::default(), Cpus::default());
+    };
+    let dropped = |word: &str| with(drop_it, word, word).unwrap();
+    assert!(dropped("nohz_full=2-9").contains("the kernel shows CPUs 2-9 without it"));
+    assert!(dropped("isolcpus=managed_irq,2-9").contains("and the kernel drops it"));
+    assert!(dropped("irqaffinity=0-9").contains("and the kernel drops it"));
     // A partition is no boot line, and neither is it none.
     let partition = |ground: &mut Ground| ground.machine.topology.isolated = cpus("2-3");
     assert!(with(partition, "isolcpus=domain,{cpus}", "quiet").unwrap().contains("a boot with isolcpus"));
