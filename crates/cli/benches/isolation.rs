@@ -1,16 +1,20 @@
 //! Which way of isolating leaves fewer unwanted events: nothing, the replication's manual steps, all of Table III by hand, two tuned
 //! profiles, and stillcore; each in a fresh guest of the same kernel and boot line, under the same disturbances.
-//! `cargo bench -p stillcore --bench isolation [-- --kernel K --repetitions N --seconds N]`; needs QEMU and the binary for guests.
+//! `cargo bench -p stillcore --bench isolation [-- --kernel K --repetitions N --seconds N --methods A,B]`; needs QEMU and the binary for
+//! guests.
 //!
 //! Unwanted events (every class but the probe's own) on the isolated core per 10 s of the disturbed phase. Guest counts are exact;
 //! guest times mean nothing and are not printed. No budget but that every cell gives a count.
 //!
 //! An emulator that runs four CPUs in turn delivers more ticks to a measured CPU whose neighbours are idle. The tick and the softirqs
 //! that ride on it, which only a boot line ends, have a column of their own.
+//!
+//! Ways whose ranges over the guests overlap are told as what cannot be told apart.
 
 mod common;
 
 use common::{Failed, median, option, run};
+use result::apart::{self, Group};
 use result::{Limit, Of, Row, Sink};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -21,32 +25,46 @@ use study::{Cell, Store, Study};
 const METHODS: [&str; 6] =
     ["nothing", "replication", "table3", "tuned-cpu-partitioning", "tuned-realtime", "stillcore"];
 
+/// What a guest does.
+const SCRIPT: &str = include_str!("isolation.sh");
+
 /// Command lines: as the lab boots, and without isolation at boot.
 const BOOTS: [(&str, &str); 2] =
     [("isolated", ""), ("plain", "isolcpus= nohz_full= rcu_nocbs= irqaffinity=")];
 
 fn main() {
     let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
-    let plan =
-        Plan { kernel: option("--kernel", "6.1".to_owned()), seconds: option("--seconds", 20), program };
+    let methods = option("--methods", METHODS.join(","));
+    let plan = Plan {
+        kernel: option("--kernel", "6.1".to_owned()),
+        seconds: option("--seconds", 20),
+        methods: methods.split(',').map(str::to_owned).collect(),
+        program,
+    };
     run("study", |rows| compare(&plan, option("--repetitions", 4), rows));
 }
 
 struct Plan {
     kernel: String,
     seconds: u64,
+    /// Ways to isolate, of those that the script knows.
+    methods: Vec<String>,
     /// The static command that guests run.
     program: String,
 }
 
 fn compare(plan: &Plan, repetitions: u32, rows: &mut Sink) -> Result<(), Failed> {
+    if let Some(other) = plan.methods.iter().find(|one| !METHODS.contains(&one.as_str())) {
+        return Err(Failed(format!("--methods {other}; expected some of {}", METHODS.join(", "))));
+    }
     let study = Study {
         schema: study::STUDY_SCHEMA.to_owned(),
-        name: format!("isolation-{}-{}s", plan.kernel, plan.seconds),
+        // Cells of another script are not those of this one.
+        name: format!("isolation-{}-{}s-{}", plan.kernel, plan.seconds, study::digest(&[SCRIPT], 4)),
         runner: String::new(),
         seed: 1,
         factors: BTreeMap::from([
-            ("method".to_owned(), METHODS.iter().map(|method| json!(method)).collect()),
+            ("method".to_owned(), plan.methods.iter().map(|method| json!(method)).collect()),
             ("boot".to_owned(), BOOTS.iter().map(|(boot, _)| json!(boot)).collect()),
         ]),
         repetitions,
@@ -67,7 +85,7 @@ fn compare(plan: &Plan, repetitions: u32, rows: &mut Sink) -> Result<(), Failed>
         cells.len(),
         progress.resumed
     ))?;
-    table(&progress.results, rows)
+    table(plan, &progress.results, rows)
 }
 
 fn text<'a>(cell: &'a Cell, factor: &str) -> &'a str {
@@ -154,20 +172,34 @@ fn row(result: &Value) -> String {
 const OF_THE_TICK: [&str; 2] = ["timer.tick", "softirq"];
 
 /// A row a method, boot line and way of counting.
-fn table(results: &[(Cell, Value)], rows: &mut Sink) -> Result<(), Failed> {
+fn table(plan: &Plan, results: &[(Cell, Value)], rows: &mut Sink) -> Result<(), Failed> {
     let mut failed = 0;
     for (boot, _) in BOOTS {
-        for method in METHODS {
-            let is_it = |cell: &Cell| text(cell, "method") == method && text(cell, "boot") == boot;
+        let mut columns: [Vec<Row>; 2] = Default::default();
+        for method in METHODS.iter().filter(|method| plan.methods.iter().any(|one| one == *method)) {
+            let is_it = |cell: &Cell| text(cell, "method") == *method && text(cell, "boot") == boot;
             let of: Vec<_> =
                 results.iter().filter(|(cell, _)| is_it(cell)).map(|(_, result)| result).collect();
             let all = of.iter().filter_map(|result| result["per_10s"].as_f64()).collect();
             let rest = of.iter().filter_map(|result| besides_the_tick(result)).collect();
             failed += of.iter().filter(|result| result["failed"].is_string()).count();
-            rows.push(over_repetitions(format!("{method}: {boot}"), all))?;
-            rows.push(over_repetitions(format!("{method}: {boot}, without ticks and softirqs"), rest))?;
+            let found = [
+                over_repetitions(format!("{method}: {boot}"), all),
+                over_repetitions(format!("{method}: {boot}, without ticks and softirqs"), rest),
+            ];
+            for (counted, row) in columns.iter_mut().zip(found) {
+                counted.push(row.clone());
+                rows.push(row)?;
+            }
             let left = of.iter().find_map(|result| result["audit_failures"].as_f64()).unwrap_or(f64::NAN);
             rows.push(Row::new(format!("{method}: {boot}, audit findings left"), left, ""))?;
+        }
+        for (counted, column) in ["all events", "without ticks and softirqs"].iter().zip(&columns) {
+            let group = |row: &'_ Row| row.what.split(':').next().unwrap_or_default().to_owned();
+            let names: Vec<String> = column.iter().map(group).collect();
+            let groups: Vec<Group<'_>> =
+                names.iter().zip(column).map(|(name, row)| Group { name, row }).collect();
+            rows.note(format!("{boot}, {counted}: {}", apart::sentence(&groups)))?;
         }
     }
     let row = Row::new("cells that failed", failed as f64, "").n(results.len() as u64);

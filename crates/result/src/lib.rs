@@ -7,6 +7,7 @@
 //! xtask` must compile within seconds.
 #![forbid(unsafe_code)]
 
+pub mod apart;
 pub mod row;
 pub mod sink;
 pub mod stored;

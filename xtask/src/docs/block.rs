@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use result::apart::Group;
 use result::{Row, Stored, text};
 
 use super::{BLOCK, Broken, no_row, result_of};
 use crate::results::Results;
 
 /// What an author may ask for; all optional.
-const ATTRIBUTES: [&str; 8] = ["rows", "columns", "heads", "strip", "pivot", "cell", "decimals", "notes"];
+const ATTRIBUTES: [&str; 9] =
+    ["rows", "columns", "heads", "strip", "pivot", "cell", "decimals", "apart", "notes"];
 
 /// The lines between the markers. `folder`: of results, as seen from the page.
 pub(super) fn render(marker: &str, folder: &str, results: &Results) -> Result<Vec<String>, Broken> {
@@ -174,12 +176,30 @@ fn pivot(corner: &str, rows: &[&Row], attributes: &Attributes) -> Result<Vec<Str
     if heads.len() != tops.len() {
         return Err(Broken::new(format!("{} heads", heads.len()), format!("{}, one a column", tops.len())));
     }
+    let shown: Vec<String> = heads.clone();
     let mut lines = vec![line(std::iter::once(corner).chain(heads)), "|---".repeat(tops.len() + 1) + "|"];
     for left in &lefts {
         let of = |top: &&str| cells.get(&(*left, *top)).cloned().unwrap_or_default();
         lines.push(line(std::iter::once(escape(left)).chain(tops.iter().map(of))));
     }
+    if attributes.contains_key("apart") {
+        lines.push(String::new());
+        for (top, head) in tops.iter().zip(&shown) {
+            lines.push(format!("- {head}: {}", escape(&apart(rows, strip, top))));
+        }
+    }
     Ok(lines)
+}
+
+/// Which rows of a column of a pivot can be told apart.
+fn apart(rows: &[&Row], strip: &str, top: &str) -> String {
+    let group = |row: &&'_ Row| -> Option<(String, Row)> {
+        let (left, of) = row.what.strip_prefix(strip).unwrap_or(&row.what).rsplit_once(": ")?;
+        (of == top).then(|| (left.to_owned(), (*row).clone()))
+    };
+    let column: Vec<(String, Row)> = rows.iter().filter_map(group).collect();
+    let groups: Vec<Group<'_>> = column.iter().map(|(name, row)| Group { name, row }).collect();
+    result::apart::sentence(&groups)
 }
 
 fn head(column: &str) -> &str {
@@ -253,6 +273,21 @@ mod tests {
                 .expected
                 .contains("LEFT: TOP")
         );
+    }
+
+    #[test]
+    fn a_pivot_says_which_rows_cannot_be_told_apart() {
+        let rows = vec![
+            Row::new("old: work", 5.0, "").between(4.0, 6.0),
+            Row::new("new: work", 1.0, "").between(0.0, 2.0),
+            Row::new("old: tlb", 5.0, "").between(4.0, 6.0),
+            Row::new("new: tlb", 4.0, "").between(2.0, 5.0),
+        ];
+        let results = Results::from([("lab-x".into(), Ok(stored("lab-x", rows)))]);
+        let marker =
+            "<!-- result:lab-x pivot=\"way\" cell=\"interval\" heads=\"works;flushes\" apart=\"ranges\" -->";
+        let of = render(marker, "results", &results).unwrap();
+        assert_eq!(of[5..7], ["- works: new is below old", "- flushes: no two can be told apart"]);
     }
 
     #[test]

@@ -103,7 +103,8 @@ fn study(json: &Value) -> (Vec<String>, Vec<Row>) {
     let note = format!("{}: {}, scale {scale}", text(json, "name"), text(json, "title"));
     let repetitions =
         "Intervals are from the lowest to the highest repetition, values their median.".to_owned();
-    (vec![note, repetitions], rows)
+    let settings = list(json, "settings").filter_map(|one| one.as_str().map(str::to_owned));
+    ([note, repetitions].into_iter().chain(settings).collect(), rows)
 }
 
 /// Shares in percent with Wilson's interval; points where a share is 0 or 100 % of all sets are

@@ -156,6 +156,23 @@ fn a_class_that_this_machine_lacks_is_refused_and_its_cell_does_not_apply() {
 }
 
 #[test]
+fn a_study_of_which_every_cell_failed_is_an_error_with_its_answer_stored() {
+    let place = Place::new();
+    declared(&place);
+    let file = fs::read_to_string(place.path("shares.toml")).unwrap();
+    let step = file.split("run = ").nth(1).unwrap().lines().next().unwrap();
+    let file = file.replace(step, "[\"report\", \"{dir}/nothing\"]").replace(
+        ", { name = \"absent\", before = [[\"isolate\", \"apply\", \"--cpus\", \"4095\", \"--json\"]] }",
+        "",
+    );
+    fs::write(place.path("shares.toml"), file).unwrap();
+    let output = study(&place, "out", &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("every cell that was run failed"), "{}", text(&output.stderr));
+    assert!(answer(&place, "out")["groups"].is_array());
+}
+
+#[test]
 fn a_plan_starts_nothing() {
     let place = Place::new();
     declared(&place);
@@ -165,7 +182,7 @@ fn a_plan_starts_nothing() {
     assert!(told.contains("12 cells, 0 boots"), "{told}");
     // The cells that this boot is not for are counted, with what they need.
     let isolated = has_isolated_cpus();
-    assert_eq!(told.contains("- 4 cells: needs isolated CPUs"), !isolated, "{told}");
+    assert_eq!(told.contains("- 4 cells: isolated CPUs"), !isolated, "{told}");
     assert!(!place.path("out").exists());
 }
 

@@ -246,6 +246,14 @@ impl Checker<'_> {
                 return self
                     .fail(claim.value.span(), "a claim; expected the same factors in less and in than");
             }
+            let levels =
+                |levels: &Where| levels.values().map(|one| one.get_ref().clone()).collect::<Vec<_>>();
+            if levels(&claim.less) == levels(&claim.than) {
+                return self.fail(
+                    claim.value.span(),
+                    "a claim on cells against themselves; expected other levels in than",
+                );
+            }
         }
         Ok(())
     }

@@ -284,7 +284,12 @@ fn judge(
         let absent = found.iter().find_map(|result| result.absent.get(one.value.get_ref()).cloned());
         let reason = found.iter().find_map(|result| result.reason.clone()).or(absent);
         let reason = reason.unwrap_or_else(|| {
-            if found.is_empty() { "no such cell was run" } else { "no figure" }.to_owned()
+            let kernel = one.at.iter().find(|(factor, _)| factor.get_ref() == KERNEL);
+            match kernel.filter(|_| found.is_empty()) {
+                Some((_, kernel)) => format!("needs kernel {}: no cell of it was run", kernel.get_ref()),
+                None if found.is_empty() => "no such cell was run".to_owned(),
+                None => "no figure".to_owned(),
+            }
         });
         return (Judgement::NotApplicable, reason);
     };

@@ -204,6 +204,11 @@ fn every_mistake_is_one_sentence_with_its_place() {
         ("[table]", "[tabel]", "line 53, column 2: unknown field `tabel`"),
         ("[[step]]", "[[step]", "line 29, column "),
         ("columns = [\"0\", \"1\"]", "columns = []", "line 60, column 11: no columns"),
+        (
+            "than = { isolation = \"none\" }",
+            "than = { isolation = \"boot\" }",
+            "line 49, column 9: a claim on cells against themselves",
+        ),
         ("name = \"over\"", "name = \"Over\"", "line 63, column 8: a figure named \"Over\""),
         ("name = \"dist\"", "name = \"over\"", "line 70, column 8: a figure named \"over\""),
         ("kind = \"lines\"", "kind = \"line\"", "line 64, column 8: unknown variant `line`"),

@@ -9,7 +9,8 @@ use std::fmt::Write;
 use std::path::Path;
 use study::Cell;
 use study::experiment::{
-    Apart, Beside, CellResult, Concluded, Experiment, Judgement, Sheet, ablated, apart, conclude, sheets,
+    Apart, Beside, CellResult, CellState, Concluded, Experiment, Judgement, Sheet, ablated, apart, conclude,
+    sheets,
 };
 
 /// Schema of `--json` and of `study.json`.
@@ -76,6 +77,10 @@ pub(super) fn tell(
             println!("note: {} of {} cells have a result", results.len(), args.cells);
         }
         println!("\n{}, with figures {}", out.join("study.md").display(), out.join("study.html").display());
+    }
+    let ran = || results.iter().filter(|(_, result)| result.state != CellState::Needs);
+    if ran().next().is_some() && ran().all(|(_, result)| result.state == CellState::Failed) {
+        anyhow::bail!("every cell that was run failed; {} has the reasons", out.join("study.md").display());
     }
     Ok(0)
 }

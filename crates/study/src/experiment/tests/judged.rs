@@ -22,6 +22,17 @@ fn published_numbers_are_judged_with_their_reason() {
 }
 
 #[test]
+fn a_number_of_another_kernel_says_which_it_needs() {
+    let text = TEXT.replace("at = { period", "at = { kernel = \"5.10\", period");
+    let experiment = read(&text);
+    let plan = Plan::of(&experiment, &["6.18".to_owned()], 1, 1.0).unwrap();
+    let results: Vec<_> = plan.cells.iter().map(|one| (one.cell.clone(), result(Some(1.0), false))).collect();
+    let told = conclude(&experiment, &numbers(), &results).published.remove(0);
+    assert_eq!(told.judgement, Judgement::NotApplicable);
+    assert_eq!(told.why, "needs kernel 5.10: no cell of it was run");
+}
+
+#[test]
 fn a_claim_is_judged_on_pairs_that_differ_in_nothing_else() {
     let experiment = read(TEXT);
     let judged_in = |repetitions: u32, emulated: bool, number: fn(&str) -> f64| {
