@@ -7,6 +7,8 @@ use crate::Cpus;
 pub struct Booted {
     /// Parameters of the kernel command line, in its order; what follows `--` is not among them.
     pub parameters: Vec<Parameter>,
+    /// Names of parameters that this kernel is built without, and ignores; as far as its build options or its files show it.
+    pub ignored: Vec<String>,
     /// CPUs whose RCU callbacks are offloaded, or why that is not known.
     pub offloaded: Result<Cpus, String>,
     /// CPUs that new interrupts are sent to (`/proc/irq/default_smp_affinity`); `None` where it could not be read.

@@ -278,10 +278,10 @@ mod tests {
     #[test]
     fn a_pivot_says_which_rows_cannot_be_told_apart() {
         let rows = vec![
-            Row::new("old: work", 5.0, "").between(4.0, 6.0),
-            Row::new("new: work", 1.0, "").between(0.0, 2.0),
-            Row::new("old: tlb", 5.0, "").between(4.0, 6.0),
-            Row::new("new: tlb", 4.0, "").between(2.0, 5.0),
+            Row::new("old: work", 5.0, "").between(4.0, 6.0).n(4),
+            Row::new("new: work", 1.0, "").between(0.0, 2.0).n(4),
+            Row::new("old: tlb", 5.0, "").between(4.0, 6.0).n(4),
+            Row::new("new: tlb", 4.0, "").between(2.0, 5.0).n(4),
         ];
         let results = Results::from([("lab-x".into(), Ok(stored("lab-x", rows)))]);
         let marker =

@@ -57,6 +57,10 @@ fn cells_are_run_and_those_that_cannot_be_are_told_and_no_failure() {
     let again = study(&place, "out", &["--json"]).output().unwrap();
     assert!(text(&again.stderr).contains("0 of 12 cells to run"), "{}", text(&again.stderr));
     assert_eq!(again.stdout, output.stdout);
+    assert!(!text(&again.stderr).contains("left out"), "{}", text(&again.stderr));
+    let scaled = study(&place, "out", &["--scale", "0.5"]).output().unwrap();
+    let told = text(&scaled.stderr);
+    assert!(told.contains("12 stored cells are not of this plan"), "{told}");
 }
 
 /// Whether this machine has isolated CPUs.

@@ -3,7 +3,7 @@
 //! Files: Linux `Documentation/core-api/irq/irq-affinity.rst` (`default_smp_affinity`), `perf_event_open(2)` (`event_source`).
 
 use super::probe::{BootList, InForce, Scene, possible, rcu_offload};
-use crate::machine::{Root, parameters};
+use crate::machine::{Root, parameters, same_name};
 use model::booted::{Booted, Parameter};
 use model::{Cpus, Machine};
 
@@ -23,8 +23,10 @@ pub fn booted(root: &Root, machine: &Machine) -> Booted {
             cpus: list.cpus(&possible).ok(),
         }
     };
+    let parameters: Vec<Parameter> = parameters(&machine.cmdline).map(parameter).collect();
     Booted {
-        parameters: parameters(&machine.cmdline).map(parameter).collect(),
+        ignored: ignored(root, &scene, &parameters),
+        parameters,
         offloaded: match rcu_offload(&scene) {
             InForce::Set(cpus) => Ok(cpus),
             InForce::Absent => Ok(Cpus::default()),
@@ -33,6 +35,25 @@ pub fn booted(root: &Root, machine: &Machine) -> Booted {
         irq_default: root.maybe("proc/irq/default_smp_affinity").and_then(|mask| Cpus::parse_hex(&mask).ok()),
         pmu: root.names(COUNTERS).into_iter().find(|name| is_of_cores(name)),
     }
+}
+
+/// Parameters of isolation that need a build option, and the option.
+const BUILT: [(&str, &str); 2] = [("nohz_full", "CONFIG_NO_HZ_FULL"), ("rcu_nocbs", "CONFIG_RCU_NOCB_CPU")];
+
+/// Those that this kernel is built without. Where its build options are not known, before 6.1 the file of `nohz_full` is there only with the
+/// option, and a kernel that offloads callbacks of any CPU has threads for them.
+fn ignored(root: &Root, scene: &Scene, parameters: &[Parameter]) -> Vec<String> {
+    let kernel = &scene.machine.kernel;
+    let lacks = |(name, option): &(&str, &str)| match (&kernel.config_source, *name) {
+        (Some(_), _) => !kernel.config.contains_key(*option),
+        (None, "nohz_full") => !root.has("sys/devices/system/cpu/nohz_full"),
+        (None, _) => {
+            let valid = |one: &Parameter| same_name(&one.name, name) && one.cpus.is_some();
+            let none = matches!(rcu_offload(scene), InForce::Set(cpus) if cpus.is_empty());
+            none && parameters.iter().any(valid)
+        }
+    };
+    BUILT.iter().filter(|one| lacks(one)).map(|(name, _)| (*name).to_owned()).collect()
 }
 
 /// `cpu`, or one a kind of core: `cpu_core`, `armv8_pmuv3_0`, `armv8_cortex_a72`.
@@ -64,6 +85,8 @@ mod tests {
         assert_eq!(nohz.cpus, None);
         assert_eq!(booted.irq_default, Some("0-1".parse().unwrap()));
         assert_eq!(booted.pmu.as_deref(), Some("cpu"));
+        // No file, no option.
+        assert_eq!(booted.ignored, ["nohz_full"]);
         // A tree without processes: nothing says whose callbacks are offloaded.
         assert!(booted.offloaded.is_err());
     }

@@ -23,6 +23,8 @@ pub(super) enum Missing {
     Without(String),
     /// The line is as wanted; what the kernel made of it is not.
     Effect(String),
+    /// It is on the line, and the kernel is built without it.
+    Ignored(String),
 }
 
 /// Why the word is not that of this boot, or nothing where it is.
@@ -33,6 +35,9 @@ pub(super) fn missing(word: &str, ground: &Ground) -> Option<Missing> {
         }
         Some((name, "")) => still_there(name, ground).map(Missing::Effect),
         Some((name, value)) if !given(name, value, ground) => Some(Missing::With(format!("{name}={value}"))),
+        Some((name, value)) if ground.booted.ignored.iter().any(|one| same(one, name)) => {
+            Some(Missing::Ignored(format!("{name}={value}")))
+        }
         Some((name, value)) => not_in_force(name, value, ground).map(Missing::Effect),
         None => {
             let given = ground.booted.parameters.iter().any(|one| same(&one.name, word));

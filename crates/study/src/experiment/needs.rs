@@ -25,9 +25,9 @@ pub struct Wants {
 /// Everything that a cell needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Words of the kernel's command line; one that ends with `=` is a parameter that must not be there. `{cpus}`, `{cpu}` and
+    /// Words of the kernel's command line, level by level; one that ends with `=` is a parameter that must not be there. `{cpus}`, `{cpu}` and
     /// `{housekeeping}` stand for those of the machine.
-    pub boot: Vec<String>,
+    pub boot: Vec<Vec<String>>,
     /// Whether the measured CPUs are to be isolated, by a boot line or a partition, or no CPU.
     pub isolated: Option<bool>,
     /// Name of the kernel, such as `6.1-rt`; a path of the lab is none.
@@ -74,9 +74,9 @@ impl Experiment {
     /// What a cell needs.
     pub fn needs(&self, cell: &Cell) -> Needs {
         let levels: Vec<_> = self.levels(cell).map(|(_, level)| level).collect();
-        let words = levels.iter().filter_map(|level| level.boot.as_deref()).flat_map(str::split_whitespace);
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
         Needs {
-            boot: words.map(str::to_owned).collect(),
+            boot: levels.iter().filter_map(|level| level.boot.as_deref()).map(words).collect(),
             isolated: levels.iter().find_map(|level| level.isolated).or(self.machine.isolated),
             kernel: Some(text(cell.factors.get(KERNEL)).to_owned()).filter(|name| is_name(name)),
             wants: levels.iter().filter_map(|level| level.needs).chain(self.machine.needs).collect(),
@@ -95,7 +95,8 @@ struct Lacks {
 impl Needs {
     /// The boot as a sentence fragment: `kernel 6.1, with nohz_full=2,3, without isolcpus`; empty where any will do.
     fn boot_in_words(&self, cpus: &str, housekeeping: &str) -> String {
-        let filled: Vec<String> = self.boot.iter().map(|word| boot_line(word, cpus, housekeeping)).collect();
+        let filled: Vec<String> =
+            self.boot.iter().flatten().map(|word| boot_line(word, cpus, housekeeping)).collect();
         let (without, with): (Vec<&String>, Vec<&String>) =
             filled.iter().partition(|word| word.ends_with('='));
         let without: Vec<&str> = without.into_iter().map(|word| word.trim_end_matches('=')).collect();
@@ -130,12 +131,22 @@ impl Needs {
         }
         let (mut with, mut without, mut effects) = (Vec::new(), Vec::new(), Vec::new());
         let (cpus, housekeeping) = (ground.cpus.to_string(), ground.housekeeping.to_string());
-        for word in &self.boot {
-            match missing(&boot_line(word, &cpus, &housekeeping), ground) {
-                Some(Missing::With(word)) => with.push(word),
-                Some(Missing::Without(name)) => without.push(name),
-                Some(Missing::Effect(what)) => effects.push(what),
-                None => {}
+        for level in &self.boot {
+            let mut ignored = Vec::new();
+            for word in level {
+                match missing(&boot_line(word, &cpus, &housekeeping), ground) {
+                    Some(Missing::With(word)) => with.push(word),
+                    Some(Missing::Without(name)) => without.push(name),
+                    Some(Missing::Effect(what)) => effects.push(what),
+                    Some(Missing::Ignored(word)) => ignored.push(word),
+                    None => {}
+                }
+            }
+            // A level of several words is there where the kernel knows some of them; what it ignores stands in the result.
+            if !level.is_empty() && ignored.len() == level.len() {
+                effects.extend(
+                    ignored.iter().map(|word| format!("a kernel built for {word}, which this one ignores")),
+                );
             }
         }
         let line: Vec<String> =

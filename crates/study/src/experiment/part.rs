@@ -350,6 +350,13 @@ take = "count"
         );
         assert_eq!(on("6.12").with_kernels_of(&on("6.1")).kernels, ["6.1", "6.12"]);
         assert_eq!(told(on("6.1")), "kernels 6.1");
+        // The plan of both has the cells of each, and boots none of the lab.
+        let text = TEXT.replace("[[factor]]", "[machine]\nkernels = [\"5.10\"]\n[[factor]]");
+        let on = |kernel: &str| Part { experiment: text.clone(), ..on(kernel) };
+        let both = plan(&on("6.12").with_kernels_of(&on("6.1")));
+        for alone in ["6.1", "6.12"].map(|kernel| plan(&on(kernel))) {
+            assert!(alone.cells.iter().all(|one| both.cells.contains(one) && one.boot.kernel.is_none()));
+        }
         assert_eq!(told(Part { experiment: String::new(), ..part() }), "the same text");
     }
 }

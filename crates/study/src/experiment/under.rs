@@ -30,6 +30,9 @@ pub struct Under {
     pub version: String,
     /// `/proc/cmdline`.
     pub cmdline: String,
+    /// Parameters on it that the kernel is built without, and ignores.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
     /// CPU model; empty where the machine does not say.
     pub processor: String,
     /// CPUs online.
@@ -51,6 +54,7 @@ impl Under {
             release: machine.kernel.release.clone(),
             version: machine.kernel.version.clone(),
             cmdline: machine.cmdline.trim().to_owned(),
+            ignored: ignored(ground),
             processor: machine.cpu_model.clone().unwrap_or_default(),
             online: machine.topology.online.to_string(),
             measured: ground.cpus.to_string(),
@@ -82,6 +86,12 @@ impl Under {
             self.line(left_out)
         )
     }
+}
+
+/// Parameters that are on the line, and that the kernel is built without.
+fn ignored(ground: &Ground) -> Vec<String> {
+    let given = |name: &&String| ground.booted.parameters.iter().any(|one| same(&one.name, name));
+    ground.booted.ignored.iter().filter(given).cloned().collect()
 }
 
 /// Results with their settings.
@@ -171,6 +181,15 @@ fn notes(results: &[(Cell, CellResult)]) -> Vec<String> {
             hosts.join(", ")
         ));
     }
+    let mut ignored: BTreeMap<String, BTreeSet<&String>> = BTreeMap::new();
+    for under in ok().filter_map(|(_, result)| result.under.as_ref()) {
+        ignored.entry(under.ignored.join(" and ")).or_default().insert(&under.release);
+    }
+    ignored.remove("");
+    notes.extend(ignored.into_iter().map(|(names, kernels)| {
+        let kernels = kernels.into_iter().cloned().collect::<Vec<_>>().join(", ");
+        format!("{names} on the boot line of {kernels}: these kernels are built without, and ignore it")
+    }));
     let mut lines: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (cell, result) in ok() {
         let Some(under) = &result.under else { continue };

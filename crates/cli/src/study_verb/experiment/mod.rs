@@ -71,6 +71,12 @@ pub(super) fn run(args: &RunArgs, text: &str, from: &str, signals: EndSignals) -
     let machines = args.hosts.as_deref().map(hosts::machines).transpose()?.unwrap_or_default();
     let part = Part { cells: plan.cells.len(), ..part };
     let _held = directory::open(&out, &part)?;
+    let others = foreign(&store, &plan)?;
+    if others > 0 {
+        Teller::say(&format!(
+            "note: {others} stored cells are not of this plan (another scale, file or version), and are left out"
+        ));
+    }
     Teller::say(&planned::ahead(cells.len(), &todo, &out, ground));
     let mut lost = Vec::new();
     let interrupted = if let Some(inventory) = &args.hosts {
@@ -178,6 +184,17 @@ fn todo<'a>(
         }
     }
     Ok(todo)
+}
+
+/// Stored cells that the plan does not have.
+fn foreign(store: &Store, plan: &Plan) -> anyhow::Result<usize> {
+    let known: BTreeSet<&str> = plan.cells.iter().map(|planned| planned.cell.id.as_str()).collect();
+    let stored = store.all()?;
+    let of = |entry: &&study::Entry| match &entry.checkpoint {
+        Ok(checkpoint) => !known.contains(checkpoint.cell.id.as_str()),
+        Err(_) => false,
+    };
+    Ok(stored.iter().filter(of).count())
 }
 
 /// Every cell that has a result.

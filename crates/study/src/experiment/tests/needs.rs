@@ -36,7 +36,7 @@ fn booted(line: &str) -> Ground {
     let irq = of("irqaffinity");
     let irq_default = Some(if irq.is_empty() { cpus("0-3") } else { irq });
     Ground {
-        booted: Booted { parameters, offloaded, irq_default, pmu: None },
+        booted: Booted { parameters, ignored: Vec::new(), offloaded, irq_default, pmu: None },
         machine,
         cpus: cpus("2-3"),
         housekeeping: cpus("0-1"),
@@ -44,7 +44,7 @@ fn booted(line: &str) -> Ground {
 }
 
 fn needs(boot: &str) -> Needs {
-    Needs { boot: boot.split_whitespace().map(str::to_owned).collect(), ..Needs::default() }
+    Needs { boot: vec![boot.split_whitespace().map(str::to_owned).collect()], ..Needs::default() }
 }
 
 fn unmet(boot: &str, line: &str) -> Option<String> {
@@ -125,6 +125,26 @@ fn what_the_kernel_shows_goes_before_what_it_was_asked_for() {
 }
 
 #[test]
+fn a_kernel_that_is_built_without_a_word_is_the_level_of_others_and_not_of_that_word_alone() {
+    let mut ground = booted("isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1");
+    ground.booted.ignored = vec!["nohz_full".to_owned(), "rcu_nocbs".to_owned()];
+    ground.booted.offloaded = Ok(Cpus::default());
+    ground.machine.topology.nohz_full = Cpus::default();
+    assert_eq!(needs(ALL).unmet(&ground), None);
+    let apart = Needs {
+        boot: needs(ALL).boot[0].iter().map(|word| vec![word.clone()]).collect(),
+        ..Needs::default()
+    };
+    let told = apart.unmet(&ground).unwrap();
+    assert_eq!(
+        told,
+        "needs a kernel built for nohz_full=2,3, which this one ignores; a kernel built for rcu_nocbs=2,3, which this one ignores"
+    );
+    // Word by word it would be two subsets at once.
+    assert!(needs("nohz_full=").unmet(&ground).is_some());
+}
+
+#[test]
 fn of_all_subsets_of_mechanisms_one_boot_is_one_at_most() {
     let words: Vec<&str> = ALL.split_whitespace().collect();
     let off = |word: &str| format!("{}=", word.split('=').next().unwrap());
@@ -184,7 +204,7 @@ fn levels_and_the_file_add_up() {
     let plan = Plan::of(&experiment, &["6.1".to_owned()], 1, 1.0).unwrap();
     let boot = plan.cells.iter().find(|one| one.cell.factors["isolation"] == "boot").unwrap();
     let expected = Needs {
-        boot: vec!["nohz_full={cpus}".to_owned()],
+        boot: vec![vec!["nohz_full={cpus}".to_owned()]],
         isolated: None,
         kernel: Some("6.1".to_owned()),
         wants: vec![

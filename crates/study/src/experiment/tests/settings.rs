@@ -19,6 +19,7 @@ fn under(release: &str, cmdline: &str) -> Under {
         release: release.to_owned(),
         version: "#1".to_owned(),
         cmdline: cmdline.to_owned(),
+        ignored: Vec::new(),
         processor: "a processor".to_owned(),
         online: "0-3".to_owned(),
         measured: "2,3".to_owned(),
