@@ -1,9 +1,11 @@
 //! The only crate that touches a machine, and the only one with `unsafe`.
 //!
-//! `machine` reads, `isolate` judges (and will change) isolation, `disturb` provokes interference, `measure` takes samples, `record`
-//! keeps the kernel's trace. `session` makes sure that every change is taken back; `window` puts a measurement together; `guest` is
-//! what runs as pid 1 in a lab guest.
+//! `machine` reads, `isolate` judges and changes isolation, `boot` keeps the kernel command line of
+//! the next boot, `disturb` provokes interference, `measure` takes samples, `record` keeps the
+//! kernel's trace. `session` makes sure that every change is taken back; `window` puts a
+//! measurement together; `guest` is what runs as pid 1 in a lab guest.
 
+pub mod boot;
 pub mod class;
 pub mod disturb;
 pub mod error;

@@ -4,6 +4,7 @@
 //! otherwise; CPUs are the kernel's numbers.
 #![forbid(unsafe_code)]
 
+pub mod boot;
 pub mod booted;
 pub mod class;
 pub mod clocks;

@@ -1,6 +1,7 @@
 //! A plan: the ordered changes that would make CPUs still, each in the spelling of the file or call it goes to.
 
 use crate::Cpus;
+use crate::boot::BootLine;
 use serde::{Deserialize, Serialize};
 
 /// Schema of a plan.
@@ -130,4 +131,7 @@ pub struct Plan {
     pub boot: Vec<BootStep>,
     /// What stays.
     pub left: Vec<Left>,
+    /// The kernel command line of the next boot.
+    #[serde(default)]
+    pub boot_line: BootLine,
 }

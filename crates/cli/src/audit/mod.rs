@@ -7,8 +7,9 @@ mod text;
 use anyhow::Context;
 use clap::Args;
 use linux::isolate::fixes::Fixes;
-use linux::isolate::{Catalogue, audit};
+use linux::isolate::{Audit, Catalogue, audit_with_line};
 use linux::machine::{self, Root};
+use model::boot::BootLine;
 use model::fix::FixFinding;
 use model::{Cpus, Finding, Machine};
 use serde_json::{Value, json};
@@ -50,6 +51,7 @@ pub(crate) struct Audited {
     pub(crate) cpus: Cpus,
     pub(crate) housekeeping: Cpus,
     pub(crate) findings: Vec<Finding>,
+    pub(crate) boot_line: BootLine,
     pub(crate) fixes: Vec<FixFinding>,
 }
 
@@ -90,9 +92,9 @@ fn audited(root: &Root, catalogue: &Catalogue, cpus: Option<Cpus>) -> anyhow::Re
     };
     let housekeeping =
         machine::housekeeping(&machine, &cpus).unwrap_or_else(|_| machine.topology.online.minus(&cpus));
-    let findings = audit(root, &machine, catalogue, &cpus);
+    let Audit { findings, boot_line } = audit_with_line(root, &machine, catalogue, &cpus);
     let fixes = Fixes::embedded()?.judge(root, &machine);
-    Ok(Audited { machine, cpus, housekeeping, findings, fixes })
+    Ok(Audited { machine, cpus, housekeeping, findings, boot_line, fixes })
 }
 
 /// Findings by state.
@@ -112,6 +114,7 @@ fn answer(audited: &Audited, changes: Option<&baseline::Changes>) -> anyhow::Res
         "cpus": serde_json::to_value(&audited.cpus)?,
         "housekeeping": serde_json::to_value(&audited.housekeeping)?,
         "findings": serde_json::to_value(&audited.findings)?,
+        "boot_line": serde_json::to_value(&audited.boot_line)?,
         "counts": counts(&audited.findings),
         "failed": audited.findings.iter().filter(|finding| finding.failed()).count(),
         "fixes": serde_json::to_value(&audited.fixes)?,

@@ -2,6 +2,7 @@
 
 use super::baseline::Changes;
 use super::{Audited, counts};
+use crate::isolate::boot_line;
 use model::fix::{FixFinding, FixState};
 use model::{Finding, FindingState};
 use std::fmt::Write;
@@ -27,6 +28,10 @@ pub(crate) fn page(audited: &Audited, all: bool, changes: Option<&Changes>) -> S
             let _ = write!(page, "\n{title}\n");
         }
         found.for_each(|finding| one(&mut page, finding));
+    }
+    let line = boot_line::text(&audited.boot_line);
+    if !line.is_empty() {
+        let _ = write!(page, "\nthe next boot\n{line}");
     }
     kernel(&mut page, &audited.fixes, all);
     if let Some(changes) = changes {

@@ -169,7 +169,8 @@ pub(crate) fn summary(plan: &Plan, applied: &Applied) -> String {
     }
     let boot: Vec<_> = plan.boot.iter().filter_map(|step| step.parameter.as_deref()).collect();
     if !boot.is_empty() {
-        let _ = writeln!(text, "needs another boot: {}", boot.join(" "));
+        let _ =
+            writeln!(text, "needs another boot: {}; isolate plan shows what they replace", boot.join(" "));
     }
     text.push_str("check with stillcore isolate verify; end with stillcore isolate undo\n");
     text
@@ -186,6 +187,7 @@ pub(crate) fn answer(plan: &Plan, applied: &Applied, schema: &str) -> anyhow::Re
     let placement = if applied.fallback.is_empty() { plan.placement } else { Placement::Affinity };
     value["placement"] = serde_json::to_value(placement)?;
     value["boot"] = serde_json::to_value(&plan.boot)?;
+    value["boot_line"] = serde_json::to_value(&plan.boot_line)?;
     value["left"] = serde_json::to_value(&plan.left)?;
     Ok(value)
 }

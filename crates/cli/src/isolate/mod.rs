@@ -1,6 +1,7 @@
 //! `stillcore isolate`: one file a verb.
 
 pub(crate) mod apply;
+pub(crate) mod boot_line;
 mod crash;
 pub(crate) mod deployment;
 pub(crate) mod persist;

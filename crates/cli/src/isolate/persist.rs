@@ -1,11 +1,15 @@
-//! `stillcore isolate persist`: files of stillcore's own that bring the isolation back after a boot.
+//! `stillcore isolate persist`: the boot line where the boot loader keeps it, and files of
+//! stillcore's own that bring the rest of the isolation back after a boot.
 
-use super::State;
 use super::target::Target;
+use super::{State, boot_line};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use linux::boot::{self, Writing};
 use linux::isolate::persist::{Persistence, after_removal, install, persistence, remove};
+use linux::isolate::program;
 use linux::machine::Root;
+use model::plan::Plan;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,15 +19,24 @@ pub(crate) struct PersistArgs {
     /// What to isolate.
     #[command(flatten)]
     pub(crate) target: Target,
-    /// Take the files away again.
+    /// Undo: restore the boot loader's files and remove the others.
     #[arg(long)]
     pub(crate) remove: bool,
     /// Only print what would be written.
     #[arg(long, conflicts_with = "remove")]
     pub(crate) print: bool,
-    /// Write below this directory, the root of an image; the plan is still made for this machine.
+    /// Write below this directory, the root of an image; settings and CPUs are still planned for
+    /// this machine.
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
+    /// Program that the systemd unit starts [default: this one, with --root the one installed in
+    /// the image].
+    #[arg(long, value_name = "PATH")]
+    pub(crate) program: Option<PathBuf>,
+    /// Compute the boot line for this kernel release, such as 6.12 [default: the one that runs,
+    /// with --root the one installed].
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) for_kernel: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -33,34 +46,83 @@ pub(crate) struct PersistArgs {
 pub(crate) fn run(args: &PersistArgs) -> anyhow::Result<u8> {
     let root = Root::open(args.root.as_deref().unwrap_or(Path::new("/")))?;
     if args.remove {
-        let removed = remove(&root)?;
-        if root.is_live() {
-            after_removal(&root, &removed).iter().try_for_each(|command| make_effective(command))?;
-        }
-        let what = if removed.is_empty() {
-            "there was nothing of stillcore's to remove".to_owned()
-        } else {
-            format!(
-                "removed {}; boot parameters of theirs are in force until the next boot",
-                removed.join(", ")
-            )
-        };
-        return Ok(tell(args, &what, &serde_json::json!({ "removed": removed })));
+        return undo(args, &root);
     }
-    let plan = args.target.plan(&Root::open(Path::new("/"))?, &State { dir: None })?;
-    let cmdline = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
-    let program = std::env::current_exe()?;
-    let all = persistence(&root, &plan, &program, &arguments(args, &plan.cpus), &cmdline);
+    let program = program_of(args, &root)?;
+    let image = (!root.is_live()).then(|| root.clone());
+    let live = Root::open(Path::new("/"))?;
+    let plan = args.target.plan_for(&live, &State { dir: None }, args.for_kernel.clone(), image)?;
+    let all = persistence(&root, &plan, &program, &arguments(args, &plan.cpus));
+    let line = boot::writing(&root, &plan.boot_line)?;
     if !args.print {
         if root.is_live() {
             super::apply::need_root()?;
         }
-        install(&root, &all)?;
+        boot::write(&root, &line)?;
+        install(&root, &all).inspect_err(|_| {
+            let _ = boot::undo(&root);
+        })?;
         if root.is_live() {
-            all.commands.iter().try_for_each(|command| make_effective(command))?;
+            line.commands.iter().chain(&all.commands).try_for_each(|command| make_effective(command))?;
         }
     }
-    Ok(tell(args, &text(args, &all), &answer(&all)))
+    report(args, &text(args, &plan, &line, &all), &answer(&plan, &line, &all));
+    Ok(0)
+}
+
+fn undo(args: &PersistArgs, root: &Root) -> anyhow::Result<u8> {
+    let line = boot::undo(root)?.unwrap_or_default();
+    let removed = remove(root)?;
+    if root.is_live() {
+        let after = after_removal(root, &removed);
+        line.commands.iter().chain(&after).try_for_each(|command| make_effective(command))?;
+    }
+    let mut lines = Vec::new();
+    let named = [("restored", &line.restored), ("taken out of", &line.cleaned), ("removed", &removed)];
+    for (what, files) in named.iter().filter(|(_, files)| !files.is_empty()) {
+        lines.push(format!("{what}: {}", files.join(", ")));
+    }
+    if !root.is_live() {
+        lines
+            .extend(line.commands.iter().map(|command| format!("run on the machine: {}", command.join(" "))));
+    }
+    lines.extend(line.left.iter().map(|left| format!("left as it is: {left}")));
+    if lines.is_empty() {
+        lines.push("there was nothing of stillcore's to remove".to_owned());
+    } else {
+        lines.push("boot parameters are in force until the next boot".to_owned());
+    }
+    let answer = serde_json::json!({
+        "removed": removed, "restored": line.restored, "cleaned": line.cleaned, "left": line.left,
+    });
+    report(args, &lines.join("\n"), &answer);
+    Ok(if line.left.is_empty() { 0 } else { 2 })
+}
+
+/// The program for the unit, or why there is none.
+fn program_of(args: &PersistArgs, root: &Root) -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let program = match &args.program {
+        Some(program) => program.clone(),
+        None if root.is_live() => own.clone(),
+        None => program::installed(root).with_context(|| {
+            format!(
+                "no stillcore is installed in {}: install -D -m 0755 {} {}/usr/local/sbin/stillcore, or name it with --program",
+                root.at("").display(),
+                own.display(),
+                root.at("").display().to_string().trim_end_matches('/')
+            )
+        })?,
+    };
+    program::trusted(root, &program).map_err(|reason| {
+        anyhow::anyhow!(
+            "root must not start {} at each boot: {reason}; install it first (install -m 0755 {} /usr/local/sbin/stillcore) \
+             and call that, or name it with --program",
+            program.display(),
+            own.display()
+        )
+    })?;
+    Ok(program)
 }
 
 /// What the unit calls with: the same order as given here.
@@ -89,21 +151,27 @@ fn arguments(args: &PersistArgs, cpus: &model::Cpus) -> Vec<String> {
 }
 
 fn make_effective(command: &[String]) -> anyhow::Result<()> {
-    let told = command.join(" ");
-    let output = Command::new(&command[0]).args(&command[1..]).output().with_context(|| told.clone())?;
+    let call = command.join(" ");
+    let output = Command::new(&command[0]).args(&command[1..]).output().with_context(|| call.clone())?;
     if output.status.success() {
         return Ok(());
     }
     let why = String::from_utf8_lossy(&output.stderr);
     anyhow::bail!(
-        "the files are as they are to be, but {told} failed: {}",
+        "the files are as they are to be, but {call} failed: {}",
         why.lines().last().unwrap_or("no reason given")
     )
 }
 
-fn text(args: &PersistArgs, all: &Persistence) -> String {
-    let mut lines = Vec::new();
-    for (file, text) in &all.files {
+fn text(args: &PersistArgs, plan: &Plan, line: &Writing, all: &Persistence) -> String {
+    let mut lines = vec![format!("boot loader: {}", line.loader)];
+    lines.extend(boot_line::text(&plan.boot_line).lines().map(str::to_owned));
+    if plan.boot_line.is_settled() {
+        lines.push("  the kernel command line needs no change".to_owned());
+    }
+    let boot = line.files.iter().map(|file| (&file.path, String::from_utf8_lossy(&file.after).into_owned()));
+    let rest = all.files.iter().map(|(file, text)| (file, text.clone()));
+    for (file, text) in boot.chain(rest) {
         if args.print {
             lines.push(format!("/{file}\n{}", text.trim_end()));
         } else {
@@ -111,21 +179,29 @@ fn text(args: &PersistArgs, all: &Persistence) -> String {
         }
     }
     lines.extend(all.links.iter().map(|(link, to)| format!("linked: /{link} to {to}")));
-    lines.extend(all.commands.iter().map(|command| format!("run: {}", command.join(" "))));
-    lines.extend(all.by_hand.iter().map(|line| format!("by hand: {line}")));
+    let commands = line.commands.iter().chain(&all.commands);
+    let run = if args.root.is_some() { "run on the machine" } else { "run" };
+    lines.extend(commands.map(|command| format!("{run}: {}", command.join(" "))));
+    lines.extend(line.by_hand.iter().chain(&all.by_hand).map(|line| format!("by hand: {line}")));
+    lines.extend(line.next.iter().map(|line| format!("note: {line}")));
     lines.join("\n")
 }
 
-fn answer(all: &Persistence) -> serde_json::Value {
-    let files: Vec<_> = all
-        .files
-        .iter()
+fn answer(plan: &Plan, line: &Writing, all: &Persistence) -> serde_json::Value {
+    let boot = line.files.iter().map(|file| (&file.path, String::from_utf8_lossy(&file.after).into_owned()));
+    let files: Vec<_> = boot
+        .chain(all.files.iter().map(|(file, text)| (file, text.clone())))
         .map(|(file, text)| serde_json::json!({ "path": format!("/{file}"), "text": text }))
         .collect();
-    serde_json::json!({ "files": files, "commands": all.commands, "by_hand": all.by_hand })
+    let commands: Vec<_> = line.commands.iter().chain(&all.commands).collect();
+    let by_hand: Vec<_> = line.by_hand.iter().chain(&all.by_hand).collect();
+    serde_json::json!({
+        "loader": line.loader, "boot_line": plan.boot_line, "files": files, "commands": commands,
+        "by_hand": by_hand, "notes": line.next,
+    })
 }
 
-fn tell(args: &PersistArgs, text: &str, answer: &serde_json::Value) -> u8 {
+fn report(args: &PersistArgs, text: &str, answer: &serde_json::Value) {
     if args.json {
         let mut value = answer.clone();
         value["schema"] = "stillcore.isolate-persist/1".into();
@@ -133,5 +209,4 @@ fn tell(args: &PersistArgs, text: &str, answer: &serde_json::Value) -> u8 {
     } else {
         println!("{text}");
     }
-    0
 }

@@ -1,10 +1,10 @@
 //! `stillcore isolate plan`: what `apply` would change, in order, and what it cannot.
 
-use super::State;
 use super::target::Target;
+use super::{State, boot_line};
 use clap::Args;
 use linux::machine::Root;
-use model::plan::{Plan, Step, StepKind};
+use model::plan::{BootStep, Plan, Step, StepKind};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,9 @@ pub(crate) struct PlanArgs {
     /// Plan for a captured machine: a directory or tar archive of `stillcore snapshot`.
     #[arg(long, value_name = "DIR|TAR")]
     pub(crate) root: Option<PathBuf>,
+    /// Compute the boot line for this kernel release, such as 6.12 [default: the one that runs].
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) for_kernel: Option<String>,
     /// Print one JSON object instead of the list.
     #[arg(long)]
     pub(crate) json: bool,
@@ -32,7 +35,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
         Some(path) => Root::open(path)?,
         None => Root::open(Path::new("/"))?,
     };
-    let plan = args.target.plan(&root, &args.state)?;
+    let plan = args.target.plan_for(&root, &args.state, args.for_kernel.clone(), None)?;
     if args.json {
         println!("{}", serde_json::to_string(&with_schema(&plan)?)?);
     } else {
@@ -57,16 +60,7 @@ pub(crate) fn text(plan: &Plan) -> String {
         plan.placement_reason
     );
     now(&mut page, plan);
-    if !plan.boot.is_empty() {
-        page.push_str("\nat the next boot\n");
-        let parameters: Vec<_> = plan.boot.iter().filter_map(|step| step.parameter.as_deref()).collect();
-        if !parameters.is_empty() {
-            let _ = writeln!(page, "  kernel command line: {}", parameters.join(" "));
-        }
-        for step in plan.boot.iter().filter(|step| step.parameter.is_none()) {
-            let _ = writeln!(page, "  {:<28} {}", step.mechanism, step.what);
-        }
-    }
+    next_boot(&mut page, plan);
     if !plan.left.is_empty() {
         page.push_str("\nleft as it is\n");
         for left in &plan.left {
@@ -74,6 +68,25 @@ pub(crate) fn text(plan: &Plan) -> String {
         }
     }
     page
+}
+
+fn next_boot(page: &mut String, plan: &Plan) {
+    let line = boot_line::text(&plan.boot_line);
+    // Deployments spell parameters of their own, which nothing has put together with the line.
+    let written: Vec<_> = plan.boot_line.changes.iter().flat_map(|change| &change.new).collect();
+    let is_written = |step: &BootStep| {
+        let parameter = step.parameter.as_deref().unwrap_or_default();
+        !parameter.is_empty() && parameter.split(' ').all(|word| written.iter().any(|one| *one == word))
+    };
+    let rest: Vec<_> = plan.boot.iter().filter(|step| !is_written(step)).collect();
+    if line.is_empty() && rest.is_empty() {
+        return;
+    }
+    let _ = write!(page, "\nat the next boot\n{line}");
+    for step in rest {
+        let word = step.parameter.as_ref().map_or(String::new(), |parameter| format!("{parameter}: "));
+        let _ = writeln!(page, "  {:<28} {word}{}", step.mechanism, step.what);
+    }
 }
 
 fn now(page: &mut String, plan: &Plan) {

@@ -65,9 +65,29 @@ fn placed(root: &Root, state: &State) -> Placed {
     root.is_live().then(standing).flatten().map(|(_, found)| found.placed).unwrap_or_default()
 }
 
+/// Whether a text begins as `uname -r` does and is a file name.
+fn is_release(text: &str) -> bool {
+    let mut numbers = text.split('.').map(|part| part.starts_with(|c: char| c.is_ascii_digit()));
+    numbers.next() == Some(true) && numbers.next() == Some(true) && !text.contains('/')
+}
+
 impl Target {
     /// Makes the plan for the machine under `root`. Nothing is written.
     pub(crate) fn plan(&self, root: &Root, state: &State) -> anyhow::Result<Plan> {
+        self.plan_for(root, state, None, None)
+    }
+
+    /// The same with the boot line of a kernel of this release, or of an image.
+    pub(crate) fn plan_for(
+        &self,
+        root: &Root,
+        state: &State,
+        kernel: Option<String>,
+        image: Option<Root>,
+    ) -> anyhow::Result<Plan> {
+        if let Some(release) = kernel.as_deref().filter(|release| !is_release(release)) {
+            anyhow::bail!("--for-kernel {release:?}: expected a release such as 6.12 or 6.1.0-30-amd64");
+        }
         let catalogue = self.catalogue()?;
         let machine = machine::read(root)?;
         let request = Request {
@@ -78,6 +98,8 @@ impl Target {
             without: self.without.clone(),
             placement: self.placement.map(Placement::from),
             placed: placed(root, state),
+            kernel,
+            image,
         };
         Ok(linux::isolate::plan(root, &machine, &catalogue, &request)?)
     }

@@ -9,6 +9,7 @@ mod support;
 mod audit;
 mod bad_input;
 mod bad_sets;
+mod boot_line;
 mod compare;
 mod cyclictest;
 mod disturb_kill;

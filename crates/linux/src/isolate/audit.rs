@@ -4,8 +4,10 @@
 //! dropped is not in force (lesson of the RTSS 2024 paper, §IV: mechanisms have no common interface and fail silently).
 
 use super::catalogue::{Catalogue, Effective, Mechanism, Moot, Probe, ValueType, Want};
+use super::next_boot;
 use super::probe::{self, Outcome, Scene};
 use crate::machine::{self, Root};
+use model::boot::BootLine;
 use model::machine::{SCHEMA, Snapshot};
 use model::plan::Step;
 use model::{Cpus, Error, Finding, FindingState, Machine};
@@ -26,10 +28,28 @@ const DEVICES: [&str; 3] = [
     "sys/block/*/device/device/numa_node",
 ];
 
+/// What an audit comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audit {
+    /// One finding a mechanism, in the catalogue's order.
+    pub findings: Vec<Finding>,
+    /// The kernel command line that the default plan wants of the next boot.
+    pub boot_line: BootLine,
+}
+
 /// Judges every mechanism for the CPUs; one finding a mechanism, in the catalogue's order.
 pub fn audit(root: &Root, machine: &Machine, catalogue: &Catalogue, cpus: &Cpus) -> Vec<Finding> {
+    audit_with_line(root, machine, catalogue, cpus).findings
+}
+
+/// As [`audit`], with the boot line.
+pub fn audit_with_line(root: &Root, machine: &Machine, catalogue: &Catalogue, cpus: &Cpus) -> Audit {
     let scene = Scene::new(root, machine, cpus);
-    catalogue.mechanisms.iter().map(|mechanism| judge(&scene, mechanism).finding).collect()
+    let judged = catalogue.mechanisms.iter().map(|mechanism| judge(&scene, mechanism).finding);
+    let mut findings: Vec<_> = judged.collect();
+    let own = machine::cores(machine, cpus).and(&machine.topology.online);
+    let boot_line = next_boot::remedies(&scene, &own, catalogue, &mut findings);
+    Audit { findings, boot_line }
 }
 
 /// A finding, and what would change it.

@@ -132,6 +132,7 @@ fn unisolated(root: &Root, machine: &Machine, kept: &Cpus) -> Plan {
         steps: Vec::new(),
         boot: Vec::new(),
         left,
+        boot_line: model::boot::BootLine::default(),
     }
 }
 

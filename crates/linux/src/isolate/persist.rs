@@ -1,14 +1,15 @@
-//! Isolation that comes back after a boot: files of stillcore's own beside those of the distribution, never edits of theirs.
+//! Isolation that comes back after a boot, in files of stillcore's own beside those of the
+//! distribution:
 //!
-//! - boot parameters: a file that GRUB's own configuration reads (`/etc/default/grub.d`, as Debian and Ubuntu have it);
 //! - sysctls: `/etc/sysctl.d` (sysctl.d(5));
-//! - everything else: a systemd unit that plans anew after each boot and applies, because interrupts, threads and devices have other
-//!   numbers then.
+//! - everything else: a systemd unit that plans anew after each boot and applies, because
+//!   interrupts, threads and devices have other numbers then.
 //!
-//! Where a machine has none of these, what to do by hand is told.
+//! The kernel command line is `boot`'s part. Where a machine has none of these, the recipe is
+//! printed.
 
 use crate::error::Error;
-use crate::machine::{Root, parameters, same_name};
+use crate::machine::Root;
 use model::plan::{Plan, StepKind};
 use std::fs;
 use std::io::Write;
@@ -16,15 +17,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 const SYSCTL: &str = "etc/sysctl.d/90-stillcore.conf";
-const GRUB: &str = "etc/default/grub.d/90-stillcore.cfg";
 const UNIT: &str = "etc/systemd/system/stillcore-isolate.service";
 const WANTED: &str = "etc/systemd/system/multi-user.target.wants/stillcore-isolate.service";
 
 /// The first line of each file: what does not have it is not ours.
 const MARK: &str = "# Made by stillcore isolate persist; stillcore isolate persist --remove takes it away.";
-
-/// How the line of boot parameters begins.
-const KEPT_LINE: &str = "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX ";
 
 /// What to put where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,19 +36,9 @@ pub struct Persistence {
     pub by_hand: Vec<String>,
 }
 
-/// Works out what to put where. `program` and `arguments` are what the unit calls; `cmdline` is the kernel's of this boot.
-pub fn persistence(
-    root: &Root,
-    plan: &Plan,
-    program: &Path,
-    arguments: &[String],
-    cmdline: &str,
-) -> Persistence {
+/// Works out what to put where. `program` and `arguments` are what the unit calls.
+pub fn persistence(root: &Root, plan: &Plan, program: &Path, arguments: &[String]) -> Persistence {
     let mut all = Persistence::default();
-    let parameters = boot_parameters(root, plan, cmdline);
-    if !parameters.is_empty() {
-        boot(root, &parameters.join(" "), &mut all);
-    }
     let sysctls = sysctls(plan);
     if !sysctls.is_empty() {
         if root.has("etc/sysctl.d") {
@@ -63,45 +50,6 @@ pub fn persistence(
     }
     unit(root, program, arguments, &mut all);
     all
-}
-
-/// What this plan wants of the next boot, and what earlier calls wanted: that is in force by now, so that no plan asks for it again. A
-/// partition of this boot goes with it, so CPUs isolated that way alone want the parameter.
-fn boot_parameters(root: &Root, plan: &Plan, cmdline: &str) -> Vec<String> {
-    let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
-    let mut all: Vec<String> = plan.boot.iter().filter_map(|step| step.parameter.clone()).collect();
-    let written = root.maybe(GRUB).filter(|text| text.starts_with(MARK)).unwrap_or_default();
-    let earlier = written.split_once(KEPT_LINE).and_then(|(_, rest)| rest.split_once('"'));
-    let mut add = |word: &str| {
-        if !all.iter().any(|one| same_name(&name(one), &name(word))) {
-            all.push(word.to_owned());
-        }
-    };
-    earlier.map_or("", |(words, _)| words).split_whitespace().for_each(&mut add);
-    let asked = parameters(cmdline).any(|(key, _)| same_name(key, "isolcpus"));
-    if !asked && !plan.isolated.is_empty() {
-        add(&format!("isolcpus=managed_irq,domain,{}", plan.isolated));
-    }
-    all
-}
-
-fn boot(root: &Root, parameters: &str, all: &mut Persistence) {
-    let update = ["usr/sbin/update-grub", "sbin/update-grub"].iter().find(|path| root.has(path));
-    match update {
-        Some(update) if root.has("etc/default/grub") => {
-            let text = format!("{MARK}\n{KEPT_LINE}{parameters}\"\n");
-            all.files.push((GRUB.to_owned(), text));
-            all.commands.push(vec![format!("/{update}")]);
-        }
-        _ if root.has("usr/sbin/grubby") || root.has("usr/bin/grubby") => {
-            all.by_hand.push(format!(
-                "add to the kernel command line: grubby --update-kernel=ALL --args=\"{parameters}\""
-            ));
-        }
-        _ => all.by_hand.push(format!(
-            "add to the kernel command line, where your boot loader keeps it, and reboot: {parameters}"
-        )),
-    }
 }
 
 /// Lines of sysctl.d. Slashes are taken as they are, so that names with dots stay whole.
@@ -202,17 +150,15 @@ fn whole(path: &Path, text: &str) -> std::io::Result<()> {
 /// Commands that make a removal effective on the machine that runs.
 pub fn after_removal(root: &Root, removed: &[String]) -> Vec<Vec<String>> {
     let was = |file: &str| removed.iter().any(|path| path.trim_start_matches('/') == file);
-    let update = ["usr/sbin/update-grub", "sbin/update-grub"].iter().find(|path| root.has(path));
-    let grub = update.filter(|_| was(GRUB)).map(|update| vec![format!("/{update}")]);
     let reload = (was(UNIT) && root.has("run/systemd/system"))
         .then(|| vec!["systemctl".to_owned(), "daemon-reload".to_owned()]);
-    grub.into_iter().chain(reload).collect()
+    reload.into_iter().collect()
 }
 
 /// Takes away what `install` put there; gives what was removed. Files that are not ours stay.
 pub fn remove(root: &Root) -> Result<Vec<String>, Error> {
     let mut removed = Vec::new();
-    for file in [WANTED, UNIT, SYSCTL, GRUB] {
+    for file in [WANTED, UNIT, SYSCTL] {
         let path = root.at(file);
         let link = file == WANTED && fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink());
         if link || ours(&path) {
@@ -259,6 +205,7 @@ mod tests {
             steps: vec![step("/proc/sys/kernel/numa_balancing", "0"), step("/sys/kernel/rcu_normal", "1")],
             boot: vec![boot],
             left: Vec::new(),
+            boot_line: model::boot::BootLine::default(),
         }
     }
 
@@ -267,73 +214,36 @@ mod tests {
     }
 
     #[test]
-    fn a_debian_gets_files_of_its_own_and_gets_rid_of_them() {
-        let keep =
-            ["etc/sysctl.d/.keep", "etc/systemd/system/.keep", "etc/default/grub", "usr/sbin/update-grub"];
+    fn a_machine_gets_files_of_its_own_and_gets_rid_of_them() {
+        let keep = ["etc/sysctl.d/.keep", "etc/systemd/system/.keep"];
         let (_dir, root) = tree(&keep.map(|file| (file, "theirs")));
-        let all = persistence(&root, &plan(), Path::new("/usr/bin/stillcore"), &arguments(), "quiet");
+        let all = persistence(&root, &plan(), Path::new("/usr/bin/stillcore"), &arguments());
         assert!(all.by_hand.is_empty(), "{:?}", all.by_hand);
         install(&root, &all).unwrap();
-        let grub = root.maybe(GRUB).unwrap();
-        assert!(
-            grub.ends_with("GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX isolcpus=managed_irq,domain,2-3\""),
-            "{grub}"
-        );
         let sysctl = root.maybe(SYSCTL).unwrap();
         assert!(sysctl.ends_with("kernel/numa_balancing = 0"), "{sysctl}");
         let unit = root.maybe(UNIT).unwrap();
         assert!(unit.contains("ExecStart=/usr/bin/stillcore isolate apply --cpus 2-3\n"), "{unit}");
         install(&root, &all).unwrap();
-        assert_eq!(remove(&root).unwrap().len(), 4);
+        assert_eq!(remove(&root).unwrap().len(), 3);
         assert!(remove(&root).unwrap().is_empty());
-        assert_eq!(root.maybe("etc/default/grub").as_deref(), Some("theirs"));
     }
 
     #[test]
     fn where_nothing_fits_the_recipe_is_told() {
         let (_dir, root) = tree(&[("etc/hostname", "x")]);
-        let all = persistence(&root, &plan(), Path::new("/opt/still core"), &arguments(), "quiet");
+        let all = persistence(&root, &plan(), Path::new("/opt/still core"), &arguments());
         assert!(all.files.is_empty() && all.links.is_empty() && all.commands.is_empty());
-        assert_eq!(all.by_hand.len(), 3);
-        assert!(all.by_hand[1].ends_with("sysctl -w kernel/numa_balancing=0"), "{:?}", all.by_hand);
-        assert!(all.by_hand[2].contains("\"/opt/still core\" isolate apply"), "{:?}", all.by_hand);
+        assert_eq!(all.by_hand.len(), 2);
+        assert!(all.by_hand[0].ends_with("sysctl -w kernel/numa_balancing=0"), "{:?}", all.by_hand);
+        assert!(all.by_hand[1].contains("\"/opt/still core\" isolate apply"), "{:?}", all.by_hand);
     }
 
     #[test]
     fn a_file_of_somebody_else_is_left_alone() {
         let (_dir, root) = tree(&[("etc/sysctl.d/90-stillcore.conf", "kernel.x = 1")]);
-        let all = persistence(&root, &plan(), Path::new("/s"), &arguments(), "quiet");
+        let all = persistence(&root, &plan(), Path::new("/s"), &arguments());
         assert!(install(&root, &all).unwrap_err().to_string().contains("it is not stillcore's"));
         assert!(remove(&root).unwrap().is_empty());
-    }
-
-    #[test]
-    fn what_an_earlier_call_gave_the_boot_stays() {
-        let (_dir, root) = tree(&[
-            ("etc/default/grub", "x"),
-            ("usr/sbin/update-grub", ""),
-            (GRUB, &format!("{MARK}\n{KEPT_LINE}isolcpus=managed_irq,domain,2-3 nohz_full=2-3\"\n")),
-        ]);
-        let mut plan = plan();
-        plan.boot = vec![
-            BootStep {
-                mechanism: "nosmt".to_owned(),
-                parameter: Some("nosmt".to_owned()),
-                what: String::new(),
-            },
-            BootStep {
-                mechanism: "nohz_full".to_owned(),
-                parameter: Some("nohz-full=2,3".to_owned()),
-                what: String::new(),
-            },
-        ];
-        let line = |plan: &Plan, cmdline| boot_parameters(&root, plan, cmdline).join(" ");
-        let booted = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3";
-        assert_eq!(line(&plan, booted), "nosmt nohz-full=2,3 isolcpus=managed_irq,domain,2-3");
-        // A partition made at run time satisfies the audit, and goes with this boot.
-        plan.boot.clear();
-        let (_empty, bare) = tree(&[]);
-        assert_eq!(boot_parameters(&bare, &plan, "quiet"), ["isolcpus=managed_irq,domain,2,3"]);
-        assert!(boot_parameters(&bare, &plan, booted).is_empty());
     }
 }

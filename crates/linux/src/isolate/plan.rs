@@ -5,11 +5,13 @@
 
 use super::audit::{Judgement, judge};
 use super::catalogue::{Catalogue, Mechanism};
+use super::next_boot;
 use super::placed::Placed;
 use super::placement;
 use super::probe::Scene;
 use super::smt;
 use crate::machine::{self, Root};
+use model::boot::BootLine;
 use model::plan::{BootStep, Left, Placement, Plan, SCHEMA, Step, StepKind};
 use model::{Cpus, Error, FindingState, Machine};
 use std::collections::BTreeSet;
@@ -31,6 +33,10 @@ pub struct Request {
     pub placement: Option<Placement>,
     /// Processes that were put there and stay.
     pub placed: Placed,
+    /// The release of the kernel that the next boot is planned for; the one that runs where none is named.
+    pub kernel: Option<String>,
+    /// An image that is going to boot on such a machine, in the place of what is installed on this one.
+    pub image: Option<Root>,
 }
 
 /// Makes the plan. Errors: CPUs that cannot or should not be isolated, names that the catalogue does not have.
@@ -77,7 +83,10 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
         steps: Vec::new(),
         boot: Vec::new(),
         left: Vec::new(),
+        boot_line: BootLine::default(),
     };
+    let mut next_words = Vec::new();
+    let installed = request.image.as_ref().unwrap_or(root);
     let mut ordered: Vec<_> = catalogue.mechanisms.iter().filter(|one| wanted(one, request)).collect();
     ordered.sort_by_key(|mechanism| (mechanism.order(), &mechanism.id));
     let mut placed = Some(chosen.steps);
@@ -95,6 +104,7 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
             continue;
         }
         let asked = !mechanism.risky || named;
+        next_words.extend(next_boot::wanted(&scene, installed, mechanism, judgement.finding.state));
         let first = plan.steps.len();
         add(&mut plan, judgement, asked);
         if plan.steps.len() > first {
@@ -106,6 +116,9 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
     }
     plan.steps.extend(placed.unwrap_or_default());
     once(&mut plan.steps);
+    let what = next_boot::For { release: request.kernel.as_deref(), image: request.image.as_ref() };
+    let line = next_boot::line(&scene, what, &plan.isolated, &next_words);
+    next_boot::agree(&mut plan, line, &next_words);
     Ok(plan)
 }
 

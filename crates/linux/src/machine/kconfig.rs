@@ -15,6 +15,11 @@ pub(super) fn read(root: &Root, release: &str) -> Option<(String, BTreeMap<Strin
     {
         return Some(("/proc/config.gz".to_owned(), parse(&text)));
     }
+    of_release(root, release)
+}
+
+/// The options of a kernel that is installed, whether it runs or not.
+pub(super) fn of_release(root: &Root, release: &str) -> Option<(String, BTreeMap<String, String>)> {
     // A release is a path component here: one that could lead elsewhere is no release.
     if release.is_empty() || release.contains('/') {
         return None;

@@ -46,6 +46,12 @@ pub use state::state;
 pub use threads::{KernelThread, Lineage, Process, Processes, UserThread, lineage, processes, user_threads};
 
 use model::{Error, Machine};
+use std::collections::BTreeMap;
+
+/// The build options of a kernel that is installed under `root`, name (with `CONFIG_`) → value.
+pub(crate) fn build_options(root: &Root, release: &str) -> Option<BTreeMap<String, String>> {
+    Some(kconfig::of_release(root, release)?.1)
+}
 
 /// Reads what the machine is. Fails only where the kernel does not tell its online CPUs: then the root is no machine.
 pub fn read(root: &Root) -> Result<Machine, Error> {

@@ -91,7 +91,9 @@ fn dropped_parameters_are_judged_by_what_is_in_force() {
     assert_eq!(isolcpus.effective.as_deref(), Some("none"));
     assert_eq!(
         isolcpus.remedy.as_deref(),
-        Some("add isolcpus=managed_irq,domain,2,3 to the kernel command line and reboot")
+        Some(
+            "replace isolcpus=2-9 with isolcpus=managed_irq,domain,2,3 on the kernel command line and reboot"
+        )
     );
 }
 

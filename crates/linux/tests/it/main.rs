@@ -7,6 +7,8 @@
 mod support;
 
 mod audit;
+mod boot_lines;
+mod boot_loaders;
 mod catalogue;
 mod isolate;
 mod isolate_others;

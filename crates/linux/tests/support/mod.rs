@@ -29,5 +29,6 @@ pub(crate) fn plan_of(steps: Vec<Step>) -> Plan {
         steps,
         boot: Vec::new(),
         left: Vec::new(),
+        boot_line: model::boot::BootLine::default(),
     }
 }

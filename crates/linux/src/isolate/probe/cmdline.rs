@@ -221,7 +221,8 @@ fn lacking<'a>(scene: &Scene, built: &Built<'a>) -> Option<&'a str> {
 
 fn unbuilt(scene: &Scene, mechanism: &Mechanism, name: &str, option: &str) -> Outcome {
     let reason = format!("this kernel is built without {option} and ignores {name}=: {}", mechanism.harm);
-    let outcome = at_boot(scene, mechanism, reason);
+    // Another kernel comes first: nothing of it belongs on the command line of this one.
+    let outcome = Outcome { parameter: None, ..at_boot(scene, mechanism, reason) };
     let then = outcome.remedy.clone().map_or(String::new(), |boot| format!(", then {boot}"));
     outcome.cured_by(format!("use a kernel with {option}=y{then}"))
 }

@@ -32,7 +32,7 @@ pub(super) use cmdline::possible;
 pub(super) use cpu_manager::STATE as CPU_MANAGER;
 pub(super) use effective::{InForce, rcu_offload};
 pub(super) use partition::{mounted as partition_mount, owner as partition_of};
-pub(super) use remedy::elsewhere_of;
+pub(super) use remedy::{elsewhere_of, fill};
 
 use super::catalogue::{Mechanism, Probe, Want};
 use crate::machine::{self, Processes, Root, UserThread};

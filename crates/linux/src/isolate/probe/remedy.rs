@@ -228,7 +228,7 @@ fn partition(scene: &Scene) -> String {
 }
 
 /// Puts CPU sets into a template.
-pub(super) fn fill(scene: &Scene, template: &str) -> String {
+pub(in crate::isolate) fn fill(scene: &Scene, template: &str) -> String {
     let put = |text: String, name: &str, cpus: &Cpus| {
         text.replace(&format!("{{{name}}}"), &cpus.to_string())
             .replace(&format!("{{{name}:hex}}"), &cpus.to_hex())

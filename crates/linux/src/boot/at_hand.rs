@@ -1,0 +1,99 @@
+//! The command line at hand, with and without what stillcore itself has put there.
+//!
+//! It is the line of this boot, and where the boot loader keeps other words for the next one,
+//! those.
+
+use super::edit::{backward, forward};
+use super::line::{exchange, plain_name, words, words_of};
+use super::loader::{self, Way, form};
+use super::merge::Lines;
+use super::record::{self, Record};
+use crate::machine::{Root, same_name};
+
+/// Parameters of which the loader's words count more than those of this boot.
+const ISOLATION: [&str; 3] = ["isolcpus", "nohz_full", "rcu_nocbs"];
+
+/// The line of the next boot as it is, and as it would be without us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AtHand {
+    /// As it is.
+    pub current: String,
+    /// Without the words of an earlier `persist`.
+    pub base: String,
+    /// Where the loader and this boot differ: a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl AtHand {
+    /// As `merge` takes them.
+    pub fn lines(&self) -> Lines<'_> {
+        Lines { current: &self.current, base: &self.base }
+    }
+}
+
+/// The lines of the machine under `root`, whose kernel has booted with `cmdline`.
+pub fn at_hand(root: &Root, cmdline: &str) -> AtHand {
+    let mut notes = Vec::new();
+    let record = record::read(root).unwrap_or_else(|error| {
+        notes.push(format!("what an earlier persist has written is not known: {error}"));
+        None
+    });
+    let edits = record.as_ref().map(|record| record.edits.clone()).unwrap_or_default();
+    let Some((stored_base, place)) = stored(root, record.as_ref()) else {
+        // The words are on the line of this boot once it was booted with them.
+        let base = backward(cmdline, &edits);
+        return AtHand { current: forward(&base, &edits), base, notes };
+    };
+    let mut base = backward(cmdline, &edits);
+    for name in ISOLATION {
+        let kept: Vec<_> = words_of(&stored_base, name).into_iter().map(str::to_owned).collect();
+        let here = words_of(&base, name).join(" ");
+        if kept.join(" ") == here {
+            continue;
+        }
+        if kept.is_empty() {
+            notes.push(format!("{here} is on the line of this boot and not in {place}: it is kept; if it is to go, reboot first"));
+        } else {
+            let here = if here.is_empty() { "none".to_owned() } else { here };
+            notes.push(format!("{place} has {} for the next boot, this one has {here}", kept.join(" ")));
+            base = exchange(&base, name, &kept);
+        }
+    }
+    if cmdline.is_empty() {
+        base = stored_base;
+    }
+    AtHand { current: forward(&base, &edits), base, notes }
+}
+
+/// The line that the loader keeps, without our words, and the file it is in; the first of several.
+fn stored(root: &Root, record: Option<&Record>) -> Option<(String, String)> {
+    let edits = record.map(|record| record.edits.as_slice()).unwrap_or_default();
+    let (places, ours) = match loader::find(root).way {
+        Way::Files(places) => (places, true),
+        // Our own file is none of these.
+        Way::DropIn(places) => (places, false),
+        Way::Kargs | Way::Grubby | Way::Paste(_) => return None,
+    };
+    let read = |path: &str| root.maybe(path).unwrap_or_default();
+    let parts: Vec<String> = if ours {
+        let place = places.first()?;
+        form::lines(place.form, &read(&place.path)).into_iter().take(1).collect()
+    } else {
+        places.iter().flat_map(|place| form::lines(place.form, &read(&place.path))).collect()
+    };
+    if parts.is_empty() {
+        return None;
+    }
+    let line = parts.join(" ");
+    let line = if ours { backward(&line, edits) } else { line };
+    Some((line, format!("/{}", places.first()?.path)))
+}
+
+/// Whether stillcore has written a parameter of this name for the next boot.
+pub fn is_own(root: &Root, parameter: &str) -> bool {
+    let Ok(Some(record)) = record::read(root) else { return false };
+    let names: Vec<_> = words(parameter).iter().map(|word| plain_name(word.name)).collect();
+    names
+        .iter()
+        .any(|name| record.edits.iter().any(|edit| same_name(&edit.name, name) && !edit.new.is_empty()))
+}

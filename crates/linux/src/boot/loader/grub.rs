@@ -1,0 +1,90 @@
+//! GRUB whose menu is generated from `/etc/default/grub`.
+//!
+//! Debian's and Ubuntu's `grub-mkconfig` read `/etc/default/grub.d/*.cfg` afterwards: there the
+//! words go into a file of our own, which takes the old ones out of the variables as the shell
+//! reads them. Elsewhere the variables themselves are changed.
+
+use super::form::Form;
+use super::{Loader, Place, Way, command};
+use crate::boot::edit::Edit;
+use crate::machine::Root;
+
+const DEFAULT: &str = "etc/default/grub";
+/// Our own file.
+pub(crate) const DROP_IN: &str = "etc/default/grub.d/90-stillcore.cfg";
+/// Its first line.
+pub(crate) const MARK: &str =
+    "# Made by stillcore isolate persist; stillcore isolate persist --remove takes it away.";
+
+pub(super) fn find(root: &Root) -> Option<Loader> {
+    if !root.has(DEFAULT) {
+        return None;
+    }
+    let has = |paths: &[&'static str]| paths.iter().copied().find(|path| root.has(path));
+    let after = if let Some(update) = has(&["usr/sbin/update-grub", "sbin/update-grub"]) {
+        vec![command(&[&format!("/{update}")])]
+    } else if let Some(make) = has(&["usr/sbin/grub2-mkconfig", "usr/bin/grub2-mkconfig"]) {
+        vec![command(&[&format!("/{make}"), "-o", "/boot/grub2/grub.cfg"])]
+    } else if let Some(make) = has(&["usr/sbin/grub-mkconfig", "usr/bin/grub-mkconfig"]) {
+        vec![command(&[&format!("/{make}"), "-o", "/boot/grub/grub.cfg"])]
+    } else {
+        Vec::new()
+    };
+    let mut next = vec![
+        "every entry gets the words; should it not boot, press e in GRUB's menu, take them out and press F10"
+            .to_owned(),
+    ];
+    if after.is_empty() {
+        next.push("make GRUB's menu anew: grub-mkconfig -o where this machine has grub.cfg".to_owned());
+    }
+    let mut places = vec![Place { path: DEFAULT.to_owned(), form: Form::Grub }];
+    let generator = ["usr/sbin/grub-mkconfig", "usr/bin/grub-mkconfig"];
+    let reads_folder = generator.iter().any(|path| {
+        root.maybe(path)
+            .is_some_and(|text| text.contains("default/grub.d") || text.contains("/default/grub.d/"))
+    });
+    let way = if reads_folder || root.has("etc/default/grub.d") {
+        let others = root.glob("etc/default/grub.d/*.cfg").into_iter().filter(|path| path != DROP_IN);
+        places.extend(others.map(|path| Place { path, form: Form::Grub }));
+        Way::DropIn(places)
+    } else {
+        Way::Files(places)
+    };
+    Some(Loader { name: "GRUB", way, after, next })
+}
+
+/// The text of our own file. The shell takes words of these names out of both variables, then adds
+/// the new ones.
+pub(crate) fn drop_in(edits: &[Edit]) -> String {
+    let names: Vec<_> = edits.iter().map(|edit| pattern(&edit.name)).collect();
+    let words: Vec<_> = edits.iter().flat_map(|edit| edit.new.iter().map(String::as_str)).collect();
+    let words = escaped(&words.join(" "));
+    format!(
+        "{MARK}\n\
+         stillcore_without() {{ printf ' %s\\n' \"$1\" | sed -E ':a; \
+         s/[[:space:]]({})(=(\"[^\"]*\"|[^[:space:]\"])*)?([[:space:]]|$)/\\4/; ta; s/^ //'; }}\n\
+         GRUB_CMDLINE_LINUX=\"$(stillcore_without \"$GRUB_CMDLINE_LINUX\") {words}\"\n\
+         GRUB_CMDLINE_LINUX_DEFAULT=\"$(stillcore_without \"$GRUB_CMDLINE_LINUX_DEFAULT\")\"\n",
+        names.join("|"),
+    )
+}
+
+/// A name for `sed -E`, in both spellings.
+fn pattern(name: &str) -> String {
+    name.chars()
+        .map(|c| {
+            if c == '_' || c == '-' {
+                "[-_]".to_owned()
+            } else if c == '.' {
+                "\\.".to_owned()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
+}
+
+/// For double quotes of the shell.
+fn escaped(words: &str) -> String {
+    words.chars().flat_map(|c| "\\\"$`".contains(c).then_some('\\').into_iter().chain([c])).collect()
+}

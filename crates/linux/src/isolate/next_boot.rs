@@ -1,0 +1,163 @@
+//! The boot line that plan, audit and persist propose: what the catalogue wants of a boot for the
+//! CPUs asked for, put together with what stands on the command line.
+//!
+//! CPUs that are in force as isolated now may be so by a partition, which goes with this boot, or
+//! by words that stillcore has written itself. So lists of isolated CPUs are always asked for, and
+//! `boot::merge` finds that they stand there already.
+
+use super::catalogue::{Catalogue, Change, Effective, Mechanism, Probe, When};
+use super::probe::{Scene, fill};
+use crate::boot::{self, Kernel, Wanted};
+use crate::machine::Root;
+use model::boot::BootLine;
+use model::plan::{BootStep, Plan};
+use model::{Cpus, Finding, FindingState};
+
+/// What one mechanism wants of the next boot, where it wants a parameter at all. `installed` is
+/// what boots: the machine or an image.
+pub(super) fn wanted(
+    scene: &Scene,
+    installed: &Root,
+    mechanism: &Mechanism,
+    state: FindingState,
+) -> Option<Wanted> {
+    let asked = match state {
+        FindingState::NotApplicable => false,
+        FindingState::Boot => true,
+        _ => lists_isolated(mechanism) || boot::is_own(installed, &template(mechanism)?),
+    };
+    if !asked {
+        return None;
+    }
+    let option = match &mechanism.probe {
+        Probe::Cmdline { option, .. } => option.clone(),
+        _ => None,
+    };
+    let parameter = fill(scene, &template(mechanism)?);
+    Some(Wanted { mechanism: mechanism.id.clone(), parameter, option })
+}
+
+/// Whether the mechanism is a parameter that lists the isolated CPUs.
+fn lists_isolated(mechanism: &Mechanism) -> bool {
+    matches!(mechanism.probe, Probe::Cmdline { .. })
+        && matches!(
+            mechanism.effective,
+            Some(Effective::IsolatedCpus {} | Effective::NohzFullCpus {} | Effective::RcuOffload {})
+        )
+}
+
+/// The parameter as the catalogue spells it, where it is the first that another boot would change.
+fn template(mechanism: &Mechanism) -> Option<String> {
+    match mechanism.change.iter().find(|change| change.when() != When::Now)? {
+        Change::Parameter { value } => Some(value.clone()),
+        _ => None,
+    }
+}
+
+/// The kernel and the place that a line is for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct For<'a> {
+    /// Its release; the one that runs where none is named.
+    pub(super) release: Option<&'a str>,
+    /// An image that is going to boot on such a machine.
+    pub(super) image: Option<&'a Root>,
+}
+
+/// The line for the kernel that runs, or for another.
+pub(super) fn line(scene: &Scene, what: For, cpus: &Cpus, wanted: &[Wanted]) -> BootLine {
+    let installed = what.image.unwrap_or(scene.root);
+    let runs = what.image.is_none() && what.release.is_none();
+    let kernel = if runs {
+        Kernel::running(scene.root, scene.machine)
+    } else {
+        Kernel::other(scene.root, scene.machine, installed, what.release)
+    };
+    // The line of this machine's boot is none of the image's.
+    let cmdline = if what.image.is_some() { "" } else { &scene.machine.cmdline };
+    let at_hand = boot::at_hand(installed, cmdline);
+    let mut line = boot::merge(&kernel, at_hand.lines(), cpus, wanted);
+    if !runs {
+        line.notes.push("all else in this plan is of the kernel that runs".to_owned());
+    }
+    if kernel.release.is_empty() {
+        line.notes.push(
+            "which kernel boots is not known, so the rules of a new one are taken: name it with --for-kernel"
+                .to_owned(),
+        );
+    }
+    line.notes.extend(at_hand.notes);
+    line
+}
+
+/// Makes the steps for the next boot say what the line says.
+pub(super) fn agree(plan: &mut Plan, line: BootLine, wanted: &[Wanted]) {
+    for one in wanted {
+        let step = spelled(&line, one);
+        match plan.boot.iter_mut().find(|step| step.mechanism == one.mechanism) {
+            // Why a parameter is left out may be a matter of another kernel, which the audit has
+            // said better.
+            Some(old) if step.is_none() => old.parameter = None,
+            Some(old) => step.into_iter().for_each(|step| *old = step),
+            None => plan.boot.extend(step.filter(|step| step.parameter.is_some())),
+        }
+    }
+    plan.boot_line = line;
+}
+
+/// What the line says of one parameter; `None` where it is left out.
+fn spelled(line: &BootLine, wanted: &Wanted) -> Option<BootStep> {
+    let step = |parameter: Option<String>, what: String| {
+        Some(BootStep { mechanism: wanted.mechanism.clone(), parameter, what })
+    };
+    if let Some(reason) = &line.refused {
+        return step(None, format!("{}: no line is proposed, {reason}", wanted.parameter));
+    }
+    if line.omitted.iter().any(|omitted| omitted.mechanism == wanted.mechanism) {
+        return None;
+    }
+    let changed = changes_of(line, wanted);
+    if changed.is_empty() {
+        return step(None, format!("{} needs no change of the kernel command line", wanted.parameter));
+    }
+    let words: Vec<_> = changed.iter().flat_map(|change| change.new.clone()).collect();
+    let what: Vec<_> = changed.iter().map(|change| change.instruction()).collect();
+    step(Some(words.join(" ")), what.join("; "))
+}
+
+fn changes_of<'a>(line: &'a BootLine, wanted: &Wanted) -> Vec<&'a model::boot::BootWord> {
+    let names: Vec<_> =
+        wanted.parameter.split_whitespace().filter_map(|word| word.split('=').next()).collect();
+    let named = |name: &str| names.iter().any(|one| crate::machine::same_name(one, name));
+    line.changes.iter().filter(|change| named(&change.name) && !change.new.is_empty()).collect()
+}
+
+/// Makes the remedies of an audit say what the line says.
+pub(super) fn remedies(
+    scene: &Scene,
+    own: &Cpus,
+    catalogue: &Catalogue,
+    findings: &mut [Finding],
+) -> BootLine {
+    let of_own = Scene::of(scene.root, scene.machine, scene.cpus, own.clone(), scene.housekeeping.clone());
+    let pairs = || catalogue.mechanisms.iter().zip(findings.iter());
+    let all = pairs().filter(|(mechanism, _)| !mechanism.optional);
+    let all: Vec<_> =
+        all.filter_map(|(mechanism, found)| wanted(&of_own, scene.root, mechanism, found.state)).collect();
+    let base = line(&of_own, For::default(), own, &all);
+    for (mechanism, finding) in catalogue.mechanisms.iter().zip(findings) {
+        let Some(one) = wanted(&of_own, scene.root, mechanism, finding.state) else { continue };
+        if finding.state != FindingState::Boot || scene.housekeeping.is_empty() {
+            continue;
+        }
+        let with_it = || {
+            let mut choice = all.clone();
+            choice.push(one.clone());
+            line(&of_own, For::default(), own, &choice)
+        };
+        let step = if mechanism.optional { spelled(&with_it(), &one) } else { spelled(&base, &one) };
+        if let Some(step) = step {
+            finding.remedy = Some(step.what);
+        }
+    }
+    base
+}
