@@ -37,6 +37,9 @@ pub(crate) struct PersistArgs {
     /// with --root the one installed].
     #[arg(long, value_name = "RELEASE")]
     pub(crate) for_kernel: Option<String>,
+    /// Try the boot line in the next boot alone: an entry of its own, which the boot loader takes once.
+    #[arg(long, conflicts_with = "remove")]
+    pub(crate) once: bool,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -48,12 +51,20 @@ pub(crate) fn run(args: &PersistArgs) -> anyhow::Result<u8> {
     if args.remove {
         return undo(args, &root);
     }
-    let program = program_of(args, &root)?;
+    // A trial is of the line alone.
+    let program = if args.once { None } else { Some(program_of(args, &root)?) };
     let image = (!root.is_live()).then(|| root.clone());
     let live = Root::open(Path::new("/"))?;
     let plan = args.target.plan_for(&live, &State { dir: None }, args.for_kernel.clone(), image)?;
-    let all = persistence(&root, &plan, &program, &arguments(args, &plan.cpus));
-    let line = boot::writing(&root, &plan.boot_line)?;
+    let all = program.map_or_else(Persistence::default, |program| {
+        persistence(&root, &plan, &program, &arguments(args, &plan.cpus))
+    });
+    let line = if args.once {
+        let release = plan.boot_line.kernel.split(' ').next().unwrap_or_default();
+        boot::writing_once(&root, &plan.boot_line, release)?
+    } else {
+        boot::writing(&root, &plan.boot_line)?
+    };
     if !args.print {
         if root.is_live() {
             super::apply::need_root()?;

@@ -14,6 +14,7 @@ mod support;
 mod admission;
 mod asid;
 mod assess;
+mod boot_line;
 mod boxes;
 mod cards;
 mod counts;

@@ -5,8 +5,8 @@
 
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
-    admission, asid, assess, boxes, cards, counts, disturb_kill, every, exposure, graph, held, isolate,
-    matrix, measure, misbooted, probes, study, time, truth, tutorial,
+    admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, graph, held,
+    isolate, matrix, measure, misbooted, probes, study, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -52,6 +52,7 @@ pub(crate) fn machines() -> Vec<Machine> {
     for kernel in KERNELS {
         all.extend(matrix_of(kernel));
     }
+    all.extend(boot_line::machines("6.1"));
     all
 }
 

@@ -3,7 +3,7 @@
 //! It is the line of this boot, and where the boot loader keeps other words for the next one,
 //! those.
 
-use super::edit::{backward, forward};
+use super::edit::{Edit, backward, forward};
 use super::line::{exchange, plain_name, words, words_of};
 use super::loader::{self, Way, form};
 use super::merge::Lines;
@@ -42,7 +42,7 @@ pub fn at_hand(root: &Root, cmdline: &str) -> AtHand {
     let Some((stored_base, place)) = stored(root, record.as_ref()) else {
         // The words are on the line of this boot once it was booted with them.
         let base = backward(cmdline, &edits);
-        return AtHand { current: forward(&base, &edits), base, notes };
+        return AtHand { current: forward(&base, lasting(record.as_ref())), base, notes };
     };
     let mut base = backward(cmdline, &edits);
     for name in ISOLATION {
@@ -62,7 +62,12 @@ pub fn at_hand(root: &Root, cmdline: &str) -> AtHand {
     if cmdline.is_empty() {
         base = stored_base;
     }
-    AtHand { current: forward(&base, &edits), base, notes }
+    AtHand { current: forward(&base, lasting(record.as_ref())), base, notes }
+}
+
+/// Our words that are there for more than one boot.
+fn lasting(record: Option<&Record>) -> &[Edit] {
+    record.filter(|record| !record.once).map(|record| record.edits.as_slice()).unwrap_or_default()
 }
 
 /// The line that the loader keeps, without our words, and the file it is in; the first of several.

@@ -6,6 +6,7 @@
 
 use super::edit::Edit;
 use super::store;
+use super::write::Writing;
 use crate::error::Error;
 use crate::machine::Root;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,8 @@ pub(crate) struct Record {
     pub(crate) schema: String,
     /// The loader as found then.
     pub(crate) loader: String,
+    /// Whether the words are in an entry that boots once, and nowhere else.
+    pub(crate) once: bool,
     /// The words, against the line without us.
     pub(crate) edits: Vec<Edit>,
     pub(crate) files: Vec<File>,
@@ -75,9 +78,14 @@ pub(crate) fn read(root: &Root) -> Result<Option<Record>, Error> {
 }
 
 /// Writes the record, before anything else is written.
-pub(crate) fn write(root: &Root, loader: &str, edits: &[Edit], files: Vec<File>) -> Result<(), Error> {
-    let record =
-        Record { schema: SCHEMA.to_owned(), loader: loader.to_owned(), edits: edits.to_vec(), files };
+pub(crate) fn write(root: &Root, writing: &Writing, files: Vec<File>) -> Result<(), Error> {
+    let record = Record {
+        schema: SCHEMA.to_owned(),
+        loader: writing.loader.to_owned(),
+        once: writing.once,
+        edits: writing.edits.clone(),
+        files,
+    };
     let mut text =
         serde_json::to_vec_pretty(&record).map_err(|error| Error::failed("the boot record", error))?;
     text.push(b'\n');

@@ -35,6 +35,8 @@ pub struct Writing {
     pub by_hand: Vec<String>,
     /// What to know, a sentence each.
     pub next: Vec<String>,
+    /// Whether it is for one boot alone.
+    pub once: bool,
 }
 
 /// What was given back.
@@ -53,15 +55,19 @@ pub struct Undone {
 /// Works out how a line comes to the next boot of the machine or image under `root`. Errors: a line
 /// that is refused, a file that cannot be changed, a line of it that would be cut.
 pub fn writing(root: &Root, line: &BootLine) -> Result<Writing, Error> {
-    if let Some(reason) = &line.refused {
-        let expected = "a line that isolates the CPUs asked for and loses none that others isolate";
-        return Err(model::Error::invalid("the next kernel command line", reason, expected).into());
-    }
+    refuse(line)?;
     let Loader { name, way, after, next } = loader::find(root);
     let edits = between(&line.base, &line.line);
     let record = record::read(root)?;
-    let mut writing =
-        Writing { loader: name, edits, files: Vec::new(), commands: Vec::new(), by_hand: Vec::new(), next };
+    let mut writing = Writing {
+        loader: name,
+        edits,
+        files: Vec::new(),
+        commands: Vec::new(),
+        by_hand: Vec::new(),
+        next,
+        once: false,
+    };
     if writing.edits.is_empty() {
         writing.next.clear();
         // What an earlier call has written goes.
@@ -145,7 +151,7 @@ pub fn write(root: &Root, writing: &Writing) -> Result<(), Error> {
         }
     }
     let files = writing.files.iter().map(|file| File::new(&file.path, backup(file), &file.after)).collect();
-    record::write(root, writing.loader, &writing.edits, files)?;
+    record::write(root, writing, files)?;
     let written =
         writing.files.iter().try_for_each(|file| store::write(root, &file.path, &file.after, 0o644));
     if written.is_err() {
@@ -247,8 +253,15 @@ fn without(root: &Root, path: &str, now: &[u8], edits: &[Edit]) -> Result<Vec<u8
     Ok(form::change(place.form, text, &|line| backward(line, edits))?.into_bytes())
 }
 
+/// An error where no line is proposed.
+pub(super) fn refuse(line: &BootLine) -> Result<(), Error> {
+    let Some(reason) = &line.refused else { return Ok(()) };
+    let expected = "a line that isolates the CPUs asked for and loses none that others isolate";
+    Err(model::Error::invalid("the next kernel command line", reason, expected).into())
+}
+
 /// The file as it is without our words.
-fn base(
+pub(super) fn base(
     root: &Root,
     record: Option<&Record>,
     path: &str,
@@ -265,12 +278,12 @@ fn base(
     Ok(Some(changed.map_err(|reason| unfit(root, path, &reason))?.into_bytes()))
 }
 
-fn unfit(root: &Root, path: &str, reason: &str) -> Error {
+pub(super) fn unfit(root: &Root, path: &str, reason: &str) -> Error {
     model::Error::invalid(root.at(path).display(), reason, "a file whose kernel command line can be changed")
         .into()
 }
 
-fn short_enough(root: &Root, longest: usize, path: &str, lines: &[String]) -> Result<(), Error> {
+pub(super) fn short_enough(root: &Root, longest: usize, path: &str, lines: &[String]) -> Result<(), Error> {
     match lines.iter().map(String::len).max() {
         Some(length) if length > longest => {
             let reason =

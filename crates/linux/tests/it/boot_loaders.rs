@@ -365,6 +365,41 @@ fn a_call_that_was_killed_is_undone_all_the_same() {
 }
 
 #[test]
+fn an_entry_that_boots_once_leaves_the_others_alone() {
+    for (files, folder, choose) in [
+        (&FEDORA[..], "boot/loader/entries", vec!["grub2-reboot", "stillcore-once"]),
+        (&SYSTEMD_BOOT[..], "efi/loader/entries", vec!["bootctl", "set-oneshot", "stillcore-once.conf"]),
+    ] {
+        let (dir, root) = tree(files);
+        let before = contents(dir.path());
+        let line = proposed(&root, "", "2,3", "");
+        let writing = boot::writing_once(&root, &line, "6.12.0").unwrap();
+        assert_eq!(writing.commands, [choose]);
+        boot::write(&root, &writing).unwrap();
+        let entry = fs::read_to_string(dir.path().join(folder).join("stillcore-once.conf")).unwrap();
+        assert!(entry.contains("(stillcore, once)\n") && entry.contains(WORDS), "{entry}");
+        assert!(!folder.starts_with("boot") || entry.contains("linux /vmlinuz-6.12.0\n"), "{entry}");
+        let mut with = contents(dir.path());
+        with.retain(|file, _| before.contains_key(file));
+        assert_eq!(with, before);
+        // It is no lasting line: what is proposed for good stays the same, booted with it or not.
+        assert_eq!(proposed(&root, "", "2,3", "").words(), WORDS);
+        let booted = boot::at_hand(&root, &format!("root=/dev/a {WORDS}"));
+        assert_eq!(booted.base, "root=/dev/a");
+        // And a lasting one takes its place.
+        persist(&root, "2,3", "");
+        assert!(!dir.path().join(folder).join("stillcore-once.conf").exists());
+        undo(&root);
+        let mut after = contents(dir.path());
+        after.retain(|file, (mode, _)| before.contains_key(file) || *mode != 0);
+        assert_eq!(after, before);
+    }
+    let (_dir, root) = tree(&RASPBERRY);
+    let error = boot::writing_once(&root, &proposed(&root, "", "2,3", ""), "").unwrap_err().to_string();
+    assert!(error.contains("--once") && error.contains("Raspberry Pi"), "{error}");
+}
+
+#[test]
 fn what_no_file_of_ours_can_hold_is_printed() {
     let line = |files: &[(&str, &str)]| {
         let (_dir, root) = tree(files);

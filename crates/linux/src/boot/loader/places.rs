@@ -2,6 +2,7 @@
 
 use super::form::{self, Form};
 use super::{Loader, Place, Way, command};
+use crate::boot::once::ENTRY;
 use crate::machine::Root;
 
 const CMDLINE: &str = "etc/kernel/cmdline";
@@ -62,7 +63,7 @@ pub(super) fn entries(root: &Root) -> Option<Loader> {
     let kernels = root.glob(&format!("{folder}/entries/*.conf")).into_iter().filter(|path| {
         let text = root.maybe(path).unwrap_or_default();
         let starts_linux = text.lines().any(|line| line.split_whitespace().next() == Some("linux"));
-        starts_linux && !path.contains("-0-rescue")
+        starts_linux && !path.contains("-0-rescue") && !path.ends_with(ENTRY)
     });
     let mut places: Vec<_> = kernels.map(|path| place(path, Form::Options)).collect();
     let grub =

@@ -1,0 +1,153 @@
+//! Boot lines booted: what stands on a line at hand, and on the one that is proposed in its place,
+//! is what the kernel itself reports.
+
+use crate::machine::{Case, Guest, Machine};
+use linux::boot::{Effects, Kernel, Lines, Wanted, effects, merge};
+use model::Cpus;
+use model::boot::BootLine;
+
+/// Four CPUs; the lab's own words are switched off by empty ones.
+pub(crate) const CPUS: u32 = 4;
+
+/// A line at hand, the CPU to isolate, and the words that are to take their places, as derived by
+/// hand from the kernel's rules.
+struct Sample {
+    old: &'static str,
+    cpu: &'static str,
+    new: &'static str,
+}
+
+const SAMPLES: [Sample; 12] = [
+    Sample {
+        old: "isolcpus=2 rcu_nocbs=2",
+        cpu: "3",
+        new: "isolcpus=managed_irq,domain,2,3 rcu_nocbs=2,3 nohz_full=3",
+    },
+    Sample {
+        old: "isolcpus=1 isolcpus=2",
+        cpu: "3",
+        new: "isolcpus=managed_irq,domain,1,3 nohz_full=3 rcu_nocbs=3",
+    },
+    Sample { old: "nohz_full=1", cpu: "3", new: "nohz_full=1,3 isolcpus=managed_irq,domain,3 rcu_nocbs=1,3" },
+    Sample {
+        old: "isolcpus=managed_irq,1-3",
+        cpu: "3",
+        new: "isolcpus=managed_irq,1-3 isolcpus=domain,3 nohz_full=3 rcu_nocbs=3",
+    },
+    Sample {
+        old: "isolcpus=nohz,domain,1",
+        cpu: "2",
+        new: "isolcpus=nohz,managed_irq,domain,1,2 nohz_full=1,2 rcu_nocbs=1,2",
+    },
+    Sample {
+        old: "isolcpus=nohz,1",
+        cpu: "3",
+        new: "isolcpus=nohz,1,3 isolcpus=managed_irq,domain,3 nohz_full=1,3 rcu_nocbs=1,3",
+    },
+    Sample {
+        old: "isolcpus=1 nohz_full=2",
+        cpu: "3",
+        new: "isolcpus=managed_irq,domain,1,3 nohz_full=2,3 rcu_nocbs=2,3",
+    },
+    Sample {
+        old: "rcu_nocbs=1 rcu_nocbs=2",
+        cpu: "3",
+        new: "rcu_nocbs=2,3 isolcpus=managed_irq,domain,3 nohz_full=3",
+    },
+    Sample { old: "rcu_nocbs", cpu: "3", new: "rcu_nocbs=3 isolcpus=managed_irq,domain,3 nohz_full=3" },
+    Sample { old: "rcu_nocbs=2-9", cpu: "3", new: "isolcpus=managed_irq,domain,3 nohz_full=3" },
+    Sample { old: "isolcpus=2-9", cpu: "3", new: "isolcpus=managed_irq,domain,3 nohz_full=3 rcu_nocbs=3" },
+    Sample { old: "nohz_full=all", cpu: "2", new: "isolcpus=managed_irq,domain,2" },
+];
+
+fn kernel(release: &str) -> Kernel {
+    let cpus: Cpus = (0..CPUS).collect();
+    Kernel {
+        release: release.to_owned(),
+        arch: "x86_64".to_owned(),
+        possible: cpus.clone(),
+        present: cpus,
+        ..Kernel::default()
+    }
+}
+
+fn proposed(kernel: &Kernel, sample: &Sample) -> BootLine {
+    let cpu = sample.cpu;
+    let wanted = [
+        ("isolcpus", format!("isolcpus=managed_irq,domain,{cpu}")),
+        ("nohz_full", format!("nohz_full={cpu}")),
+        ("rcu_nocbs", format!("rcu_nocbs={cpu}")),
+    ];
+    let wanted: Vec<_> = wanted
+        .into_iter()
+        .map(|(id, parameter)| Wanted { mechanism: id.to_owned(), parameter, option: None })
+        .collect();
+    merge(kernel, Lines { current: sample.old, base: sample.old }, &cpu.parse().unwrap(), &wanted)
+}
+
+/// Two machines a sample: the line at hand, and the one proposed.
+pub(crate) fn machines(kernel_name: &'static str) -> Vec<Machine> {
+    let kernel = kernel(kernel_name);
+    let mut all = Vec::new();
+    for (at, sample) in SAMPLES.iter().enumerate() {
+        let line = proposed(&kernel, sample);
+        assert_eq!(line.words(), sample.new, "{}", sample.old);
+        for (what, append, check) in
+            [("old", sample.old.to_owned(), old as fn(&Guest)), ("new", line.line.clone(), new)]
+        {
+            let mut words = vec!["irqaffinity=".to_owned()];
+            for name in ["isolcpus", "nohz_full", "rcu_nocbs"] {
+                if !append.split(' ').any(|word| word.split('=').next() == Some(name)) {
+                    words.push(format!("{name}="));
+                }
+            }
+            words.push(append);
+            all.push(Machine {
+                name: format!("matrix::{kernel_name}::boot-line-{}-{what}", at + 1),
+                arm64: false,
+                kernel: kernel_name,
+                smp: "4",
+                append: words.join(" ").leak(),
+                more: Vec::new(),
+                cases: vec![Case::new("line", "boot_line.sh", check).with(&[sample.cpu])],
+            });
+        }
+    }
+    all
+}
+
+/// What the guest's kernel reports: scheduling domains, dynticks, offloaded callbacks.
+fn reported(guest: &Guest) -> [Cpus; 3] {
+    let list = |text: &str| Cpus::parse_list(text).unwrap_or_default();
+    let log = guest.read("log");
+    let offloaded = log.lines().find_map(|line| line.split_once("Offload RCU callbacks from CPUs: "));
+    let offloaded = offloaded.map_or("", |(_, list)| list.trim().trim_end_matches('.'));
+    [list(&guest.read("isolated")), list(&guest.read("nohz_full")), list(offloaded)]
+}
+
+fn computed(guest: &Guest) -> Effects {
+    effects(&kernel(guest.kernel()), &guest.read("cmdline"))
+}
+
+fn agree(guest: &Guest) -> [Cpus; 3] {
+    let Effects { domain, nohz_full, rcu_nocbs, .. } = computed(guest);
+    let reported = reported(guest);
+    assert_eq!(reported, [domain, nohz_full, rcu_nocbs], "{}", guest.read("cmdline"));
+    reported
+}
+
+/// The rules say of a line at hand what the kernel made of it.
+fn old(guest: &Guest) {
+    agree(guest);
+}
+
+/// The proposed line isolates the CPU in all three ways, and the plan made there wants no other.
+fn new(guest: &Guest) {
+    let cpu: Cpus = guest.case.arguments[0].parse().unwrap();
+    for set in agree(guest) {
+        assert!(cpu.is_subset(&set), "{}", guest.read("cmdline"));
+    }
+    assert_eq!(guest.read("plan.code").trim(), "0", "{}", guest.read("plan.err"));
+    let plan = guest.json("plan.json");
+    assert_eq!(plan["boot_line"]["changes"], serde_json::json!([]), "{}", guest.read("cmdline"));
+}

@@ -1,0 +1,11 @@
+# What the kernel made of its command line. Runs under busybox sh as root in its own directory;
+# leaves its evidence for boot_line.rs. Facts only: nothing is judged here.
+# $1: the CPU that the line is to isolate.
+
+cpu=/sys/devices/system/cpu
+/bin/busybox cat /proc/cmdline >cmdline
+/bin/busybox cat $cpu/isolated >isolated
+/bin/busybox cat $cpu/nohz_full >nohz_full
+/bin/busybox dmesg >log
+/usr/bin/stillcore isolate plan --cpus $1 --json >plan.json 2>plan.err
+echo $? >plan.code
