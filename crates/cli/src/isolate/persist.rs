@@ -74,7 +74,14 @@ pub(crate) fn run(args: &PersistArgs) -> anyhow::Result<u8> {
             let _ = boot::undo(&root);
         })?;
         if root.is_live() {
-            line.commands.iter().chain(&all.commands).try_for_each(|command| make_effective(command))?;
+            // Where the loader keeps the line by a command, nothing stands if that fails.
+            let kept = line.commands.iter().try_for_each(|command| make_effective(command));
+            kept.inspect_err(|_| {
+                if line.files.is_empty() {
+                    let _ = boot::undo(&root);
+                }
+            })?;
+            all.commands.iter().try_for_each(|command| make_effective(command))?;
         }
     }
     report(args, &text(args, &plan, &line, &all), &answer(&plan, &line, &all));

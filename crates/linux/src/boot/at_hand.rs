@@ -3,8 +3,8 @@
 //! It is the line of this boot, and where the boot loader keeps other words for the next one,
 //! those.
 
-use super::edit::{Edit, backward, forward};
-use super::line::{exchange, plain_name, words, words_of};
+use super::edit::{backward, forward};
+use super::line::{exchange, words, words_of};
 use super::loader::{self, Way, form};
 use super::merge::Lines;
 use super::record::{self, Record};
@@ -20,6 +20,8 @@ pub struct AtHand {
     pub current: String,
     /// Without the words of an earlier `persist`.
     pub base: String,
+    /// Names of the parameters that stillcore has written for the next boot.
+    pub own: Vec<String>,
     /// Where the loader and this boot differ: a sentence each.
     pub notes: Vec<String>,
 }
@@ -28,6 +30,11 @@ impl AtHand {
     /// As `merge` takes them.
     pub fn lines(&self) -> Lines<'_> {
         Lines { current: &self.current, base: &self.base }
+    }
+
+    /// Whether stillcore has written a parameter of this name for the next boot.
+    pub fn is_own(&self, parameter: &str) -> bool {
+        words(parameter).iter().any(|word| self.own.iter().any(|name| same_name(name, word.name)))
     }
 }
 
@@ -39,10 +46,14 @@ pub fn at_hand(root: &Root, cmdline: &str) -> AtHand {
         None
     });
     let edits = record.as_ref().map(|record| record.edits.clone()).unwrap_or_default();
+    let own: Vec<_> =
+        edits.iter().filter(|edit| !edit.new.is_empty()).map(|edit| edit.name.clone()).collect();
     let Some((stored_base, place)) = stored(root, record.as_ref()) else {
         // The words are on the line of this boot once it was booted with them.
         let base = backward(cmdline, &edits);
-        return AtHand { current: forward(&base, lasting(record.as_ref())), base, notes };
+        let lasting = record.as_ref().is_some_and(|record| record.lasting);
+        let current = if lasting { forward(&base, &edits) } else { cmdline.to_owned() };
+        return AtHand { current, base, own, notes };
     };
     let mut base = backward(cmdline, &edits);
     for name in ISOLATION {
@@ -62,12 +73,9 @@ pub fn at_hand(root: &Root, cmdline: &str) -> AtHand {
     if cmdline.is_empty() {
         base = stored_base;
     }
-    AtHand { current: forward(&base, lasting(record.as_ref())), base, notes }
-}
-
-/// Our words that are there for more than one boot.
-fn lasting(record: Option<&Record>) -> &[Edit] {
-    record.filter(|record| !record.once).map(|record| record.edits.as_slice()).unwrap_or_default()
+    let lasting = record.as_ref().is_some_and(|record| record.lasting);
+    let current = if lasting { forward(&base, &edits) } else { base.clone() };
+    AtHand { current, base, own, notes }
 }
 
 /// The line that the loader keeps, without our words, and the file it is in; the first of several.
@@ -92,13 +100,4 @@ fn stored(root: &Root, record: Option<&Record>) -> Option<(String, String)> {
     let line = parts.join(" ");
     let line = if ours { backward(&line, edits) } else { line };
     Some((line, format!("/{}", places.first()?.path)))
-}
-
-/// Whether stillcore has written a parameter of this name for the next boot.
-pub fn is_own(root: &Root, parameter: &str) -> bool {
-    let Ok(Some(record)) = record::read(root) else { return false };
-    let names: Vec<_> = words(parameter).iter().map(|word| plain_name(word.name)).collect();
-    names
-        .iter()
-        .any(|name| record.edits.iter().any(|edit| same_name(&edit.name, name) && !edit.new.is_empty()))
 }

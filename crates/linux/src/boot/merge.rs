@@ -179,6 +179,14 @@ impl Work<'_> {
                 "a new list takes the place of the old one, so it names the CPUs that are offloaded now as well"
             };
             self.put("rcu_nocbs", &[format!("rcu_nocbs={goal}")], why);
+            let known = self.kernel.config.is_some()
+                || self.kernel.reported.as_ref().is_some_and(|reported| reported.offloaded.is_some());
+            if !known && words_of(self.base, "rcu_nocbs").is_empty() {
+                self.notes.push(
+                    "a kernel with CONFIG_RCU_NOCB_CPU_DEFAULT_ALL offloads every CPU without rcu_nocbs=, and those of the list alone with it"
+                        .to_owned(),
+                );
+            }
         }
     }
 

@@ -21,7 +21,7 @@ mod target;
 mod wish;
 mod write;
 
-pub use at_hand::{AtHand, at_hand, is_own};
+pub use at_hand::{AtHand, at_hand};
 pub use edit::Edit;
 pub use effects::{Dropped, Effects, effects};
 pub use merge::{Lines, merge};

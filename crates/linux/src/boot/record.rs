@@ -21,8 +21,9 @@ pub(crate) struct Record {
     pub(crate) schema: String,
     /// The loader as found then.
     pub(crate) loader: String,
-    /// Whether the words are in an entry that boots once, and nowhere else.
-    pub(crate) once: bool,
+    /// Whether the loader keeps the words for every boot: not in an entry that boots once, nor
+    /// where they were printed to be put there by hand.
+    pub(crate) lasting: bool,
     /// The words, against the line without us.
     pub(crate) edits: Vec<Edit>,
     pub(crate) files: Vec<File>,
@@ -52,9 +53,9 @@ impl File {
     }
 }
 
-/// The backup's place for a file.
-pub(crate) fn backup_of(path: &str) -> String {
-    format!("etc/stillcore/before/{}", path.trim_start_matches('/').replace('/', "-"))
+/// The backup's place for a file, the `at`th that is written.
+pub(crate) fn backup_of(at: usize, path: &str) -> String {
+    format!("etc/stillcore/before/{at}-{}", path.trim_start_matches('/').replace('/', "-"))
 }
 
 /// The record; `None` where nothing of ours stands. One that cannot be read is an error: nothing
@@ -82,7 +83,7 @@ pub(crate) fn write(root: &Root, writing: &Writing, files: Vec<File>) -> Result<
     let record = Record {
         schema: SCHEMA.to_owned(),
         loader: writing.loader.to_owned(),
-        once: writing.once,
+        lasting: !writing.once && writing.by_hand.is_empty(),
         edits: writing.edits.clone(),
         files,
     };

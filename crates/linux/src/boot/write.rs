@@ -144,13 +144,14 @@ pub fn write(root: &Root, writing: &Writing) -> Result<(), Error> {
     if writing.edits.is_empty() {
         return Ok(());
     }
-    let backup = |file: &NewFile| file.before.as_ref().map(|_| record::backup_of(&file.path));
-    for file in &writing.files {
-        if let (Some(place), Some(before)) = (backup(file), &file.before) {
-            store::write(root, &place, before, 0o600)?;
+    let mut files = Vec::new();
+    for (at, file) in writing.files.iter().enumerate() {
+        let backup = file.before.as_ref().map(|_| record::backup_of(at, &file.path));
+        if let (Some(place), Some(before)) = (&backup, &file.before) {
+            store::write(root, place, before, 0o600)?;
         }
+        files.push(File::new(&file.path, backup, &file.after));
     }
-    let files = writing.files.iter().map(|file| File::new(&file.path, backup(file), &file.after)).collect();
     record::write(root, writing, files)?;
     let written =
         writing.files.iter().try_for_each(|file| store::write(root, &file.path, &file.after, 0o644));
@@ -162,7 +163,7 @@ pub fn write(root: &Root, writing: &Writing) -> Result<(), Error> {
 
 /// Gives back what `write` has changed; `None` where nothing of ours stands.
 pub fn undo(root: &Root) -> Result<Option<Undone>, Error> {
-    let Some(old) = record::read(root)? else { return Ok(None) };
+    let Some(old) = record::read(root)? else { return unrecorded(root) };
     let mut undone = undo_files(root, &old)?;
     let Loader { way, after, .. } = loader::find(root);
     undone.commands = match way {
@@ -174,6 +175,17 @@ pub fn undo(root: &Root) -> Result<Option<Undone>, Error> {
         record::forget(root, &old)?;
     }
     Ok(Some(undone))
+}
+
+/// The file that an earlier version has left for GRUB, of which there is no record.
+fn unrecorded(root: &Root) -> Result<Option<Undone>, Error> {
+    let found = store::read(root, DROP_IN)?;
+    if !found.is_some_and(|bytes| bytes.starts_with(GRUB_MARK.as_bytes())) {
+        return Ok(None);
+    }
+    store::remove(root, DROP_IN)?;
+    let restored = vec![format!("/{DROP_IN} (removed)")];
+    Ok(Some(Undone { restored, commands: loader::find(root).after, ..Undone::default() }))
 }
 
 fn reversed(edits: &[Edit]) -> Vec<Edit> {

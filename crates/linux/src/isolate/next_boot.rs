@@ -7,24 +7,23 @@
 
 use super::catalogue::{Catalogue, Change, Effective, Mechanism, Probe, When};
 use super::probe::{Scene, fill};
-use crate::boot::{self, Kernel, Wanted};
+use crate::boot::{self, AtHand, Kernel, Wanted};
 use crate::machine::Root;
 use model::boot::BootLine;
 use model::plan::{BootStep, Plan};
-use model::{Cpus, Finding, FindingState};
+use model::{Cpus, Finding, FindingState, Machine};
 
-/// What one mechanism wants of the next boot, where it wants a parameter at all. `installed` is
-/// what boots: the machine or an image.
+/// What one mechanism wants of the next boot, where it wants a parameter at all.
 pub(super) fn wanted(
     scene: &Scene,
-    installed: &Root,
+    next: &Next,
     mechanism: &Mechanism,
     state: FindingState,
 ) -> Option<Wanted> {
     let asked = match state {
         FindingState::NotApplicable => false,
         FindingState::Boot => true,
-        _ => lists_isolated(mechanism) || boot::is_own(installed, &template(mechanism)?),
+        _ => lists_isolated(mechanism) || next.at_hand.is_own(&template(mechanism)?),
     };
     if !asked {
         return None;
@@ -63,30 +62,42 @@ pub(super) struct For<'a> {
     pub(super) image: Option<&'a Root>,
 }
 
-/// The line for the kernel that runs, or for another.
-pub(super) fn line(scene: &Scene, what: For, cpus: &Cpus, wanted: &[Wanted]) -> BootLine {
-    let installed = what.image.unwrap_or(scene.root);
-    let runs = what.image.is_none() && what.release.is_none();
-    let kernel = if runs {
-        Kernel::running(scene.root, scene.machine)
-    } else {
-        Kernel::other(scene.root, scene.machine, installed, what.release)
-    };
-    // The line of this machine's boot is none of the image's.
-    let cmdline = if what.image.is_some() { "" } else { &scene.machine.cmdline };
-    let at_hand = boot::at_hand(installed, cmdline);
-    let mut line = boot::merge(&kernel, at_hand.lines(), cpus, wanted);
-    if !runs {
-        line.notes.push("all else in this plan is of the kernel that runs".to_owned());
+/// What the next boot has to do with: read once, for any number of lines.
+pub(super) struct Next {
+    kernel: Kernel,
+    at_hand: AtHand,
+    /// Whether it is the kernel that runs.
+    runs: bool,
+}
+
+impl Next {
+    pub(super) fn of(root: &Root, machine: &Machine, what: For) -> Self {
+        let installed = what.image.unwrap_or(root);
+        let runs = what.image.is_none() && what.release.is_none();
+        let kernel = if runs {
+            Kernel::running(root, machine)
+        } else {
+            Kernel::other(root, machine, installed, what.release)
+        };
+        // The line of this machine's boot is none of the image's.
+        let cmdline = if what.image.is_some() { "" } else { &machine.cmdline };
+        Self { kernel, at_hand: boot::at_hand(installed, cmdline), runs }
     }
-    if kernel.release.is_empty() {
-        line.notes.push(
-            "which kernel boots is not known, so the rules of a new one are taken: name it with --for-kernel"
-                .to_owned(),
-        );
+
+    /// The line for these CPUs.
+    pub(super) fn line(&self, cpus: &Cpus, wanted: &[Wanted]) -> BootLine {
+        let mut line = boot::merge(&self.kernel, self.at_hand.lines(), cpus, wanted);
+        if !self.runs {
+            line.notes.push("all else in this plan is of the kernel that runs".to_owned());
+        }
+        if self.kernel.release.is_empty() {
+            line.notes.push(String::from(
+                "which kernel boots is not known, so the rules of a new one are taken: name it with --for-kernel",
+            ));
+        }
+        line.notes.extend(self.at_hand.notes.iter().cloned());
+        line
     }
-    line.notes.extend(at_hand.notes);
-    line
 }
 
 /// Makes the steps for the next boot say what the line says.
@@ -139,20 +150,21 @@ pub(super) fn remedies(
     findings: &mut [Finding],
 ) -> BootLine {
     let of_own = Scene::of(scene.root, scene.machine, scene.cpus, own.clone(), scene.housekeeping.clone());
+    let next = Next::of(scene.root, scene.machine, For::default());
     let pairs = || catalogue.mechanisms.iter().zip(findings.iter());
     let all = pairs().filter(|(mechanism, _)| !mechanism.optional);
     let all: Vec<_> =
-        all.filter_map(|(mechanism, found)| wanted(&of_own, scene.root, mechanism, found.state)).collect();
-    let base = line(&of_own, For::default(), own, &all);
+        all.filter_map(|(mechanism, found)| wanted(&of_own, &next, mechanism, found.state)).collect();
+    let base = next.line(own, &all);
     for (mechanism, finding) in catalogue.mechanisms.iter().zip(findings) {
-        let Some(one) = wanted(&of_own, scene.root, mechanism, finding.state) else { continue };
+        let Some(one) = wanted(&of_own, &next, mechanism, finding.state) else { continue };
         if finding.state != FindingState::Boot || scene.housekeeping.is_empty() {
             continue;
         }
         let with_it = || {
             let mut choice = all.clone();
             choice.push(one.clone());
-            line(&of_own, For::default(), own, &choice)
+            next.line(own, &choice)
         };
         let step = if mechanism.optional { spelled(&with_it(), &one) } else { spelled(&base, &one) };
         if let Some(step) = step {

@@ -86,7 +86,8 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
         boot_line: BootLine::default(),
     };
     let mut next_words = Vec::new();
-    let installed = request.image.as_ref().unwrap_or(root);
+    let what = next_boot::For { release: request.kernel.as_deref(), image: request.image.as_ref() };
+    let next = next_boot::Next::of(root, machine, what);
     let mut ordered: Vec<_> = catalogue.mechanisms.iter().filter(|one| wanted(one, request)).collect();
     ordered.sort_by_key(|mechanism| (mechanism.order(), &mechanism.id));
     let mut placed = Some(chosen.steps);
@@ -104,7 +105,7 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
             continue;
         }
         let asked = !mechanism.risky || named;
-        next_words.extend(next_boot::wanted(&scene, installed, mechanism, judgement.finding.state));
+        next_words.extend(next_boot::wanted(&scene, &next, mechanism, judgement.finding.state));
         let first = plan.steps.len();
         add(&mut plan, judgement, asked);
         if plan.steps.len() > first {
@@ -116,8 +117,7 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
     }
     plan.steps.extend(placed.unwrap_or_default());
     once(&mut plan.steps);
-    let what = next_boot::For { release: request.kernel.as_deref(), image: request.image.as_ref() };
-    let line = next_boot::line(&scene, what, &plan.isolated, &next_words);
+    let line = next.line(&plan.isolated, &next_words);
     next_boot::agree(&mut plan, line, &next_words);
     Ok(plan)
 }

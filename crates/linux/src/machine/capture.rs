@@ -17,7 +17,6 @@ use std::path::Path;
 /// What `machine::read` and `machine::state` read, with `*` for any part of a name.
 const FILES: &[&str] = &[
     "boot/config-*",
-    "etc/stillcore/boot.json",
     "proc/cmdline",
     "proc/config.gz",
     "proc/filesystems",

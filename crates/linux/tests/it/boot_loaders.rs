@@ -1,5 +1,6 @@
 //! The boot line written where each boot loader keeps it: image trees, each written and given back
 //! byte for byte.
+//! Long because: one table of trees serves all tests.
 
 use linux::boot::{self, Kernel, Undone, Wanted, Writing};
 use linux::machine::Root;
@@ -422,6 +423,32 @@ fn what_no_file_of_ours_can_hold_is_printed() {
         none.by_hand[0].ends_with("in the place of isolcpus=5: isolcpus=managed_irq,domain,2,3,5"),
         "{none:?}"
     );
+}
+
+#[test]
+fn words_that_were_only_printed_are_not_taken_to_stand_there() {
+    let (_dir, root) = tree(&[("etc/hostname", "x")]);
+    let line = proposed(&root, "root=/dev/a isolcpus=5", "2,3", "nohz_full rcu_nocbs");
+    boot::write(&root, &boot::writing(&root, &line).unwrap()).unwrap();
+    // Not yet put there: still wanted.
+    assert!(!proposed(&root, "root=/dev/a isolcpus=5", "2,3", "nohz_full rcu_nocbs").is_settled());
+    // Put there and booted: in force, and known as ours, so that they can be narrowed.
+    let booted = "root=/dev/a isolcpus=managed_irq,domain,2,3,5";
+    assert!(proposed(&root, booted, "2,3", "nohz_full rcu_nocbs").is_settled());
+    let line = proposed(&root, booted, "3", "nohz_full rcu_nocbs");
+    assert_eq!(line.words(), "isolcpus=managed_irq,domain,3,5");
+}
+
+#[test]
+fn the_file_of_an_earlier_version_is_removed() {
+    let old = "# Made by stillcore isolate persist; stillcore isolate persist --remove takes it away.\nGRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX isolcpus=1\"\n";
+    let mut files = DEBIAN.to_vec();
+    files.push(("etc/default/grub.d/90-stillcore.cfg", old));
+    let (dir, root) = tree(&files);
+    let undone = undo(&root);
+    assert_eq!(undone.commands, [["/usr/sbin/update-grub"]]);
+    assert!(!dir.path().join("etc/default/grub.d/90-stillcore.cfg").exists());
+    assert!(boot::undo(&root).unwrap().is_none());
 }
 
 #[test]
