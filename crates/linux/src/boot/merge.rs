@@ -181,7 +181,9 @@ impl Work<'_> {
             self.put("rcu_nocbs", &[format!("rcu_nocbs={goal}")], why);
             let known = self.kernel.config.is_some()
                 || self.kernel.reported.as_ref().is_some_and(|reported| reported.offloaded.is_some());
-            if !known && words_of(self.base, "rcu_nocbs").is_empty() {
+            // The option came with 6.0.
+            let has_option = self.kernel.since(6, 0);
+            if !known && has_option && words_of(self.base, "rcu_nocbs").is_empty() {
                 self.notes.push(
                     "a kernel with CONFIG_RCU_NOCB_CPU_DEFAULT_ALL offloads every CPU without rcu_nocbs=, and those of the list alone with it"
                         .to_owned(),
