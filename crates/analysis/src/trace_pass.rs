@@ -88,10 +88,11 @@ fn stream_trace<'r>(
     let mut stream = file.stream_buffers(&[Some(""), sender].into_iter().flatten().collect::<Vec<_>>())?;
     let mut windows = Windows::new(run, trace, Sums { measured, around: &mut around }, &decoder);
     let (mut unknown, mut slept, mut said) = (0u64, BTreeSet::new(), KernelEvent::NOTHING);
+    let mut decoded: Vec<u64> = Vec::new();
     while let Some(item) = stream.next()? {
         match item {
             Item::Event(event) => {
-                *reading.decoded.entry(event.cpu).or_default() += 1;
+                count(&mut decoded, event.cpu);
                 if !decoder.decode_into(&event, &mut said) {
                     unknown += 1;
                     continue;
@@ -109,12 +110,23 @@ fn stream_trace<'r>(
         }
     }
     let lengths = windows.finish();
+    reading.decoded = (0..).zip(decoded).filter(|(_, events)| *events > 0).collect();
     reading.remarks = damage(&stream).chain(remarks(&decoder, unknown)).collect();
     let observable = decoder.observable(catalogue, &trace.events);
     // What events say goes before what was stored at the end.
     let named = file.comms().chain(decoder.comms());
     let comms = named.map(|(pid, comm)| (pid, comm.to_owned())).collect();
     Ok(Traced { reading, decoder, recorded: trace.events.clone(), observable, slept, comms, lengths, around })
+}
+
+/// One event more of a CPU; a file has thousands of them at most.
+#[inline]
+fn count(events: &mut Vec<u64>, cpu: u32) {
+    let at = cpu as usize;
+    if at >= events.len() {
+        events.resize(at + 1, 0);
+    }
+    events[at] += 1;
 }
 
 /// Where a trace is damaged, as far as it was read, one sentence each.

@@ -7,6 +7,7 @@ use crate::cursor::Cursor;
 use crate::endian::Endian;
 use crate::error::Error;
 use crate::input::Input;
+use crate::page::PageLayout;
 
 /// Read this much at once, or one page if that is more.
 const WINDOW: usize = 64 << 10;
@@ -35,6 +36,43 @@ pub(crate) struct Region {
     pub(crate) page_size: usize,
     /// `None` for plain pages.
     pub(crate) chunks: Option<Chunks>,
+}
+
+impl Region {
+    /// Whole pages of plain data.
+    pub(crate) fn pages(&self) -> u64 {
+        let present = self.input.len().saturating_sub(self.offset).min(self.size);
+        present / (self.page_size as u64).max(1)
+    }
+
+    /// The time of a page of plain data; `None` where it has no header.
+    pub(crate) fn page_time(
+        &self,
+        layout: &PageLayout,
+        endian: Endian,
+        page: u64,
+    ) -> Result<Option<u64>, Error> {
+        let mut time = [0; 8];
+        let at = self.offset + page * self.page_size as u64 + layout.timestamp_offset as u64;
+        let got = self.input.read_at(at, &mut time)?;
+        Ok((page < self.pages() && got == time.len()).then(|| endian.u64(time)))
+    }
+
+    /// The last page of plain data that begins before a time, as far as their times rise; the
+    /// first, where none does.
+    pub(crate) fn page_at(&self, layout: &PageLayout, endian: Endian, time: u64) -> Result<u64, Error> {
+        let (mut before, mut behind) = (0, self.pages());
+        while before + 1 < behind {
+            let middle = before + (behind - before) / 2;
+            let later = self.page_time(layout, endian, middle)?.is_none_or(|begins| begins >= time);
+            if later {
+                behind = middle;
+            } else {
+                before = middle;
+            }
+        }
+        Ok(before)
+    }
 }
 
 /// How compressed data is packed.

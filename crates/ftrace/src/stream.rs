@@ -97,9 +97,10 @@ impl EventStream {
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend its buffer")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, Error> {
+        // Not part of the caller, so that the rest is: an item that is made somewhere else is copied
+        // right after it was written in pieces, for which a processor waits.
         self.step()?;
-        let Some(index) = self.current else { return Ok(None) };
-        let Some(lane) = self.lanes.get(index) else { return Ok(None) };
+        let Some(lane) = self.current.and_then(|index| self.lanes.get(index)) else { return Ok(None) };
         Ok(Some(match &lane.head {
             Head::Record(range) => {
                 let data = lane.data(range.clone());
@@ -113,17 +114,18 @@ impl EventStream {
                     data,
                 })
             }
-            Head::Lost { count, after, before } => Item::Lost {
-                cpu: lane.cpu,
-                count: *count,
-                after_ts_ns: self.ns(*after),
-                before_ts_ns: if *before == u64::MAX { u64::MAX } else { self.ns(*before) },
-            },
+            Head::Lost { count, after, before } => self.lost(lane.cpu, *count, [*after, *before]),
         }))
     }
 
+    #[cold]
+    fn lost(&self, cpu: u32, count: Option<u64>, [after, before]: [u64; 2]) -> Item<'_> {
+        let before_ts_ns = if before == u64::MAX { u64::MAX } else { self.ns(before) };
+        Item::Lost { cpu, count, after_ts_ns: self.ns(after), before_ts_ns }
+    }
+
     /// Makes the lane with the earliest head the current one.
-    #[inline]
+    #[inline(never)]
     fn step(&mut self) -> Result<(), Error> {
         if !self.started {
             return self.start();

@@ -2,65 +2,106 @@
 //!
 //! Addresses are all zero where the reader was not allowed to see them (`kernel.kptr_restrict`): such a table is empty.
 
-/// A table of kernel symbols, sorted by address.
+use std::sync::{Arc, OnceLock};
+
+/// Kernel symbols. Clones share the table, which is made when the first address is looked up: many
+/// traces have none.
 #[derive(Clone, Debug, Default)]
-pub struct Symbols {
-    /// Address, then start and end of the name in `names`.
+pub struct Symbols(Arc<Text>);
+
+/// The text, and what was made of it.
+#[derive(Debug, Default)]
+struct Text {
+    text: String,
+    table: OnceLock<Table>,
+}
+
+/// Symbols sorted by address.
+#[derive(Debug, Default)]
+struct Table {
+    /// Address, then start and end of the name in the text.
     entries: Vec<(u64, u32, u32)>,
-    names: String,
+}
+
+/// Address and name in a line; `None` where it has another form, or is no code.
+fn symbol(line: &str) -> Option<(u64, &str)> {
+    let mut words = line.split_whitespace();
+    let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
+    let address = u64::from_str_radix(address, 16).ok()?;
+    // Absolute per-CPU offsets and constants (`A`) are no code.
+    (address != 0 && !kind.eq_ignore_ascii_case("a")).then_some((address, name))
+}
+
+impl Table {
+    fn of(text: &str) -> Self {
+        let place = |name: &str| {
+            let from = name.as_ptr().addr() - text.as_ptr().addr();
+            Some((u32::try_from(from).ok()?, u32::try_from(from + name.len()).ok()?))
+        };
+        let entry = |line| {
+            let (address, name) = symbol(line)?;
+            let (from, to) = place(name)?;
+            Some((address, from, to))
+        };
+        let mut entries: Vec<_> = text.lines().filter_map(entry).collect();
+        entries.sort_by_key(|entry| entry.0);
+        Self { entries }
+    }
 }
 
 impl Symbols {
     /// Reads the text of kallsyms; lines of another form are left out.
     pub fn parse(text: &str) -> Self {
-        let mut table = Self::default();
-        for line in text.lines() {
-            let mut words = line.split_whitespace();
-            let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else {
-                continue;
-            };
-            let Ok(address) = u64::from_str_radix(address, 16) else { continue };
-            // Absolute per-CPU offsets and constants (`A`) are no code.
-            if address == 0 || kind.eq_ignore_ascii_case("a") {
-                continue;
-            }
-            let start = table.names.len();
-            table.names.push_str(name);
-            if let Ok(end) = u32::try_from(table.names.len()) {
-                table.entries.push((address, start as u32, end));
-            }
-        }
-        table.entries.sort_by_key(|e| e.0);
-        table
+        Self::of(text.to_owned())
+    }
+
+    /// The same of a text that is given away.
+    pub(crate) fn of(text: String) -> Self {
+        Self(Arc::new(Text { text, table: OnceLock::new() }))
+    }
+
+    fn entries(&self) -> &[(u64, u32, u32)] {
+        &self.0.table.get_or_init(|| Table::of(&self.0.text)).entries
     }
 
     /// The symbol at or below `address`, and how far above it the address is.
     ///
     /// `None` below the first symbol. The last symbol has no end: everything above counts as it.
     pub fn resolve(&self, address: u64) -> Option<(&str, u64)> {
-        let after = self.entries.partition_point(|e| e.0 <= address);
-        let last = self.entries.get(after.checked_sub(1)?)?;
+        let entries = self.entries();
+        let after = entries.partition_point(|e| e.0 <= address);
+        let last = entries.get(after.checked_sub(1)?)?;
         // Of several names for one address, the first in the file is the one the kernel prints.
-        let first = self.entries.partition_point(|e| e.0 < last.0);
-        let (start, from, to) = *self.entries.get(first)?;
-        Some((self.names.get(from as usize..to as usize)?, address - start))
+        let first = entries.partition_point(|e| e.0 < last.0);
+        let (start, from, to) = *entries.get(first)?;
+        Some((self.0.text.get(from as usize..to as usize)?, address - start))
     }
 
-    /// The address of the symbol called `name`; the lowest where there are several. Looks through the whole table.
+    /// The address of the symbol called `name`; the lowest where there are several. Looks through the whole text.
     pub fn find(&self, name: &str) -> Option<u64> {
-        let of =
-            |&&(_, from, to): &&(u64, u32, u32)| self.names.get(from as usize..to as usize) == Some(name);
-        self.entries.iter().find(of).map(|entry| entry.0)
+        let mut text = self.0.text.as_str();
+        let mut lowest: Option<u64> = None;
+        while let Some(at) = text.find(name) {
+            let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+            let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
+            if let Some((address, found)) = symbol(&text[start..end])
+                && found == name
+            {
+                lowest = Some(lowest.map_or(address, |known| known.min(address)));
+            }
+            text = &text[end..];
+        }
+        lowest
     }
 
     /// Number of symbols.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.entries().len()
     }
 
     /// Whether there are none, as where the addresses were hidden.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.0.text.lines().all(|line| symbol(line).is_none())
     }
 }
 
@@ -80,6 +121,14 @@ mod tests {
         assert_eq!(table.resolve(0xffff_ffff_8100_0300), Some(("helper", 0)));
         assert_eq!(table.resolve(0x1000), None);
         assert_eq!((table.find("later"), table.find("late")), (Some(0xffff_ffff_8100_0200), None));
+        assert_eq!(
+            (table.find("helper"), table.find("fixed_percpu_data")),
+            (Some(0xffff_ffff_8100_0300), None)
+        );
+        let twice = Symbols::parse(
+            "ffffffffc0000000 t twice\t[mod]\nffffffff81000000 t not_twice\nffffffff81000100 T twice",
+        );
+        assert_eq!(twice.find("twice"), Some(0xffff_ffff_8100_0100));
     }
 
     #[test]

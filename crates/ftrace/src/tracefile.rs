@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::compress::Codec;
 use crate::cursor::Cursor;
@@ -29,6 +30,7 @@ pub struct TraceFile {
     version: u32,
     meta: Meta,
     cpus: Vec<u32>,
+    symbols: OnceLock<Symbols>,
 }
 
 /// One ring buffer in a file: the top one, whose name is empty, or an instance.
@@ -99,7 +101,7 @@ impl TraceFile {
             check_buffer(buffer, &input)?;
         }
         let cpus = meta.buffers.first().map(cpus_with_data).unwrap_or_default();
-        Ok(Self { input, version, meta, cpus })
+        Ok(Self { input, version, meta, cpus, symbols: OnceLock::new() })
     }
 
     /// The path, or the name given to [`TraceFile::from_bytes`].
@@ -183,12 +185,13 @@ impl TraceFile {
         self.meta.buffers.iter().find(|b| b.name == name)
     }
 
-    /// The kernel's symbols, if the file has them (read now: some MB).
+    /// The kernel's symbols, if the file has them (read when first asked for: some MB).
     pub fn symbols(&self) -> Result<Symbols, Error> {
-        match &self.meta.kallsyms {
-            Some(piece) => Ok(Symbols::parse(&piece.text()?)),
-            None => Ok(Symbols::default()),
+        if let Some(symbols) = self.symbols.get() {
+            return Ok(symbols.clone());
         }
+        let text = self.meta.kallsyms.as_ref().map(crate::meta::Piece::text).transpose()?;
+        Ok(self.symbols.get_or_init(|| Symbols::of(text.unwrap_or_default())).clone())
     }
 
     /// The constant texts that event fields may point to; empty if the file has none.
@@ -224,6 +227,48 @@ impl TraceFile {
         }
         regions.sort_by_key(|(cpu, _)| *cpu);
         Ok(EventStream::new(&self.meta.formats, regions, self.meta.options.tsc))
+    }
+
+    /// The same from about `ts_ns` on: each CPU from the page on that holds this time. `None` where pages cannot be found by
+    /// their times, because they are compressed or counted in cycles.
+    pub fn stream_buffers_from(&self, names: &[&str], ts_ns: u64) -> Result<Option<EventStream>, Error> {
+        let mut regions = self.plain_regions(names)?;
+        if regions.is_empty() {
+            return Ok(None);
+        }
+        for (_, region) in &mut regions {
+            let page = region.page_at(self.meta.formats.page(), self.meta.formats.endian(), ts_ns)?;
+            let skipped = page * region.page_size as u64;
+            (region.offset, region.size) = (region.offset + skipped, region.size - skipped);
+        }
+        Ok(Some(EventStream::new(&self.meta.formats, regions, None)))
+    }
+
+    /// Times of the first page of some buffers and of the last; `None` as in [`TraceFile::stream_buffers_from`].
+    pub fn extent(&self, names: &[&str]) -> Result<Option<[u64; 2]>, Error> {
+        let (layout, endian) = (self.meta.formats.page(), self.meta.formats.endian());
+        let mut extent: Option<[u64; 2]> = None;
+        for (_, region) in self.plain_regions(names)? {
+            for page in [0, region.pages().saturating_sub(1)] {
+                let at = region.page_time(layout, endian, page)?;
+                extent = at.map_or(extent, |at| {
+                    let [first, last] = extent.unwrap_or([at; 2]);
+                    Some([first.min(at), last.max(at)])
+                });
+            }
+        }
+        Ok(extent)
+    }
+
+    /// The data of some buffers by CPU; none where its pages cannot be found by their times.
+    fn plain_regions(&self, names: &[&str]) -> Result<Vec<(u32, Region)>, Error> {
+        let mut regions = Vec::new();
+        for buffer in self.meta.buffers.iter().filter(|buffer| names.contains(&buffer.name.as_str())) {
+            regions.extend(self.regions(buffer)?);
+        }
+        regions.sort_by_key(|(cpu, _)| *cpu);
+        let plain = self.meta.options.tsc.is_none() && regions.iter().all(|(_, one)| one.chunks.is_none());
+        Ok(if plain { regions } else { Vec::new() })
     }
 
     /// The data of a buffer's CPUs.

@@ -1,5 +1,5 @@
-//! The first reading: what is in the trace, which threads are those that are asked for, and when each
-//! was to run and ran.
+//! What is in the trace, which threads are those that are asked for, and when each was to run and
+//! ran.
 
 use super::{Threads, Wanted};
 use crate::Error;
@@ -8,9 +8,8 @@ use crate::attribute::watch::decode::Decoder;
 use crate::attribute::watch::program::{Follow, Wakeup, Watch};
 use crate::attribute::watch::read::of_trace;
 use crate::holes::Hole;
-use ftrace::{Item, TraceFile};
+use ftrace::{Event, TraceFile};
 use model::Cpus;
-use std::collections::BTreeSet;
 
 /// Architectures whose system calls have names here, as uname(1) gives them.
 const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
@@ -30,56 +29,94 @@ pub(super) struct Found {
     pub(super) wakeups: Vec<Wakeup>,
 }
 
-/// Reads the trace. `mono`: its clock is CLOCK_MONOTONIC.
-pub(super) fn read(file: &TraceFile, buffers: &[&str], wanted: &Wanted, mono: bool) -> Result<Found, Error> {
-    let mut decoder = Decoder::new(file.formats(), file.symbols()?);
-    let mut watch = watch(file, &mut decoder, wanted, mono);
-    let mut stream = file.stream_buffers(buffers)?;
-    let mut kinds = vec![false; usize::from(u16::MAX) + 1];
-    let (mut cpus, mut events, mut holes) = (BTreeSet::new(), 0, 0);
-    let mut extent: Option<[i64; 2]> = None;
-    let [from_ns, until_ns] = wanted.window;
-    while let Some(item) = stream.next()? {
-        match item {
-            Item::Event(event) => {
-                let ts_ns = i64::try_from(event.ts_ns).unwrap_or(i64::MAX);
-                if ts_ns < from_ns {
-                    continue;
-                }
-                if ts_ns > until_ns {
-                    break;
-                }
-                if extent.is_none() {
-                    watch.begin(ts_ns);
-                }
-                extent = Some([extent.map_or(ts_ns, |[first, _]| first), ts_ns]);
-                events += 1;
-                kinds[usize::from(event.id)] = true;
-                cpus.insert(event.cpu);
-                watch.event(&decoder.decode(&event));
-            }
-            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
-                if Hole::new(cpu, after_ts_ns, before_ts_ns).touches(wanted.window) {
-                    holes += 1;
-                    watch.lost(cpu);
-                }
-            }
+/// Where an event lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Before,
+    Inside,
+    Behind,
+}
+
+/// The threads while the trace streams by.
+pub(super) struct First<'t> {
+    file: &'t TraceFile,
+    wanted: &'t Wanted,
+    decoder: Decoder,
+    pub(super) watch: Watch,
+    /// By number of the event, and by number of the CPU: whether there is one.
+    kinds: Vec<bool>,
+    cpus: Vec<bool>,
+    events: u64,
+    holes: u64,
+    /// Of the first event and of the last.
+    extent: Option<[i64; 2]>,
+}
+
+impl<'t> First<'t> {
+    /// `mono`: its clock is CLOCK_MONOTONIC.
+    pub(super) fn new(file: &'t TraceFile, wanted: &'t Wanted, mono: bool) -> Result<Self, Error> {
+        let mut decoder = Decoder::new(file.formats(), file.symbols()?);
+        let watch = watch(file, &mut decoder, wanted, mono);
+        let (kinds, cpus) = (vec![false; usize::from(u16::MAX) + 1], Vec::new());
+        Ok(Self { file, wanted, decoder, watch, kinds, cpus, events: 0, holes: 0, extent: None })
+    }
+
+    /// The next event.
+    #[inline]
+    pub(super) fn event(&mut self, event: &Event<'_>) -> Place {
+        let ts_ns = i64::try_from(event.ts_ns).unwrap_or(i64::MAX);
+        let [from_ns, until_ns] = self.wanted.window;
+        if ts_ns < from_ns {
+            return Place::Before;
+        }
+        if ts_ns > until_ns {
+            return Place::Behind;
+        }
+        if let Some([_, last]) = &mut self.extent {
+            *last = ts_ns;
+        } else {
+            self.watch.begin(ts_ns);
+            self.extent = Some([ts_ns; 2]);
+        }
+        self.events += 1;
+        self.kinds[usize::from(event.id)] = true;
+        let cpu = event.cpu as usize;
+        if self.cpus.len() <= cpu {
+            self.cpus.resize(cpu + 1, false);
+        }
+        self.cpus[cpu] = true;
+        let passed = |pid| self.watch.passes(ts_ns, [pid, event.pid]);
+        if !self.decoder.queues(event).is_some_and(passed) {
+            self.watch.event(&self.decoder.decode(event));
+        }
+        Place::Inside
+    }
+
+    /// Events are missing.
+    pub(super) fn lost(&mut self, hole: Hole) {
+        if hole.touches(self.wanted.window) {
+            self.holes += 1;
+            self.watch.lost(hole.cpu);
         }
     }
-    let [t0_ns, t1_ns] = extent.ok_or_else(|| nothing(file))?;
-    watch.finish(t1_ns);
-    let seen = file.formats().iter().filter(|format| kinds[usize::from(format.id)]);
-    let section = of_trace(&watch, &decoder, asked(wanted), [t0_ns, t1_ns]);
-    Ok(Found {
-        t0_ns,
-        t1_ns,
-        cpus: cpus.into_iter().collect(),
-        events,
-        holes,
-        seen: seen.map(ftrace::EventFormat::full_name).collect(),
-        section,
-        wakeups: watch.wakeups.take().unwrap_or_default(),
-    })
+
+    /// The trace, or its window, ends.
+    pub(super) fn finish(mut self) -> Result<Found, Error> {
+        let [t0_ns, t1_ns] = self.extent.ok_or_else(|| nothing(self.file))?;
+        self.watch.finish(t1_ns);
+        let seen = self.file.formats().iter().filter(|format| self.kinds[usize::from(format.id)]);
+        let section = of_trace(&self.watch, &self.decoder, asked(self.wanted), [t0_ns, t1_ns]);
+        Ok(Found {
+            t0_ns,
+            t1_ns,
+            cpus: (0..).zip(&self.cpus).filter(|(_, seen)| **seen).map(|(cpu, _)| cpu).collect(),
+            events: self.events,
+            holes: self.holes,
+            seen: seen.map(ftrace::EventFormat::full_name).collect(),
+            section,
+            wakeups: self.watch.wakeups.take().unwrap_or_default(),
+        })
+    }
 }
 
 fn watch(file: &TraceFile, decoder: &mut Decoder, wanted: &Wanted, mono: bool) -> Watch {

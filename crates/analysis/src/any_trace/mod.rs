@@ -1,11 +1,12 @@
 //! Any trace, whoever recorded it: what its events can answer, who interrupted its CPUs, and the
 //! wake-ups of its threads, taken apart as if they were samples of a measurement.
 //!
-//! A trace is read twice. [`first`] follows the threads that are asked for and finds when each was
-//! to run and when it did; [`crate::attribute::wakeups`] makes spans of the CPUs where they ran, names
-//! their sources and takes the wake-ups apart. [`events`] tells what was recorded, and what to record
-//! for the rest; [`shape`] is the answer.
+//! [`first`] follows the threads that are asked for and finds when each was to run and when it did;
+//! [`crate::attribute::wakeups`] makes spans of the CPUs where they ran, names their sources and takes
+//! the wake-ups apart. [`at_once`] does both in one reading of the trace where that is possible.
+//! [`events`] tells what was recorded, and what to record for the rest; [`shape`] is the answer.
 
+mod at_once;
 mod events;
 mod first;
 pub mod shape;
@@ -15,8 +16,11 @@ mod tests;
 use crate::Error;
 use crate::attribute::coverage::{Drivers, blocking_coverage, coverage};
 use crate::attribute::paths::Keep;
-use crate::attribute::wakeups;
+use crate::attribute::wakeups::{self, Chosen};
+use crate::attribute::watch::program::Wakeup;
 use crate::decode::Decoder;
+use crate::timerlat::of_tracers;
+use at_once::Reading;
 use ftrace::TraceFile;
 use model::Cpus;
 use model::events::EventCatalogue;
@@ -51,23 +55,53 @@ pub struct Wanted {
 /// `buffers`: names of the file's buffers, "" for the top one. An error where the file cannot be
 /// read, or its times are no nanoseconds.
 pub fn any_trace(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<AnyTrace, Error> {
+    let said = said(file, buffers, wanted, &[])?;
+    Ok(said.expect("nothing ends the reading"))
+}
+
+/// The same; `None` where the kernel's own tracers have left events in it, which may be results of
+/// theirs ([`crate::timerlat::kernel_results`]).
+pub fn unless_of_tracers(
+    file: &TraceFile,
+    buffers: &[&str],
+    wanted: &Wanted,
+) -> Result<Option<AnyTrace>, Error> {
+    said(file, buffers, wanted, &of_tracers(file))
+}
+
+fn choose(wakeups: &[Wakeup], recorded: &Cpus, wanted: &Wanted) -> Chosen {
+    let all = matches!(wanted.threads, Threads::Numbers(_));
+    wakeups::choose(wakeups, recorded, wanted.cpus.as_ref(), all)
+}
+
+fn said(
+    file: &TraceFile,
+    buffers: &[&str],
+    wanted: &Wanted,
+    end: &[bool],
+) -> Result<Option<AnyTrace>, Error> {
     let clock = events::clock(file)?;
     let catalogue = EventCatalogue::embedded()?;
-    let mut found = first::read(file, buffers, wanted, clock == "mono")?;
-    let all = matches!(wanted.threads, Threads::Numbers(_));
-    let chosen = wakeups::choose(&found.wakeups, &found.cpus, wanted.cpus.as_ref(), all);
+    let Some(reading) = at_once::read(file, buffers, wanted, clock == "mono", &catalogue, end)? else {
+        return Ok(None);
+    };
+    let Reading { mut found, chosen, apart } = reading;
     let window = [found.t0_ns, found.t1_ns];
     let mut statements = found.statements(wanted, &clock);
     // Of a busy thread there may be millions; those that are taken apart are chosen.
     found.wakeups = Vec::new();
-    let decoder = Decoder::of(file, &catalogue)?;
-    let apart = wakeups::take_apart(file, decoder, buffers, window, &chosen, wanted.keep)?;
+    let apart = if let Some(apart) = apart {
+        apart
+    } else {
+        let decoder = Decoder::of(file, &catalogue)?;
+        wakeups::take_apart(file, decoder, buffers, window, &chosen, wanted.keep)?
+    };
     found.section.paths = apart.paths;
     if let Some(cpus) = &wanted.cpus {
         found.section.threads.retain(|thread| thread.cpus.iter().any(|cpu| cpus.contains(cpu)));
     }
     statements.extend(apart.statements);
-    Ok(AnyTrace {
+    Ok(Some(AnyTrace {
         kernel: file.uname().map(str::to_owned),
         clock,
         t0_ns: found.t0_ns,
@@ -82,5 +116,5 @@ pub fn any_trace(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Result<
         threads: found.section,
         attribution: apart.attribution,
         statements,
-    })
+    }))
 }

@@ -129,7 +129,15 @@ pub(super) struct Blockings {
 
 impl Blockings {
     /// The next event of the CPU; gives each stretch that ends with it.
+    #[inline]
     pub(super) fn event(&mut self, event: &KernelEvent, sink: &mut impl FnMut(Stretch)) {
+        // Most traces have no events of these.
+        if !self.open.is_empty() || matches!(event.what, What::Blocked { .. }) {
+            self.changes(event, sink);
+        }
+    }
+
+    fn changes(&mut self, event: &KernelEvent, sink: &mut impl FnMut(Stretch)) {
         match event.what {
             What::Blocked { blocking, label, lock, sleeps } => {
                 self.end(event, blocking, lock, sink);

@@ -9,6 +9,7 @@
 
 use super::cause::{Cause, Causes, Source};
 use super::context::Contexts;
+use crate::by_task::ByTask;
 use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::labels::{CpuSets, LabelId};
@@ -59,7 +60,7 @@ pub(crate) struct Links {
     calls: FastMap<u64, Source>,
     works: FastMap<u64, Source>,
     timers: FastMap<u64, Source>,
-    wakings: FastMap<i32, Waking>,
+    wakings: ByTask<Waking>,
     raised: FastMap<(u32, u64), Source>,
     shootdown: Option<Source>,
     /// Who has just queued irq_work, and for whom: the IPI for it comes next.
@@ -171,7 +172,7 @@ impl Links {
             Asked::Work(work) => self.works.get_mut(&work).into_iter().for_each(name),
             Asked::Shootdown => self.shootdown.iter_mut().for_each(name),
             Asked::Wake { pid, target } => {
-                self.wakings.get_mut(&pid).into_iter().for_each(|waking| name(&mut waking.source));
+                self.wakings.get_mut(pid).into_iter().for_each(|waking| name(&mut waking.source));
                 let remote = self.remote.get_mut(target as usize).filter(|_| event.cpu != target);
                 remote.into_iter().flatten().for_each(name);
             }
@@ -270,7 +271,7 @@ impl Links {
 
     /// Who asked for the wake-up of a task that is completed on `cpu`; `None` if that was asked for there.
     pub(crate) fn of_remote_wake(&self, cpu: u32, pid: i32) -> Option<Cause> {
-        let waking = self.wakings.get(&pid)?;
+        let waking = self.wakings.get(pid)?;
         (waking.source.cpu != cpu && !waking.served).then(|| self.cause(waking.source))
     }
 
@@ -286,7 +287,7 @@ impl Links {
 
     /// Who woke the task that gets the CPU. Known the first time; later it is only going on, and nobody asked for that.
     pub(crate) fn of_switch(&mut self, next: i32) -> Causes {
-        let waking = self.wakings.get_mut(&next).filter(|waking| !waking.served);
+        let waking = self.wakings.get_mut(next).filter(|waking| !waking.served);
         let source = waking.map(|waking| {
             waking.served = true;
             waking.source

@@ -13,6 +13,7 @@ pub mod events;
 pub(crate) mod links;
 pub mod path;
 pub mod paths;
+mod spread;
 pub mod table;
 pub(crate) mod wakeups;
 pub mod watch;

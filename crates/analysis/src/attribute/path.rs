@@ -24,7 +24,7 @@ use super::cause::{Causes, Confidence};
 use crate::holes::Hole;
 use crate::labels::LabelId;
 use crate::prio::Prio;
-use crate::spans::{Known, Span};
+use crate::spans::{Known, MeasuredCpu, Span};
 use crate::view::{KernelEvent, Level, Task, What};
 use apart::Local;
 use frequency::Frequency;
@@ -153,6 +153,14 @@ pub struct PathBuilder {
     blockings: Blockings,
     stretches: VecDeque<Stretch>,
     last_ipi_ns: i64,
+    /// The latest end of the samples that have begun, and whether that of the last one is not known.
+    last_ran_ns: i64,
+    is_coming: bool,
+    /// The last event, and the last of those that mark a sample's way, ns.
+    last_ns: i64,
+    marked_ns: i64,
+    /// Before it no sample begins, and none is taken apart, ns.
+    due_ns: i64,
 }
 
 impl PathBuilder {
@@ -178,21 +186,53 @@ impl PathBuilder {
             blockings: Blockings::default(),
             stretches: VecDeque::new(),
             last_ipi_ns: i64::MIN,
+            last_ran_ns: i64::MIN,
+            is_coming: false,
+            last_ns: i64::MIN,
+            marked_ns: i64::MIN,
+            due_ns: i64::MIN,
         }
+    }
+
+    /// Whose samples these are.
+    pub(super) fn thread(&self) -> MeasuredCpu {
+        MeasuredCpu { cpu: self.cpu, tid: self.tid }
+    }
+
+    /// A sample begins of which the end is not known yet: the next event is the first since
+    /// `release_ns`. False where one before was on its way already.
+    pub(super) fn released(&mut self, release_ns: i64) -> bool {
+        self.begin(release_ns, i64::MAX);
+        self.is_coming = true;
+        self.marked_ns < release_ns
+    }
+
+    /// When it ran; `None` where it does not on this CPU.
+    pub(super) fn ran(&mut self, ran_ns: Option<i64>) {
+        if !std::mem::take(&mut self.is_coming) {
+            return;
+        }
+        match (ran_ns, self.open.back_mut()) {
+            (Some(ran_ns), Some(marks)) => marks.ran_ns = ran_ns,
+            _ => drop(self.open.pop_back()),
+        }
+        self.last_ran_ns = self.open.iter().map(|marks| marks.ran_ns).max().unwrap_or(i64::MIN);
+        self.find_due();
+    }
+
+    fn begin(&mut self, release_ns: i64, ran_ns: i64) {
+        self.open.push_back(Marks::new(release_ns, ran_ns));
+        self.last_ran_ns = self.last_ran_ns.max(ran_ns);
     }
 
     /// The next event of the merged stream that is of this CPU, wakes this thread, or wakes or
     /// moves a task of this CPU. `expiry`: the last of a timer on the event's CPU.
+    #[inline]
     pub fn event(&mut self, event: &KernelEvent, expiry: Option<Expiry>, sink: &mut impl FnMut(Path)) {
         let ts_ns = event.ts_ns;
-        while let Some(&(release_ns, value_ns)) = self.coming.front()
-            && release_ns <= ts_ns
-        {
-            self.coming.pop_front();
-            self.open.push_back(Marks::new(release_ns, release_ns.saturating_add(value_ns)));
-        }
-        while self.open.front().is_some_and(|first| first.ran_ns.saturating_add(PATIENCE_NS) < ts_ns) {
-            self.close(sink);
+        self.last_ns = ts_ns;
+        if ts_ns >= self.due_ns {
+            self.begin_and_close(ts_ns, sink);
         }
         self.mark(event, expiry);
         if event.cpu == self.cpu
@@ -201,10 +241,9 @@ impl PathBuilder {
         {
             marks.found_user_space.get_or_insert(seen);
         }
-        let next = self.next_release();
-        let Self { blockings, idle, frequency, stretches, cpu, .. } = self;
+        let Self { blockings, idle, frequency, stretches, cpu, open, coming, .. } = self;
         let mut keep = |stretch: Stretch| {
-            if next.is_some_and(|release_ns| stretch.t1_ns > release_ns) {
+            if next_release(open, coming).is_some_and(|release_ns| stretch.t1_ns > release_ns) {
                 stretches.push_back(stretch);
             }
         };
@@ -215,15 +254,37 @@ impl PathBuilder {
         }
     }
 
+    /// Begins the samples that are released by now, and takes those apart that ended long ago.
+    fn begin_and_close(&mut self, ts_ns: i64, sink: &mut impl FnMut(Path)) {
+        while let Some(&(release_ns, value_ns)) = self.coming.front()
+            && release_ns <= ts_ns
+        {
+            self.coming.pop_front();
+            self.begin(release_ns, release_ns.saturating_add(value_ns));
+        }
+        while self.open.front().is_some_and(|first| first.ran_ns.saturating_add(PATIENCE_NS) < ts_ns) {
+            self.close(sink);
+        }
+        self.find_due();
+    }
+
+    /// When the next sample begins or is to be taken apart.
+    fn find_due(&mut self) {
+        let closes = self.open.front().map(|first| first.ran_ns.saturating_add(PATIENCE_NS + 1));
+        let begins = self.coming.front().map(|next| next.0);
+        self.due_ns = closes.unwrap_or(i64::MAX).min(begins.unwrap_or(i64::MAX));
+    }
+
     /// The first release of a sample that is not taken apart yet, ns: what was over before matters to none.
     fn next_release(&self) -> Option<i64> {
-        self.open.front().map(|marks| marks.release_ns).or(self.coming.front().map(|next| next.0))
+        next_release(&self.open, &self.coming)
     }
 
     /// Events of a CPU are missing from here on: a wake-up on whose way some may be is not taken apart.
     pub fn lost(&mut self, hole: Hole) {
-        let next = self.next_release();
-        self.holes.retain(|one| next.is_some_and(|release_ns| one.t1_ns >= release_ns));
+        // Samples of which nothing is known yet begin behind the last event.
+        let next = self.next_release().unwrap_or(self.last_ns);
+        self.holes.retain(|one| one.t1_ns >= next);
         self.holes.push(hole);
         if hole.cpu == self.cpu {
             self.blockings.lost();
@@ -244,6 +305,7 @@ impl PathBuilder {
             }
             What::Wake { pid, target, done } if pid == self.tid => {
                 // Whoever asks on another CPU has not put it into the queue yet.
+                self.marked_ns = ts_ns;
                 if target == self.cpu && (done || cpu == self.cpu) {
                     self.queue.woken(ts_ns);
                 }
@@ -299,7 +361,7 @@ impl PathBuilder {
         if next.pid != self.tid {
             return;
         }
-        self.prio = next.prio;
+        (self.prio, self.marked_ns) = (next.prio, ts_ns);
         let (own, ipi) = (self.cpu, self.last_ipi_ns);
         // One that was preempted was not asleep: its switch ends no wake-up.
         let Some(marks) = self.in_service(ts_ns).filter(|marks| marks.switch.is_none() && !preempted) else {
@@ -317,15 +379,19 @@ impl PathBuilder {
 
     /// A span of the measured CPU.
     pub fn span(&mut self, span: &Span) {
+        // Most run between two samples.
+        let begun = span.t0_ns < self.last_ran_ns;
+        let touches = begun || self.coming.front().is_some_and(|next| span.t1_ns > next.0);
         let next = self.next_release();
         let matters = next.is_some_and(|release_ns| span.t1_ns > release_ns) && span.t1_ns > span.t0_ns;
-        if matters && span.class != EventClass::SelfCaused && span.cpu == self.cpu {
+        if touches && matters && span.class != EventClass::SelfCaused && span.cpu == self.cpu {
             self.spans.push_back(*span);
         }
     }
 
     /// Ends the window: what is open is taken apart as far as it was seen.
     pub fn finish(mut self, sink: &mut impl FnMut(Path)) {
+        self.ran(None);
         while !self.open.is_empty() {
             self.close(sink);
         }
@@ -355,6 +421,10 @@ impl PathBuilder {
         let without_budget = self.without_budget.make_contiguous();
         sink(Local { cpu, tid, prio, known, spans, stretches, without_budget }.apart(&marks));
     }
+}
+
+fn next_release(open: &VecDeque<Marks>, coming: &VecDeque<(i64, i64)>) -> Option<i64> {
+    open.front().map(|marks| marks.release_ns).or(coming.front().map(|next| next.0))
 }
 
 #[cfg(test)]

@@ -234,6 +234,10 @@ struct Open {
     armed: Option<u64>,
 }
 
+fn bit(tid: i32) -> u64 {
+    1 << (tid & 63)
+}
+
 /// The wake-up probes of one window.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
@@ -241,6 +245,8 @@ pub(crate) struct Paths {
     /// Places in `probes` by CPU and by thread: of a thread that has moved one a CPU.
     by_cpu: ByCpu<usize>,
     by_thread: FastMap<i32, Vec<usize>>,
+    /// The low bits of the threads' numbers: most tasks are none of them.
+    threads: u64,
     /// Of the last timer's expiry its time, its address, and in what it was, by CPU.
     expiries: ByCpu<(i64, u64, Level)>,
     /// Each path with its probe's place, until it is taken; only where somebody wants them.
@@ -273,8 +279,26 @@ impl Paths {
         let at = self.probes.len();
         self.by_cpu.insert(cpu, at);
         self.by_thread.entry(tid).or_default().push(at);
+        self.threads |= bit(tid);
         let builder = PathBuilder::new(cpu, tid, known, samples);
         self.probes.push(Open { place, builder, sums: PathSums::keeping(keep), armed: None });
+    }
+
+    /// A thread is to run from `release_ns` on, where samples are not known before: comes before the
+    /// event that says so. False where its way began before: nothing of it can be right then.
+    pub(crate) fn released(&mut self, tid: i32, release_ns: i64) -> bool {
+        let Self { probes, by_thread, .. } = self;
+        let mut places = by_thread.get(&tid).into_iter().flatten();
+        places.all(|at| probes[*at].builder.released(release_ns))
+    }
+
+    /// It runs, `Some`: where and since when; or it does not run after that wake-up.
+    pub(crate) fn ran(&mut self, tid: i32, ran: Option<(u32, i64)>) {
+        let Self { probes, by_thread, by_cpu, .. } = self;
+        let here = ran.and_then(|(cpu, _)| by_cpu.get(cpu).copied());
+        for at in by_thread.get(&tid).into_iter().flatten() {
+            probes[*at].builder.ran(ran.filter(|_| here == Some(*at)).map(|(_, ran_ns)| ran_ns));
+        }
     }
 
     /// The next event of the merged stream.
@@ -300,7 +324,12 @@ impl Paths {
             self.give(at, event);
         }
         // Most events matter to their own CPU alone.
-        if matches!(event.what, What::Wake { .. } | What::Migrate { .. } | What::Frequency { .. }) {
+        let elsewhere = match event.what {
+            What::Wake { pid, target, .. } => target != event.cpu || self.threads & bit(pid) != 0,
+            What::Migrate { .. } | What::Frequency { .. } => true,
+            _ => false,
+        };
+        if elsewhere {
             self.give_elsewhere(event, own);
         }
     }
@@ -362,6 +391,15 @@ impl Paths {
                 .finish(&mut |path| self.each.iter_mut().for_each(|each| each.push((place, path.clone()))));
         }
         self.take()
+    }
+
+    /// Ends the window; gives each probe and its sums.
+    pub(crate) fn finish_threads(self) -> impl Iterator<Item = (MeasuredCpu, PathSums)> {
+        self.probes.into_iter().map(|Open { builder, mut sums, .. }| {
+            let thread = builder.thread();
+            builder.finish(&mut |path| sums.add(path));
+            (thread, sums)
+        })
     }
 
     /// Ends the window; gives each probe's place and sums.

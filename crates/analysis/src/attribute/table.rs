@@ -4,13 +4,13 @@
 //! time, counts to at least its count.
 
 use super::cause::{Cause, Confidence, Source, Who};
+use super::spread::Spread;
 use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
 use crate::shape::{AttributedRow, SourceText};
 use crate::spans::Span;
 use crate::stacks::{INSIDE, OUTSIDE};
 use crate::time::instants::Instants;
-use hdrhistogram::Histogram;
 use model::EventClass;
 use std::hash::{Hash, Hasher};
 
@@ -64,7 +64,7 @@ struct Row {
     ns: u64,
     /// The stack of the first source that had one.
     frames: Option<LabelId>,
-    lengths: Histogram<u32>,
+    lengths: Spread,
     /// Only in a table that keeps them.
     instants: Option<Instants>,
 }
@@ -131,17 +131,20 @@ impl Table {
     pub fn told(&self, labels: &Labels, comm: &dyn Fn(i32) -> Option<String>) -> Vec<AttributedRow> {
         let mut rows: Vec<_> = self.rows.iter().collect();
         rows.sort_by_key(|(key, row)| (std::cmp::Reverse((row.ns, row.count)), **key));
-        let told = rows.into_iter().take(MOST_TOLD).map(|(key, row)| AttributedRow {
-            class: EventClass::ALL[key.class as usize],
-            label: key.label.map_or_else(|| "(others)".to_owned(), |label| labels.text(label).to_owned()),
-            source: key.source(row).map(|source| source_text(&source, labels, comm)),
-            confidence: key.cause.map(|cause| cause.confidence),
-            count: row.count,
-            resumed: row.resumed,
-            net_ns: row.ns,
-            p50_ns: row.lengths.value_at_quantile(0.5),
-            p99_ns: row.lengths.value_at_quantile(0.99),
-            max_ns: row.lengths.max(),
+        let told = rows.into_iter().take(MOST_TOLD).map(|(key, row)| {
+            let lengths = row.lengths.histogram();
+            AttributedRow {
+                class: EventClass::ALL[key.class as usize],
+                label: key.label.map_or_else(|| "(others)".to_owned(), |label| labels.text(label).to_owned()),
+                source: key.source(row).map(|source| source_text(&source, labels, comm)),
+                confidence: key.cause.map(|cause| cause.confidence),
+                count: row.count,
+                resumed: row.resumed,
+                net_ns: row.ns,
+                p50_ns: lengths.value_at_quantile(0.5),
+                p99_ns: lengths.value_at_quantile(0.99),
+                max_ns: lengths.max(),
+            }
         });
         told.collect()
     }
@@ -183,7 +186,7 @@ impl Table {
 
 impl Row {
     fn new(frames: Option<LabelId>, timed: bool) -> Self {
-        let lengths = Histogram::new(2).expect("two significant digits are allowed");
+        let lengths = Spread::default();
         Self { count: 0, resumed: 0, ns: 0, frames, lengths, instants: timed.then(Instants::default) }
     }
 
@@ -196,8 +199,7 @@ impl Row {
         }
         if span.counts {
             self.count += 1;
-            // It grows as needed; a time beyond its range, half a thousand years, is none.
-            let _ = self.lengths.record(ns);
+            self.lengths.add(ns);
         } else {
             self.resumed += 1;
         }

@@ -16,7 +16,7 @@ use crate::shape::{CpuSources, ThreadPaths};
 use crate::spans::{MeasuredCpu, Span, SpanBuilder};
 use crate::trace_pass::{damage, remarks};
 use crate::view::KernelEvent;
-use ftrace::{Item, TraceFile};
+use ftrace::{Event, Item, TraceFile};
 use model::Cpus;
 use model::sample::ProbeKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,7 +72,67 @@ pub(crate) fn choose(wakeups: &[Wakeup], recorded: &Cpus, wanted: Option<&Cpus>,
     Chosen { left_out: found - threads.len(), threads, cpus }
 }
 
+/// A thread on one CPU of a layer.
+struct Measured<'c> {
+    thread: MeasuredCpu,
+    /// Its place among the chosen ones, and its wake-ups; nobody has none.
+    samples: Option<(usize, &'c [(i64, i64)])>,
+}
+
 impl Chosen {
+    /// As many layers as the CPU with most threads needs; the first has every CPU.
+    fn layers(&self) -> Vec<Vec<Measured<'_>>> {
+        let mut layers: Vec<Vec<Measured<'_>>> = vec![Vec::new()];
+        for (place, (thread, samples)) in self.threads.iter().enumerate() {
+            let free = |measured: &Vec<Measured<'_>>| measured.iter().all(|one| one.thread.cpu != thread.cpu);
+            let at = layers.iter().position(free).unwrap_or(layers.len());
+            if at == layers.len() {
+                layers.push(Vec::new());
+            }
+            layers[at].push(Measured { thread: *thread, samples: Some((place, samples)) });
+        }
+        for &cpu in &self.cpus {
+            if layers[0].iter().all(|one| one.thread.cpu != cpu) {
+                layers[0].push(Measured { thread: MeasuredCpu { cpu, tid: NOBODY }, samples: None });
+            }
+        }
+        layers
+    }
+
+    /// Whether the same threads are measured in the same layers.
+    pub(crate) fn is_measured_as(&self, other: &Self) -> bool {
+        let measured = |chosen: &Self| -> Vec<Vec<(u32, i32)>> {
+            let sorted = |layer: Vec<Measured<'_>>| {
+                let mut layer: Vec<_> = layer.iter().map(|one| (one.thread.cpu, one.thread.tid)).collect();
+                layer.sort_unstable();
+                layer
+            };
+            chosen.layers().into_iter().map(sorted).collect()
+        };
+        measured(self) == measured(other)
+    }
+
+    /// Whether it has this thread on this CPU.
+    pub(crate) fn has(&self, cpu: u32, tid: i32) -> bool {
+        self.threads.iter().any(|(thread, _)| *thread == MeasuredCpu { cpu, tid })
+    }
+
+    fn place(&self, one: &ThreadPaths) -> Option<usize> {
+        let thread = MeasuredCpu { cpu: one.path.cpu, tid: one.tid };
+        self.threads.iter().position(|(other, _)| *other == thread)
+    }
+
+    /// Whether all threads that were seen are in it.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.left_out == 0
+    }
+
+    /// The same without their wake-ups.
+    pub(crate) fn without_wakeups(mut self) -> Self {
+        self.threads.iter_mut().for_each(|(_, wakeups)| wakeups.clear());
+        self
+    }
+
     /// Whether somebody waits for a reading.
     pub(crate) fn has_threads(&self) -> bool {
         !self.threads.is_empty()
@@ -123,83 +183,113 @@ fn give(span: &Span, paths: &mut Paths, tables: &mut BTreeMap<u32, (i32, Table)>
 /// Reads what of some buffers of a trace lies in a window, both ends included.
 pub(crate) fn take_apart(
     file: &TraceFile,
-    mut decoder: Decoder,
+    decoder: Decoder,
     buffers: &[&str],
     window: [i64; 2],
     chosen: &Chosen,
     keep: Keep,
 ) -> Result<Apart, Error> {
-    let mut layers = layers(chosen, &decoder, window, keep);
+    let mut layers = Layers::new(chosen, decoder, window, keep);
     let mut stream = file.stream_buffers(buffers)?;
-    let (mut unknown, mut said) = (0, KernelEvent::NOTHING);
     while let Some(item) = stream.next()? {
         match item {
-            Item::Event(event) => {
-                if !decoder.decode_into(&event, &mut said) {
-                    unknown += 1;
-                    continue;
-                }
-                let event = &said;
-                if event.ts_ns < window[0] {
-                    continue;
-                }
-                if event.ts_ns > window[1] {
-                    break;
-                }
-                for Layer { builder, paths, tables } in &mut layers {
-                    paths.event(event);
-                    builder.event(event, decoder.sets(), &mut |span| give(&span, paths, tables));
-                }
-            }
+            Item::Event(event) if !layers.event(&event) => break,
+            Item::Event(_) => {}
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
-                let hole = Hole::new(cpu, after_ts_ns, before_ts_ns);
-                if hole.touches(window) {
-                    for Layer { builder, paths, tables } in &mut layers {
-                        paths.lost(hole);
-                        builder.lost(hole, &mut |span| give(&span, paths, tables));
-                    }
-                }
+                layers.lost(Hole::new(cpu, after_ts_ns, before_ts_ns));
             }
         }
     }
-    let statements = remarks(&decoder, unknown).into_iter().chain(chosen.statement()).collect();
-    let damage = damage(&stream).collect();
-    let (mut paths, mut attribution) = (Vec::new(), Vec::new());
-    let names = Names { file, decoder: &decoder };
-    for mut layer in layers {
-        layer.builder.finish(&mut |span| give(&span, &mut layer.paths, &mut layer.tables));
-        attribution.extend(names.sources(&layer.tables));
-        paths.extend(names.paths(chosen, layer.paths));
-    }
-    paths.sort_by_key(|one| std::cmp::Reverse(one.path.total_ns));
-    Ok(Apart { paths, attribution, damage, statements, decoder })
+    Ok(layers.finish(file, chosen, damage(&stream).collect()))
 }
 
-/// As many layers as the CPU with most threads needs; the first has every CPU.
-fn layers(chosen: &Chosen, decoder: &Decoder, [t0_ns, t1_ns]: [i64; 2], keep: Keep) -> Vec<Layer> {
-    let mut layers: Vec<(Vec<MeasuredCpu>, Paths)> = vec![Default::default()];
-    for (place, (thread, samples)) in chosen.threads.iter().enumerate() {
-        let free =
-            |(measured, _): &(Vec<MeasuredCpu>, Paths)| measured.iter().all(|one| one.cpu != thread.cpu);
-        let at = layers.iter().position(free).unwrap_or(layers.len());
-        if at == layers.len() {
-            layers.push(Default::default());
-        }
-        let (measured, paths) = &mut layers[at];
-        measured.push(*thread);
-        paths.add(place, *thread, keep, decoder.known(), samples.iter().copied());
+/// What takes wake-ups apart while a trace streams by.
+pub(crate) struct Layers {
+    all: Vec<Layer>,
+    decoder: Decoder,
+    window: [i64; 2],
+    unknown: u64,
+    said: KernelEvent,
+}
+
+impl Layers {
+    /// For events inside a window.
+    pub(crate) fn new(chosen: &Chosen, decoder: Decoder, window: [i64; 2], keep: Keep) -> Self {
+        let layer = |(at, measured): (usize, Vec<Measured>)| {
+            let mut paths = Paths::default();
+            for one in &measured {
+                if let Some((place, samples)) = one.samples {
+                    paths.add(place, one.thread, keep, decoder.known(), samples.iter().copied());
+                }
+            }
+            let threads: Vec<MeasuredCpu> = measured.iter().map(|one| one.thread).collect();
+            let builder = SpanBuilder::new(window[0], window[1], &threads, decoder.known());
+            let tables = threads.iter().filter(|_| at == 0).map(|one| (one.cpu, (one.tid, Table::default())));
+            Layer { builder, paths, tables: tables.collect() }
+        };
+        let all = chosen.layers().into_iter().enumerate().map(layer).collect();
+        Self { all, decoder, window, unknown: 0, said: KernelEvent::NOTHING }
     }
-    for &cpu in &chosen.cpus {
-        if layers[0].0.iter().all(|one| one.cpu != cpu) {
-            layers[0].0.push(MeasuredCpu { cpu, tid: NOBODY });
+
+    /// The next event; false where it is behind the window.
+    #[inline]
+    pub(crate) fn event(&mut self, event: &Event<'_>) -> bool {
+        let Self { all, decoder, window, unknown, said } = self;
+        if !decoder.decode_into(event, said) {
+            *unknown += 1;
+            return true;
+        }
+        if said.ts_ns < window[0] || said.ts_ns > window[1] {
+            return said.ts_ns <= window[1];
+        }
+        for Layer { builder, paths, tables } in all {
+            paths.event(said);
+            builder.event(said, decoder.sets(), &mut |span| give(&span, paths, tables));
+        }
+        true
+    }
+
+    /// Events are missing.
+    pub(crate) fn lost(&mut self, hole: Hole) {
+        if hole.touches(self.window) {
+            for Layer { builder, paths, tables } in &mut self.all {
+                paths.lost(hole);
+                builder.lost(hole, &mut |span| give(&span, paths, tables));
+            }
         }
     }
-    let layer = |(at, (measured, paths)): (usize, (Vec<MeasuredCpu>, Paths))| {
-        let builder = SpanBuilder::new(t0_ns, t1_ns, &measured, decoder.known());
-        let tables = measured.iter().filter(|_| at == 0).map(|one| (one.cpu, (one.tid, Table::default())));
-        Layer { builder, paths, tables: tables.collect() }
-    };
-    layers.into_iter().enumerate().map(layer).collect()
+
+    /// A thread whose wake-ups were not known before is to run from then on ([`Paths::released`]).
+    pub(crate) fn released(&mut self, tid: i32, release_ns: i64) -> bool {
+        self.all.iter_mut().all(|layer| layer.paths.released(tid, release_ns))
+    }
+
+    /// It runs, or does not ([`Paths::ran`]).
+    pub(crate) fn ran(&mut self, tid: i32, ran: Option<(u32, i64)>) {
+        self.all.iter_mut().for_each(|layer| layer.paths.ran(tid, ran));
+    }
+
+    /// The last event was at `t1_ns`.
+    pub(crate) fn until(&mut self, t1_ns: i64) {
+        self.all.iter_mut().for_each(|layer| layer.builder.until(t1_ns));
+    }
+
+    /// What was found of the chosen threads; `damage`: of the trace.
+    pub(crate) fn finish(self, file: &TraceFile, chosen: &Chosen, damage: Vec<String>) -> Apart {
+        let Self { all, decoder, unknown, .. } = self;
+        let statements = remarks(&decoder, unknown).into_iter().chain(chosen.statement()).collect();
+        let (mut paths, mut attribution) = (Vec::new(), Vec::new());
+        let names = Names { file, decoder: &decoder };
+        for mut layer in all {
+            layer.builder.finish(&mut |span| give(&span, &mut layer.paths, &mut layer.tables));
+            attribution.extend(names.sources(&layer.tables));
+            let mut of_layer = names.paths(layer.paths);
+            of_layer.sort_by_key(|one| chosen.place(one));
+            paths.extend(of_layer);
+        }
+        paths.sort_by_key(|one| std::cmp::Reverse(one.path.total_ns));
+        Apart { paths, attribution, damage, statements, decoder }
+    }
 }
 
 /// What gives numbers their names.
@@ -224,13 +314,12 @@ impl Names<'_> {
         tables.iter().map(told).collect()
     }
 
-    fn paths(&self, chosen: &Chosen, paths: Paths) -> Vec<ThreadPaths> {
-        let told = |(place, sums): (usize, PathSums)| {
-            let MeasuredCpu { cpu, tid } = chosen.threads[place].0;
+    fn paths(&self, paths: Paths) -> Vec<ThreadPaths> {
+        let told = |(MeasuredCpu { cpu, tid }, sums): (MeasuredCpu, PathSums)| {
             let window = ("", ProbeKind::Wakeup);
             let path = sums.told(window, [cpu, 0], self.decoder.labels(), &|pid| self.comm(pid))?;
             Some(ThreadPaths { tid, comm: self.comm(tid).unwrap_or_default(), path })
         };
-        paths.finish().filter_map(told).collect()
+        paths.finish_threads().filter_map(told).collect()
     }
 }

@@ -10,6 +10,7 @@ mod users;
 
 use crate::Error;
 use crate::attribute::coverage::has_interrupts;
+use crate::comms::Comms;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::spans::Known;
@@ -21,7 +22,7 @@ use model::frequency::FrequencyChanges;
 use model::idle::{IdleState, IdleStates};
 use model::store;
 use model::user_frames::{self, UserFrames};
-use namer::{Comm, Namer};
+use namer::Namer;
 use plan::{Naming, Pick, Plan};
 use std::collections::BTreeSet;
 use users::Users;
@@ -61,7 +62,7 @@ pub struct Decoder {
     helpers: Helpers,
     /// Functions already named, and constant texts.
     functions: FastMap<u64, LabelId>,
-    comms: FastMap<i32, Comm>,
+    comms: Comms,
     stacks: FastMap<Box<[u8]>, What>,
     idle_states: FastMap<(u32, u64), view::IdleState>,
     changes_ns: FrequencyChanges,
@@ -105,7 +106,7 @@ impl Decoder {
             symbols,
             helpers: catalogue.helpers.clone(),
             functions,
-            comms: FastMap::default(),
+            comms: Comms::default(),
             stacks: FastMap::default(),
             idle_states: FastMap::default(),
             changes_ns: FrequencyChanges::default(),
@@ -179,6 +180,18 @@ impl Decoder {
             ..
         } = self;
         let Some(Some(plan)) = plans.get(usize::from(event.id)) else { return false };
+        decoded.ts_ns = event.ts_ns.min(i64::MAX as u64) as i64;
+        decoded.cpu = event.cpu;
+        decoded.pid = event.pid;
+        decoded.level = level(event.flags);
+        decoded.irqs_off = event.flags & IRQS_OFF != 0;
+        decoded.event = plan.event;
+        // In many traces every other event is one of these.
+        if let (Pick::Wake(fields), None) = (&plan.pick, &plan.only) {
+            decoded.what = fields.what(event.data, *endian, event.cpu, comms, labels);
+            users.event(decoded, labels);
+            return true;
+        }
         let mut namer = Namer {
             symbols,
             helpers,
@@ -194,12 +207,6 @@ impl Decoder {
             cpu: event.cpu,
         };
         let matters = plan.only.as_ref().is_none_or(|(field, value)| namer.number(field) == *value);
-        decoded.ts_ns = event.ts_ns.min(i64::MAX as u64) as i64;
-        decoded.cpu = event.cpu;
-        decoded.pid = event.pid;
-        decoded.level = level(event.flags);
-        decoded.irqs_off = event.flags & IRQS_OFF != 0;
-        decoded.event = plan.event;
         if matters {
             decoded.what = namer.what(&plan.pick);
         } else {
@@ -220,13 +227,12 @@ impl Decoder {
     /// The name of a task, as the last event so far that named it did: the names that a trace has stored beside are those of its end, of
     /// few tasks.
     pub fn comm(&self, pid: i32) -> Option<&str> {
-        self.comms.get(&pid).map(|comm| self.labels.text(comm.name))
+        self.comms.of(pid).map(|name| self.labels.text(name))
     }
 
     /// The names of all tasks that events have named.
     pub fn comms(&self) -> impl Iterator<Item = (i32, &str)> {
-        let tasks = self.comms.iter().filter(|(pid, _)| **pid > 0);
-        tasks.map(|(pid, comm)| (*pid, self.labels.text(comm.name)))
+        self.comms.iter().map(|(pid, name)| (pid, self.labels.text(name)))
     }
 
     /// The texts of the labels.

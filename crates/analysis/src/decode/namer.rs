@@ -1,7 +1,8 @@
 //! One record read by its plan.
 
-use super::plan::{Naming, Pick, SentKind, SwitchedTask};
+use super::plan::{Naming, Pick, SentKind, SwitchedTask, Woken};
 use crate::attribute::blocking::Blocking;
+use crate::comms::Comms;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::prio::Prio;
@@ -59,9 +60,7 @@ pub(super) struct Namer<'a> {
     pub(super) data: &'a [u8],
     /// Where it was recorded.
     pub(super) cpu: u32,
-    /// The names of tasks, as the last event that named them did; of idle, which has one a CPU, by
-    /// [`key_of`].
-    pub(super) comms: &'a mut FastMap<i32, Comm>,
+    pub(super) comms: &'a mut Comms,
     /// Idle states by CPU and number.
     pub(super) idle_states: &'a FastMap<(u32, u64), IdleState>,
     /// How long a change of a CPU's frequency takes at most, ns.
@@ -70,17 +69,24 @@ pub(super) struct Namer<'a> {
     pub(super) stacks: &'a mut FastMap<Box<[u8]>, What>,
 }
 
-/// The name of a task.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Comm {
-    /// The field of the event that named it.
-    bytes: [u8; 16],
-    pub(super) name: LabelId,
-}
-
-/// By what the name of a task is kept that an event of a CPU names.
-pub(super) fn key_of(pid: i32, cpu: u32) -> i32 {
-    if pid == 0 { !(cpu as i32) } else { pid }
+impl Woken {
+    /// Reads a wake-up, and its task's name, in a record of a CPU.
+    #[inline]
+    pub(super) fn what(
+        &self,
+        data: &[u8],
+        endian: Endian,
+        cpu: u32,
+        comms: &mut Comms,
+        labels: &mut Labels,
+    ) -> What {
+        let number = |field: &Field| field.uint(data, endian).unwrap_or(0) as u32;
+        let pid = number(&self.pid).cast_signed();
+        if let Some(comm) = &self.comm {
+            comms.id((pid, cpu), comm.bytes(data, endian).unwrap_or(b"?"), labels);
+        }
+        What::Wake { pid, target: number(&self.target), done: self.done }
+    }
 }
 
 impl<'d> Namer<'d> {
@@ -129,14 +135,7 @@ impl<'d> Namer<'d> {
 
     /// The name that an event gives a task, as its field holds it.
     fn named(&mut self, pid: i32, field: &[u8]) -> LabelId {
-        let Self { comms, labels, .. } = self;
-        // Hardly a task changes its name: one look-up, by its number, for all others.
-        let bytes = field.try_into().unwrap_or_default();
-        let named = comms.entry(key_of(pid, self.cpu)).or_default();
-        if named.bytes != bytes || bytes == Comm::default().bytes {
-            *named = Comm { bytes, name: labels.id_of_field(field) };
-        }
-        named.name
+        self.comms.id((pid, self.cpu), field, self.labels)
     }
 
     fn function(&mut self, field: &Field) -> LabelId {
@@ -287,13 +286,7 @@ impl<'d> Namer<'d> {
                     fields.state.as_ref().is_some_and(|state| self.number(state) & TASK_STATES == 0);
                 What::Switch { prev, runnable, next }
             }
-            Pick::Wake { pid, comm, target, done } => {
-                let pid = self.pid(pid);
-                if let Some(comm) = comm {
-                    self.named(pid, self.field(comm));
-                }
-                What::Wake { pid, target: self.number(target) as u32, done: *done }
-            }
+            Pick::Wake(fields) => fields.what(self.data, self.endian, self.cpu, self.comms, self.labels),
             Pick::Armed { timer } => What::Armed { timer: self.number(timer) },
             Pick::Raised { vector } => What::Raised { vector: self.number(vector) },
             Pick::Queued { work } => What::Queued { work: self.number(work) },

@@ -38,12 +38,7 @@ pub(super) enum Pick {
         length: Option<Field>,
     },
     Switch(Box<Switched>),
-    Wake {
-        pid: Field,
-        comm: Option<Field>,
-        target: Field,
-        done: bool,
-    },
+    Wake(Woken),
     Armed {
         timer: Field,
     },
@@ -114,6 +109,14 @@ pub(super) enum Pick {
     /// That of user space.
     UserStack(Box<UserStackLayout>),
     Other,
+}
+
+/// Where the parts of a wake-up stand in its record.
+pub(super) struct Woken {
+    pub(super) pid: Field,
+    pub(super) comm: Option<Field>,
+    pub(super) target: Field,
+    pub(super) done: bool,
 }
 
 /// Where the parts of a switch stand in its record.
@@ -236,12 +239,14 @@ impl Decoder {
         let field = |name: &str| format.field(name).cloned().ok_or_else(|| name.to_owned());
         Ok(match spec.name.as_str() {
             // A new task is woken by who made it, and nobody has asked for that before.
-            name @ ("sched:sched_waking" | "sched:sched_wakeup" | "sched:sched_wakeup_new") => Pick::Wake {
-                pid: field("pid")?,
-                comm: format.field("comm").cloned(),
-                target: field("target_cpu")?,
-                done: name == "sched:sched_wakeup",
-            },
+            name @ ("sched:sched_waking" | "sched:sched_wakeup" | "sched:sched_wakeup_new") => {
+                Pick::Wake(Woken {
+                    pid: field("pid")?,
+                    comm: format.field("comm").cloned(),
+                    target: field("target_cpu")?,
+                    done: name == "sched:sched_wakeup",
+                })
+            }
             "sched:sched_pi_setprio" => {
                 Pick::Prio { pid: field("pid")?, new: field("newprio")?, comm: field("comm")? }
             }

@@ -4,6 +4,7 @@
 
 use super::frame::{Expired, Frame, Kind};
 use super::hand_over::Run;
+use super::preempted::Preempted;
 use super::{Joins, Span};
 use crate::attribute::{Cause, Causes};
 use crate::labels::LabelId;
@@ -25,8 +26,7 @@ pub(super) struct Cpu {
     pub(super) leaving: Option<i32>,
     /// How the probe competes for the CPU, once a switch has told.
     pub(super) probe_prio: Prio,
-    /// Tasks that were taken off this CPU though they would have run on, and have not come back; of very many the last.
-    pub(super) preempted: Vec<i32>,
+    pub(super) preempted: Preempted,
     /// Times that somebody else ran than who was switched to: a switch between them was not recorded.
     pub(super) breaks: u64,
     /// From when a task counts that is found running: the window's start, or unknown after a loss.
@@ -81,7 +81,7 @@ impl Cpu {
             goes_on: false,
             leaving: None,
             probe_prio: Prio::UNKNOWN,
-            preempted: Vec::new(),
+            preempted: Preempted::default(),
             breaks: 0,
             running_since_ns: Some(t0_ns),
             stack: Vec::new(),
@@ -348,7 +348,7 @@ impl Cpu {
             self.woken.push(pid);
         }
         // It had slept since it was preempted, elsewhere.
-        self.preempted.retain(|one| *one != pid);
+        self.preempted.remove(pid);
         if pid == self.probe && here {
             // The probe's wake-up has another cause than the IPI that came before.
             self.settle(false, sink);

@@ -31,9 +31,6 @@ pub(super) struct Run {
     pub(super) class: EventClass,
 }
 
-/// Tasks remembered that were taken off a CPU.
-const MOST_PREEMPTED: usize = 64;
-
 impl Cpu {
     pub(super) fn push_run(
         &mut self,
@@ -148,18 +145,13 @@ impl Cpu {
     /// The current task leaves. Whether the probe waits for the CPU, then.
     fn leaves(&mut self, runnable: bool) -> bool {
         if let Some(pid) = self.leaving.filter(|pid| runnable && *pid != 0) {
-            if self.preempted.len() == MOST_PREEMPTED {
-                self.preempted.remove(0);
-            }
-            self.preempted.push(pid);
+            self.preempted.add(pid);
         }
-        self.preempted.contains(&self.probe)
+        self.preempted.has(self.probe)
     }
 
     /// A task comes. Whether it goes on where it was preempted.
     fn comes(&mut self, pid: i32) -> bool {
-        let known = self.preempted.len();
-        self.preempted.retain(|one| *one != pid);
-        self.preempted.len() < known
+        self.preempted.remove(pid)
     }
 }

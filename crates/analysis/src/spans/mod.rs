@@ -22,6 +22,7 @@ mod cpu;
 mod frame;
 mod hand_over;
 mod omitted;
+mod preempted;
 
 use crate::attribute::Causes;
 use crate::attribute::links::Links;
@@ -180,7 +181,9 @@ impl SpanBuilder {
         };
         state.arrive(ts_ns, who);
         let mut hand_over = |state: &mut Cpu, from: i32, to: HandOver| {
-            let resumed = parked.remove(&to.next.pid).unwrap_or_default();
+            // Hardly ever is one.
+            let resumed = if parked.is_empty() { None } else { parked.remove(&to.next.pid) };
+            let resumed = resumed.unwrap_or_default();
             let left = state.switch(to, resumed, joins, sink);
             // Idle is a different task on every CPU, all with the same number.
             if from != 0 && !left.is_empty() {
@@ -280,6 +283,11 @@ impl SpanBuilder {
     /// leave some out without counting them as lost.
     pub fn breaks(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.cpus.iter().map(|cpu| (cpu.number, cpu.breaks))
+    }
+
+    /// The window ends then, which was not known before.
+    pub(crate) fn until(&mut self, t1_ns: i64) {
+        self.t1_ns = t1_ns;
     }
 
     /// Ends the window.

@@ -16,6 +16,8 @@ use ftrace::TraceFile;
 use model::events::EventCatalogue;
 use serde::Serialize;
 
+pub(crate) use read::of_tracers;
+
 /// The results of the tracers in one trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct KernelResults {

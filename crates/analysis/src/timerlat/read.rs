@@ -81,7 +81,7 @@ pub(super) fn read(file: &TraceFile, buffers: &[&str], wanted: &Wanted) -> Resul
 }
 
 /// By number, whether an event is one of these tracers; empty where the kernel has neither.
-fn of_tracers(file: &TraceFile) -> Vec<bool> {
+pub(crate) fn of_tracers(file: &TraceFile) -> Vec<bool> {
     let mut tracers = Vec::new();
     for format in file.formats().iter() {
         if matches!(

@@ -8,7 +8,7 @@ use super::export::SENDER;
 use super::{kernel_results, threads, watch_text};
 use crate::args::{TraceExplainArgs, TraceThreads};
 use analysis::any_trace::shape::{AnyTrace, Record};
-use analysis::any_trace::{Threads, Wanted, any_trace};
+use analysis::any_trace::{Threads, Wanted, any_trace, unless_of_tracers};
 use analysis::attribute::paths::Keep;
 use analysis::attribute::watch::shape::ThreadSection;
 use analysis::shape::{CpuSources, PathSection, ThreadPaths};
@@ -40,16 +40,26 @@ pub(super) fn given(threads: &TraceThreads) -> Option<&'static str> {
 /// Explains a trace.
 pub(super) fn run(args: &TraceExplainArgs) -> anyhow::Result<u8> {
     let file = TraceFile::open(&args.run)?;
-    if given(&args.threads).is_none()
-        && let Some(results) = kernel_results::results(&file, args)?
-    {
-        kernel_results::print(&file, &results, args)?;
-        return Ok(0);
-    }
     let asked = wanted(&file, args)?;
     let sender = file.buffer(SENDER).map(|buffer| buffer.name.as_str());
     let buffers: Vec<&str> = [Some(""), sender].into_iter().flatten().collect();
-    let mut found = any_trace(&file, &buffers, &asked)?;
+    let mut found = if given(&args.threads).is_some() {
+        any_trace(&file, &buffers, &asked)?
+    } else {
+        // A kernel has these tracers whether they ran or not: the events themselves show it.
+        let found = unless_of_tracers(&file, &buffers, &asked);
+        match found {
+            Ok(Some(found)) => found,
+            other => {
+                if let Some(results) = kernel_results::results(&file, args)? {
+                    kernel_results::print(&file, &results, args)?;
+                    return Ok(0);
+                }
+                other?;
+                any_trace(&file, &buffers, &asked)?
+            }
+        }
+    };
     if found.threads.threads.is_empty()
         && let Some(name) = &args.threads.comm
     {

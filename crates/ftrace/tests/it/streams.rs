@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::v7::Codec;
 use crate::common::{Owned, collect};
-use ftrace::{Counts, Endian, EventStream, Formats, TraceFile, TraceInput, stream_raw, write_v6};
+use ftrace::{Counts, Endian, EventStream, Formats, Item, TraceFile, TraceInput, stream_raw, write_v6};
 use proptest::prelude::*;
 
 const FORMAT: &str = "name: tick\nID: 9\nformat:\n\
@@ -211,4 +211,30 @@ fn a_compressed_chunk_that_is_broken_ends_its_cpu_only() {
     let damage: Vec<_> = stream.damage().collect();
     assert_eq!((damage.len(), damage[0].offset), (1, first.offset));
     assert!(damage[0].what.contains("chunk is not a zlib stream"), "{}", damage[0].what);
+}
+
+#[test]
+fn a_stream_from_a_time_on_has_every_event_since() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small/trace.dat");
+    let file = TraceFile::open(&path).unwrap();
+    let [first, last] = file.extent(&[""]).unwrap().unwrap();
+    let events = |mut stream: EventStream| {
+        let mut events = Vec::new();
+        while let Some(item) = stream.next().unwrap() {
+            if let Item::Event(event) = item {
+                events.push((event.ts_ns, event.cpu, event.id));
+            }
+        }
+        events
+    };
+    let all = events(file.stream().unwrap());
+    assert!(first <= all[0].0 && last <= all[all.len() - 1].0);
+    for from in [0, first, first + (last - first) / 3, last, u64::MAX] {
+        let some = events(file.stream_buffers_from(&[""], from).unwrap().unwrap());
+        let since = |events: &[(u64, u32, u16)]| -> Vec<_> {
+            events.iter().copied().filter(|event| event.0 >= from).collect()
+        };
+        assert_eq!(since(&some), since(&all));
+        assert!(from != last || some.len() < all.len());
+    }
 }

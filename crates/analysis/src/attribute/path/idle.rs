@@ -18,7 +18,16 @@ pub(super) struct Idle(Option<(i64, IdleState)>);
 impl Idle {
     /// The next event of the CPU. Gives the time in which the CPU woke, at most, where that is
     /// over.
+    #[inline]
     pub(super) fn event(&mut self, event: &KernelEvent) -> Option<Stretch> {
+        // Hardly an event tells of an idle state.
+        if self.0.is_none() && !matches!(event.what, What::Idle(_)) {
+            return None;
+        }
+        self.changes(event)
+    }
+
+    fn changes(&mut self, event: &KernelEvent) -> Option<Stretch> {
         let slept = self.0.take();
         if let What::Idle(state) = event.what {
             self.0 = state.map(|state| (event.ts_ns, state));

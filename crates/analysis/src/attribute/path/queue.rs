@@ -102,7 +102,9 @@ impl Queue {
         // One that comes back in another class was perhaps none that goes before.
         let back = self.waited.take_if(|(pid, _)| *pid == next.pid).filter(|_| first(next));
         let waited = back.map(|(_, waited)| waited);
-        self.ready.retain(|pid| *pid != next.pid);
+        if !self.ready.is_empty() {
+            self.ready.retain(|pid| *pid != next.pid);
+        }
         if runnable && first(prev) {
             self.ready.push(prev.pid);
             let many = self.ready.len().saturating_sub(MOST_READY);
@@ -112,7 +114,11 @@ impl Queue {
     }
 
     /// A task is woken: it was not ready before.
+    #[inline]
     pub(super) fn slept(&mut self, pid: i32) {
+        if self.ready.is_empty() && self.perhaps.is_none() && self.waited.is_none() {
+            return;
+        }
         self.ready.retain(|ready| *ready != pid);
         self.perhaps.take_if(|ready| *ready == pid);
         self.waited.take_if(|(ready, _)| *ready == pid);

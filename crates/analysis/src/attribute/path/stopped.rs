@@ -43,6 +43,7 @@ pub(super) struct Stopped {
 impl Stopped {
     /// The next event of the CPU; `tid`: the task. Gives when the CPU was last at work, and when
     /// the interrupt came that found user space and woke the task, ns.
+    #[inline]
     pub(super) fn event(&mut self, event: &KernelEvent, tid: i32) -> Option<[i64; 2]> {
         let woken = std::mem::take(&mut self.woken);
         match event.what {

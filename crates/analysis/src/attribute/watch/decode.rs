@@ -1,6 +1,7 @@
 //! From a trace's bytes to [`WatchEvent`]s. Fields are found by name in the trace's own formats.
 
 use super::event::{Leaves, WatchEvent, What};
+use crate::comms::Comms;
 use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
 use crate::prio::Prio;
@@ -57,6 +58,7 @@ pub(crate) struct Decoder {
     functions: FastMap<u64, LabelId>,
     softirqs: [LabelId; SOFTIRQS.len()],
     ticks: [LabelId; TICKS.len()],
+    comms: Comms,
     /// The texts.
     pub(crate) labels: Labels,
 }
@@ -76,7 +78,16 @@ impl Decoder {
         let softirqs = SOFTIRQS.map(|name| labels.id(name));
         let ticks = TICKS.map(|name| labels.id(name));
         let (endian, functions) = (formats.endian(), FastMap::default());
-        Self { picks, endian, symbols, functions, softirqs, ticks, labels }
+        Self { picks, endian, symbols, functions, softirqs, ticks, comms: Comms::default(), labels }
+    }
+
+    /// The task that an event puts into a run queue again, if it says only that.
+    #[inline]
+    pub(crate) fn queues(&self, event: &Event<'_>) -> Option<i32> {
+        match self.picks.get(usize::from(event.id))?.as_ref()? {
+            Pick::Woken { pid, new: false } => pid.int(event.data, self.endian).map(|pid| pid as i32),
+            _ => None,
+        }
     }
 
     /// What an event says.
@@ -86,18 +97,18 @@ impl Decoder {
             cpu: event.cpu,
             pid: event.pid,
             in_task: event.flags & INTERRUPT == 0,
-            what: self.what(event.id, event.data).unwrap_or(What::Other),
+            what: self.what(event).unwrap_or(What::Other),
         }
     }
 
-    fn what(&mut self, id: u16, data: &[u8]) -> Option<What> {
-        let Self { picks, endian, symbols, functions, softirqs, ticks, labels } = self;
+    #[inline]
+    fn what(&mut self, event: &Event<'_>) -> Option<What> {
+        let Self { picks, endian, symbols, functions, softirqs, ticks, comms, labels } = self;
+        let Event { id, data, cpu, .. } = *event;
         let endian = *endian;
         let int = |field: &Field| field.int(data, endian);
         let pid = |field: &Field| int(field).map(|pid| pid as i32);
-        let text = |labels: &mut Labels, field: &Field| {
-            labels.id_of_field(field.bytes(data, endian).unwrap_or_default())
-        };
+        let bytes = |field: &Field| field.bytes(data, endian).unwrap_or_default();
         let prio = |number: &Option<Field>, comm: &Field| {
             Prio::of(number.as_ref().and_then(int), comm.bytes(data, endian).unwrap_or_default())
         };
@@ -110,20 +121,26 @@ impl Decoder {
                     bits if bits & ENDED != 0 => Leaves::Ended,
                     _ => Leaves::Sleeps,
                 };
+                let mut task = |task: &Field, name: &Field| {
+                    let tid = pid(task)?;
+                    Some((tid, comms.id((tid, cpu), bytes(name), labels)))
+                };
                 What::Switch {
-                    prev: (pid(prev)?, text(labels, prev_comm)),
+                    prev: task(prev, prev_comm)?,
                     leaves,
-                    next: (pid(next)?, text(labels, next_comm)),
+                    next: task(next, next_comm)?,
                     prios: [prio(&prios[0], prev_comm), prio(&prios[1], next_comm)],
                 }
             }
             Pick::Waking { pid: task, comm, prio: number } => {
-                What::Waking { task: (pid(task)?, text(labels, comm)), prio: prio(number, comm) }
+                let tid = pid(task)?;
+                let name = comms.id((tid, cpu), bytes(comm), labels);
+                What::Waking { task: (tid, name), prio: prio(number, comm) }
             }
             Pick::Woken { pid: task, new } => What::Woken { pid: pid(task)?, new: *new },
             Pick::Migrate { pid: task, to } => What::Migrate { pid: pid(task)?, to: int(to)? as u32 },
             Pick::Fork { parent, child, comm } => {
-                What::Fork { parent: pid(parent)?, child: pid(child)?, name: text(labels, comm) }
+                What::Fork { parent: pid(parent)?, child: pid(child)?, name: labels.id_of_field(bytes(comm)) }
             }
             Pick::Armed { timer, expires } => {
                 What::Armed { timer: timer.uint(data, endian)?, expires_ns: int(expires)? }
@@ -138,7 +155,7 @@ impl Decoder {
             Pick::EnterFunction(function) => {
                 What::Enter(name(functions, symbols, labels, function.uint(data, endian)?))
             }
-            Pick::EnterIrq(irq) => What::Enter(text(labels, irq)),
+            Pick::EnterIrq(irq) => What::Enter(labels.id_of_field(bytes(irq))),
             Pick::EnterSoftirq(vector) => What::Enter(*softirqs.get(vector.uint(data, endian)? as usize)?),
             Pick::Exit => What::Exit,
             Pick::Signal { signal, pid: task } => What::Signal { signal: pid(signal)?, pid: pid(task)? },

@@ -6,7 +6,7 @@ use super::event::{Leaves, WatchEvent, What};
 use super::thread::{PreemptKey, State, Thread, Wake, Waker};
 use super::waker::{By, Wakers};
 use crate::by_cpu::ByCpu;
-use crate::hash::FastMap;
+use crate::by_task::ByTask;
 use crate::labels::LabelId;
 use crate::prio::Prio;
 use model::Cpus;
@@ -60,7 +60,9 @@ struct Task {
 pub struct Watch {
     pub(crate) threads: Vec<Thread>,
     /// All tasks seen, and those that are watched, by number.
-    tasks: FastMap<i32, Task>,
+    tasks: ByTask<Task>,
+    /// The low bits of the numbers of those that are watched: most tasks are none of them.
+    watched: u64,
     wakers: Wakers,
     pub(crate) chains: Chains,
     /// By CPU: who woke last there, and whom.
@@ -76,9 +78,15 @@ pub struct Watch {
     follow: Follow,
     /// The wake-ups of all threads, in the order of their ends; only where somebody wants them.
     pub(crate) wakeups: Option<Vec<Wakeup>>,
+    /// Places of the threads that the last event may have woken, or let run.
+    pub(crate) touched: Vec<usize>,
     arch: String,
     t0_ns: i64,
     now_ns: i64,
+}
+
+fn bit(tid: i32) -> u64 {
+    1 << (tid & 63)
 }
 
 impl Watch {
@@ -86,7 +94,8 @@ impl Watch {
     pub fn new(arch: &str, t0_ns: i64, tasks: impl IntoIterator<Item = (i32, Option<[u64; 2]>)>) -> Self {
         let mut watch = Self {
             threads: Vec::new(),
-            tasks: FastMap::default(),
+            tasks: ByTask::default(),
+            watched: 0,
             wakers: Wakers::default(),
             chains: Chains::default(),
             last: ByCpu::default(),
@@ -96,6 +105,7 @@ impl Watch {
             recorded: None,
             follow: Follow::default(),
             wakeups: None,
+            touched: Vec::new(),
             arch: arch.to_owned(),
             t0_ns,
             now_ns: t0_ns,
@@ -138,18 +148,20 @@ impl Watch {
 
     fn add(&mut self, tid: i32, state: State, ts_ns: i64) {
         // A number may be given again, to another thread.
-        self.tasks.entry(tid).or_default().place = Some(self.threads.len());
+        self.tasks.entry(tid).place = Some(self.threads.len());
+        self.watched |= bit(tid);
         self.threads.push(Thread::new(tid, state, ts_ns));
     }
 
     /// The place of a thread that is watched.
+    #[inline]
     fn place(&self, tid: i32) -> Option<usize> {
-        self.tasks.get(&tid)?.place
+        if self.watched & bit(tid) == 0 { None } else { self.tasks.get(tid)?.place }
     }
 
     /// The name of a task.
     pub(crate) fn name(&self, pid: i32) -> Option<LabelId> {
-        self.tasks.get(&pid)?.name
+        self.tasks.get(pid)?.name
     }
 
     /// A task is named by an event. Begins to watch it if it is one of those to be followed; gives
@@ -177,9 +189,23 @@ impl Watch {
         self.threads.get_mut(place)
     }
 
+    /// Passes over an event of a CPU's current task that puts another one into a run queue again.
+    /// False where one of the two is watched, or may be: that event has to be taken.
+    #[inline]
+    pub(crate) fn passes(&mut self, ts_ns: i64, tasks: [i32; 2]) -> bool {
+        let is_other = |task: i32| self.watched & bit(task) == 0;
+        let passes = self.expected.is_empty() && tasks.into_iter().all(is_other);
+        if passes {
+            self.now_ns = ts_ns;
+            self.touched.clear();
+        }
+        passes
+    }
+
     /// Takes the next event.
     pub fn event(&mut self, event: &WatchEvent) {
         self.now_ns = event.ts_ns;
+        self.touched.clear();
         if event.in_task {
             self.seen(event);
         }
@@ -189,6 +215,7 @@ impl Watch {
                 self.last.remove(event.cpu);
                 let left = self.meet(prev, prios[0], event.ts_ns);
                 let came = self.meet(next, prios[1], event.ts_ns);
+                self.touched.extend(left.into_iter().chain(came));
                 if let Some(left) = left {
                     let by = (next.0, PreemptKey { by: next.1, woken: self.waker(next.0) });
                     if let Some(thread) = self.threads.get_mut(left) {
@@ -205,10 +232,11 @@ impl Watch {
                 let place = self.meet(task, prio, event.ts_ns);
                 let (by, intended_ns) = self.wakers.who(event);
                 self.last.insert(event.cpu, (by, task.0));
-                if let Some(known) = self.tasks.get_mut(&task.0) {
+                if let Some(known) = self.tasks.get_mut(task.0) {
                     known.woken_by = Some(by);
                 }
                 if let Some(place) = place {
+                    self.touched.push(place);
                     let wake = self.wake(event, (by, intended_ns), false);
                     if let Some(thread) = self.threads.get_mut(place) {
                         thread.waking(wake);
@@ -219,6 +247,7 @@ impl Watch {
                 // Of one that is not new it may be recorded on another CPU than the one that asked.
                 let by = if new { self.wakers.who(event) } else { (By::Unknown, None) };
                 if let Some(place) = self.place(pid) {
+                    self.touched.push(place);
                     let wake = self.wake(event, by, new);
                     if let Some(thread) = self.threads.get_mut(place) {
                         thread.woken(wake);
@@ -263,6 +292,7 @@ impl Watch {
             self.add(event.pid, State::Before, self.t0_ns);
         }
         let Some(at) = self.place(event.pid) else { return };
+        self.touched.push(at);
         let Self { threads, chains, recorded, .. } = self;
         let Some(thread) = threads.get_mut(at) else { return };
         if recorded.as_ref().is_some_and(|cpus| !cpus.contains(event.cpu)) {
@@ -282,7 +312,9 @@ impl Watch {
         let before = self.running.insert(event.cpu, next);
         let Some(gone) = before.filter(|before| *before != prev) else { return };
         self.missing += 1;
-        if let Some(thread) = self.thread(gone)
+        let Some(place) = self.place(gone) else { return };
+        self.touched.push(place);
+        if let Some(thread) = self.threads.get_mut(place)
             && thread.state == State::Running
             && thread.cpu == Some(event.cpu)
         {
@@ -323,16 +355,16 @@ impl Watch {
     /// Takes note of a task's name; what is known of it.
     fn named(&mut self, (pid, name): (i32, LabelId)) -> Task {
         if self.tasks.len() >= MOST + self.threads.len() {
-            self.tasks.retain(|_, task| task.place.is_some());
+            self.tasks.retain(|task| task.place.is_some());
         }
-        let task = self.tasks.entry(pid).or_default();
+        let task = self.tasks.entry(pid);
         task.name = Some(name);
         *task
     }
 
     /// Who woke a task last, by name.
     fn waker(&self, pid: i32) -> Option<Waker> {
-        match self.tasks.get(&pid)?.woken_by? {
+        match self.tasks.get(pid)?.woken_by? {
             By::Timer { function } => Some(Waker::Named(function)),
             By::Interrupt(label) => Some(Waker::Named(label)),
             By::SomeInterrupt => Some(Waker::SomeInterrupt),
@@ -347,6 +379,8 @@ impl Watch {
         self.running.clear();
         self.last.clear();
         self.tasks.values_mut().for_each(|task| task.woken_by = None);
+        self.touched.clear();
+        self.touched.extend(0..self.threads.len());
         let now_ns = self.now_ns;
         self.threads.iter_mut().for_each(|thread| thread.lost(now_ns, cpu));
     }

@@ -389,6 +389,11 @@ impl Thread {
         }
     }
 
+    /// The wake-up after which it has not run yet.
+    pub(crate) fn awaits(&self) -> Option<&Wake> {
+        self.wake.as_ref().or(self.pending.as_ref())
+    }
+
     /// The CPUs that it ran on.
     pub(crate) fn ran_on(&self) -> Cpus {
         self.cpus.iter().copied().collect()

@@ -1,0 +1,208 @@
+//! Wake-ups taken apart while they are found, so that a trace is read once.
+//!
+//! Which threads are to be taken apart is known for certain only at the end: of each CPU those that
+//! waited longest in all. Some places of the trace mostly show the same ones, so these are taken,
+//! and in the end they are compared; where they differ, or where a wake-up began before the event
+//! that tells of it (at its timer's intended expiry), the trace is read again, and the answer is the
+//! same.
+
+use super::first::{First, Found, Place};
+use super::{Wanted, choose};
+use crate::Error;
+use crate::attribute::paths::Keep;
+use crate::attribute::wakeups::{Apart, Chosen, Layers};
+use crate::attribute::watch::program::{Wakeup, Watch};
+use crate::decode::Decoder;
+use crate::holes::Hole;
+use crate::trace_pass::damage;
+use ftrace::{Event, EventStream, Item, TraceFile};
+use model::Cpus;
+use model::events::EventCatalogue;
+
+/// Places of a trace that are looked at, evenly spread, the beginning among them.
+const PLACES: u64 = 4;
+/// Events of each.
+const EVENTS: u64 = 1 << 13;
+
+/// The threads that some places of a trace show; `None` where those of the whole may well be others.
+fn guess(file: &TraceFile, buffers: &[&str], wanted: &Wanted, mono: bool) -> Result<Option<Chosen>, Error> {
+    if wanted.window != [i64::MIN, i64::MAX] {
+        return Ok(None);
+    }
+    let mut streams = vec![file.stream_buffers(buffers)?];
+    if let Some([first, last]) = file.extent(buffers)? {
+        for place in 1..PLACES {
+            let from_ns = first + (last - first) / PLACES * place;
+            streams.extend(file.stream_buffers_from(buffers, from_ns)?);
+        }
+    }
+    let recorded: Cpus = streams[0].cpus().collect();
+    let mut wakeups = Vec::new();
+    for mut stream in streams {
+        wakeups.extend(some_wakeups(&mut stream, First::new(file, wanted, mono)?)?);
+    }
+    let chosen = choose(&wakeups, &recorded, wanted);
+    Ok(Some(chosen.without_wakeups()).filter(Chosen::is_complete))
+}
+
+fn some_wakeups(stream: &mut EventStream, mut first: First<'_>) -> Result<Vec<Wakeup>, Error> {
+    let mut events = 0;
+    while events < EVENTS
+        && let Some(item) = stream.next()?
+    {
+        match item {
+            Item::Event(event) => {
+                events += 1;
+                first.event(&event);
+            }
+            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
+                first.lost(Hole::new(cpu, after_ts_ns, before_ts_ns));
+            }
+        }
+    }
+    Ok(first.watch.wakeups.take().unwrap_or_default())
+}
+
+/// What a reading gives.
+pub(super) struct Reading {
+    pub(super) found: Found,
+    pub(super) chosen: Chosen,
+    /// Their wake-ups, unless others were guessed.
+    pub(super) apart: Option<Apart>,
+}
+
+/// Reads a trace; `None` at the first of the events that `end` it, by number.
+pub(super) fn read(
+    file: &TraceFile,
+    buffers: &[&str],
+    wanted: &Wanted,
+    mono: bool,
+    catalogue: &EventCatalogue,
+    end: &[bool],
+) -> Result<Option<Reading>, Error> {
+    let mut guess = guess(file, buffers, wanted, mono)?;
+    let mut first = First::new(file, wanted, mono)?;
+    let (mut at_once, mut early): (Option<AtOnce>, Vec<Hole>) = (None, Vec::new());
+    let mut stream = file.stream_buffers(buffers)?;
+    while let Some(item) = stream.next()? {
+        match item {
+            Item::Event(event) => {
+                match first.event(&event) {
+                    Place::Before => continue,
+                    Place::Inside => {}
+                    Place::Behind => break,
+                }
+                if end.get(usize::from(event.id)).copied().unwrap_or(false) {
+                    return Ok(None);
+                }
+                if let Some(chosen) = guess.take() {
+                    let decoder = Decoder::of(file, catalogue)?;
+                    at_once = Some(AtOnce::new(chosen, decoder, &event, wanted.keep, early.drain(..)));
+                }
+                at_once.take_if(|one| !one.event(&event, &first.watch));
+            }
+            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
+                let hole = Hole::new(cpu, after_ts_ns, before_ts_ns);
+                first.lost(hole);
+                early.extend(guess.is_some().then_some(hole));
+                at_once.take_if(|one| !one.lost(hole, &first.watch));
+            }
+        }
+    }
+    let damage = damage(&stream).collect();
+    let found = first.finish()?;
+    let chosen = choose(&found.wakeups, &found.cpus, wanted);
+    let whole = at_once.filter(|one| one.is_whole(&found, &chosen));
+    let apart = whole.map(|one| one.finish(file, &chosen, found.t1_ns, damage));
+    Ok(Some(Reading { found, chosen, apart }))
+}
+
+/// What takes the wake-ups of the threads apart that were guessed.
+struct AtOnce {
+    guess: Chosen,
+    layers: Layers,
+    /// By place of a thread, the wake-up after which it has not run yet, ns.
+    awaited: Vec<Option<i64>>,
+    /// How many wake-ups came to their ends.
+    ran: usize,
+    last_ns: u64,
+}
+
+impl AtOnce {
+    /// Before the `first` event, behind places where events are missing.
+    fn new(
+        guess: Chosen,
+        decoder: Decoder,
+        first: &Event<'_>,
+        keep: Keep,
+        early: impl Iterator<Item = Hole>,
+    ) -> Self {
+        let t0_ns = i64::try_from(first.ts_ns).unwrap_or(i64::MAX);
+        let mut layers = Layers::new(&guess, decoder, [t0_ns, i64::MAX], keep);
+        early.for_each(|hole| layers.lost(hole));
+        Self { guess, layers, awaited: Vec::new(), ran: 0, last_ns: 0 }
+    }
+
+    /// The next event, of which the threads know already. False where this cannot be right any more.
+    #[inline]
+    fn event(&mut self, event: &Event<'_>, watch: &Watch) -> bool {
+        let in_order = event.ts_ns >= std::mem::replace(&mut self.last_ns, event.ts_ns);
+        in_order && self.follow(watch) && self.layers.event(event)
+    }
+
+    /// Events are missing, of which the threads know already.
+    fn lost(&mut self, hole: Hole, watch: &Watch) -> bool {
+        let known = self.follow(watch);
+        self.layers.lost(hole);
+        known
+    }
+
+    /// Whose wake-ups begin or end with the event.
+    #[inline]
+    fn follow(&mut self, watch: &Watch) -> bool {
+        watch.touched.iter().all(|place| self.follow_one(watch, *place))
+    }
+
+    fn follow_one(&mut self, watch: &Watch, place: usize) -> bool {
+        let (Some(thread), Some(wakeups)) = (watch.threads.get(place), &watch.wakeups) else { return false };
+        if self.awaited.len() <= place {
+            self.awaited.resize(place + 1, None);
+        }
+        let tid = thread.tid;
+        let wake = thread.awaits();
+        let now_ns = i64::try_from(self.last_ns).unwrap_or(i64::MAX);
+        let known = std::mem::replace(&mut self.awaited[place], wake.map(|wake| wake.at_ns));
+        let ended = wakeups.get(self.ran..).unwrap_or_default().iter().find(|one| one.tid == tid);
+        let mut known = known;
+        if let Some(wakeup) = ended {
+            self.ran += 1;
+            if known.take() != Some(wakeup.release_ns) || !self.guess.has(wakeup.cpu, tid) {
+                return false;
+            }
+            self.layers.ran(tid, Some((wakeup.cpu, wakeup.ran_ns)));
+        }
+        if known == self.awaited[place] {
+            return true;
+        }
+        if known.is_some() {
+            self.layers.ran(tid, None);
+        }
+        // One with a timer began before.
+        wake.is_none_or(|wake| {
+            wake.intended_ns.is_none() && wake.at_ns == now_ns && self.layers.released(tid, wake.at_ns)
+        })
+    }
+
+    /// Whether these are the threads, and every wake-up was seen.
+    fn is_whole(&self, found: &Found, chosen: &Chosen) -> bool {
+        self.ran == found.wakeups.len() && self.guess.is_measured_as(chosen)
+    }
+
+    fn finish(mut self, file: &TraceFile, chosen: &Chosen, t1_ns: i64, damage: Vec<String>) -> Apart {
+        self.layers.until(t1_ns);
+        self.layers.finish(file, chosen, damage)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! The names of tasks, as the last event that named them did.
+
+use crate::by_task::ByTask;
+use crate::labels::{LabelId, Labels};
+
+/// By number; of idle, which has one a CPU, by [`key_of`].
+#[derive(Debug, Default)]
+pub(crate) struct Comms(ByTask<Comm>);
+
+/// The name of a task.
+#[derive(Debug, Clone, Copy, Default)]
+struct Comm {
+    /// The field of the event that named it.
+    bytes: [u8; 16],
+    name: LabelId,
+}
+
+/// By what the name of a task is kept that an event of a CPU names.
+fn key_of(pid: i32, cpu: u32) -> i32 {
+    if pid == 0 { !(cpu as i32) } else { pid }
+}
+
+impl Comms {
+    /// The name that an event of a CPU gives a task, as its field holds it.
+    #[inline]
+    pub(crate) fn id(&mut self, (pid, cpu): (i32, u32), field: &[u8], labels: &mut Labels) -> LabelId {
+        // Hardly a task changes its name: one look-up, by its number, for all others.
+        let bytes = field.try_into().unwrap_or_default();
+        let named = self.0.entry(key_of(pid, cpu));
+        if named.bytes != bytes || bytes == Comm::default().bytes {
+            *named = Comm { bytes, name: labels.id_of_field(field) };
+        }
+        named.name
+    }
+
+    /// The name of a task.
+    pub(crate) fn of(&self, pid: i32) -> Option<LabelId> {
+        self.0.get(pid).map(|comm| comm.name)
+    }
+
+    /// All tasks but idle.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (i32, LabelId)> {
+        self.0.iter().filter(|(pid, _)| *pid > 0).map(|(pid, comm)| (pid, comm.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_has_the_name_of_its_last_event_and_idle_one_a_cpu() {
+        let (mut comms, mut labels) = (Comms::default(), Labels::default());
+        let mut names = |task, field: &[u8]| {
+            let id = comms.id(task, field, &mut labels);
+            labels.text(id).to_owned()
+        };
+        let (old, new) = (b"sh\0\0\0\0\0\0\0\0\0\0\0\0\0\0", b"make\0\0\0\0\0\0\0\0\0\0\0\0");
+        assert_eq!([names((7, 0), old), names((7, 1), new), names((7, 0), new)], ["sh", "make", "make"]);
+        assert_eq!([names((0, 0), b"swapper/0"), names((0, 1), b"swapper/1")], ["swapper/0", "swapper/1"]);
+        assert_eq!(names((0, 0), b"swapper/0"), "swapper/0");
+        let all: Vec<_> = comms.iter().map(|(pid, name)| (pid, labels.text(name))).collect();
+        assert_eq!((all, comms.of(0)), (vec![(7, "make")], None));
+    }
+}
