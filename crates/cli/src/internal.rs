@@ -4,9 +4,11 @@ use crate::{failure, lab_matrix, lab_verb, study_verb};
 use linux::measure::job::feed;
 use linux::measure::probe;
 use linux::{disturb, guardian};
+use model::sample::Policy;
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// Runs a hidden verb, if the command line is one.
 pub(crate) fn run() -> Option<ExitCode> {
@@ -28,6 +30,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         "stress" => run_stress(rest),
         "hold" => linux::isolate::change::hold(text).map_err(anyhow::Error::from),
         "occupy" => linux::isolate::change::occupy(text).map_err(anyhow::Error::from),
+        "real-time" => become_real_time(rest),
         "held" => return Some(ExitCode::from(linux::sys::held::become_command(rest) as u8)),
         "provoke" => crate::provoke::run(rest),
         "plant" => crate::provoke::run_plant(rest),
@@ -53,6 +56,17 @@ fn run_graph(descriptors: &str) -> anyhow::Result<()> {
     let report = graph::run::process::run(descriptors.parse()?)?;
     println!("{}", serde_json::to_string(&report)?);
     Ok(())
+}
+
+/// Becomes a command under `SCHED_FIFO`, for tests where no chrt(1) is: the priority, then the command.
+fn become_real_time(words: &[OsString]) -> anyhow::Result<()> {
+    let [priority, program, arguments @ ..] = words else {
+        anyhow::bail!("a priority and a command are needed")
+    };
+    let priority = priority.to_str().unwrap_or_default().parse()?;
+    linux::sys::sched::set_policy(&Policy::fifo(priority))?;
+    linux::sys::signals::unblock_end();
+    Err(Command::new(program).args(arguments).exec().into())
 }
 
 /// The processes at a periodic job's pipes.

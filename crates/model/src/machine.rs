@@ -77,6 +77,25 @@ pub struct Topology {
     pub smt_active: Option<bool>,
     /// One entry a present CPU.
     pub cpus: Vec<CpuTopology>,
+    /// CPUs that somebody else has taken for himself: they keep house for nobody, and are not isolated unasked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owned: Vec<Owned>,
+}
+
+/// CPUs that belong to somebody.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Owned {
+    /// The CPUs.
+    pub cpus: Cpus,
+    /// Whose they are, and where that is written: a noun phrase.
+    pub owner: String,
+}
+
+impl Topology {
+    /// All CPUs that belong to somebody else.
+    pub fn others(&self) -> Cpus {
+        self.owned.iter().fold(Cpus::default(), |all, owned| all.or(&owned.cpus))
+    }
 }
 
 /// One CPU.

@@ -25,6 +25,9 @@ pub enum StepKind {
     Swap,
     /// A control group; target: its directory; value: `present` or `absent`.
     Group,
+    /// The version 2 group of a process and what it started, whose affinities stay; target: `PID/STARTTIME/NAME`; value: the group's
+    /// directory.
+    Member,
     /// A controller of a version 2 group; target: `DIRECTORY#CONTROLLER`; value: `on` or `off`.
     Controller,
     /// A value that holds as long as a process keeps a file open; target: `PATH=VALUE`; value: `held` or `not held`.
@@ -62,6 +65,9 @@ pub struct Step {
     pub cost: String,
     /// Whether a mistake in what then runs can take the machine away.
     pub risky: bool,
+    /// What of this one change is out of the ordinary: a clause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What only another boot can change.
@@ -134,4 +140,60 @@ pub struct Plan {
     /// The kernel command line of the next boot.
     #[serde(default)]
     pub boot_line: BootLine,
+    /// What the user keeps where it is, as `--keep` takes it.
+    #[serde(default)]
+    pub keep: Vec<String>,
+    /// Who lives on the CPUs to isolate and may be there on purpose.
+    #[serde(default)]
+    pub residents: Vec<Resident>,
+}
+
+/// A task or an interrupt that may be on the CPUs to isolate on purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resident {
+    /// What it is.
+    pub kind: ResidentKind,
+    /// The number of the thread or of the interrupt.
+    pub id: u32,
+    /// The process of a thread of user space.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
+    /// Its name, of an interrupt those of its handlers.
+    pub name: String,
+    /// A policy other than the ordinary one: `fifo`, `rr`, `deadline` and so on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Its real-time priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Where it may run or be handled.
+    pub cpus: Cpus,
+    /// What becomes of it.
+    pub fate: Fate,
+    /// Whether somebody has put it there: applying does not move it away unasked.
+    pub deliberate: bool,
+}
+
+/// What lives on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResidentKind {
+    /// A thread of user space.
+    Task,
+    /// A kernel thread.
+    KernelThread,
+    /// An interrupt.
+    Interrupt,
+}
+
+/// What a plan does with a resident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// It stays, because the user keeps it or has put it there.
+    Kept,
+    /// It stays, because the plan does not touch it.
+    Stays,
+    /// It is moved away.
+    Moves,
 }

@@ -2,7 +2,7 @@
 
 use super::State;
 use super::crash::Crashing;
-use super::target::Target;
+use super::target::{Target, leaves_residents, resident};
 use clap::Args;
 use linux::isolate::apply::{Applied, Change, Observer, apply};
 use linux::isolate::change::Live;
@@ -11,7 +11,7 @@ use linux::isolate::standing::{Head, Standing};
 use linux::isolate::{Catalogue, unknown_group, watch};
 use linux::machine::Root;
 use linux::sys::signals::EndSignals;
-use model::plan::{Placement, Plan};
+use model::plan::{Fate, Placement, Plan};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -37,6 +37,7 @@ pub(crate) struct ApplyArgs {
 pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let plan = args.target.plan(&Root::open(Path::new("/"))?, &args.state)?;
     need_root()?;
+    leaves_residents(&plan, args.target.move_pinned)?;
     let order = Order { plan: &plan, deployment: None, json: args.json, crash_at: args.crash_at };
     let applied = carry_out(&order, &args.state, signals)?;
     if args.json {
@@ -164,6 +165,9 @@ pub(crate) fn summary(plan: &Plan, applied: &Applied) -> String {
             refused.mechanism
         );
     }
+    for one in plan.residents.iter().filter(|one| one.fate == Fate::Kept) {
+        let _ = writeln!(text, "kept: {}", resident(one));
+    }
     for left in &plan.left {
         let _ = writeln!(text, "left: {}: {}", left.mechanism, left.reason);
     }
@@ -189,6 +193,8 @@ pub(crate) fn answer(plan: &Plan, applied: &Applied, schema: &str) -> anyhow::Re
     value["boot"] = serde_json::to_value(&plan.boot)?;
     value["boot_line"] = serde_json::to_value(&plan.boot_line)?;
     value["left"] = serde_json::to_value(&plan.left)?;
+    value["keep"] = serde_json::to_value(&plan.keep)?;
+    value["residents"] = serde_json::to_value(&plan.residents)?;
     Ok(value)
 }
 

@@ -3,9 +3,11 @@
 use super::State;
 use super::apply::{Order, answer, carry_out, exit_code, need_root, summary};
 use super::plan::text;
+use super::target::{leaves_residents, purpose};
 use clap::Args;
 use linux::isolate::Catalogue;
 use linux::isolate::deployment::{ALL, Deployed, Deployment, deploy};
+use linux::isolate::keep::Keep;
 use linux::machine::{self, Root};
 use linux::sys::signals::EndSignals;
 use std::path::Path;
@@ -19,6 +21,12 @@ pub(crate) struct DeploymentArgs {
     /// Only print what would be changed.
     #[arg(long)]
     pub(crate) plan: bool,
+    /// Leave this where it is, as in apply: a PID, a task's name, /CONTROL/GROUP, irq:NUMBER, irq:NAME, policy:fifo.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) keep: Vec<Keep>,
+    /// Also move real-time tasks and tasks that somebody has pinned to the isolated CPUs.
+    #[arg(long)]
+    pub(crate) move_pinned: bool,
     /// Where the journal is.
     #[command(flatten)]
     pub(crate) state: State,
@@ -38,11 +46,13 @@ fn named(text: &str) -> Result<Deployment, String> {
 pub(crate) fn run(args: &DeploymentArgs, signals: &EndSignals) -> anyhow::Result<u8> {
     let root = Root::open(Path::new("/"))?;
     let machine = machine::read(&root)?;
-    let deployed = deploy(&root, &machine, &Catalogue::embedded()?, args.name)?;
+    let purpose = purpose(&root, &args.state, &args.keep)?;
+    let deployed = deploy(&root, &machine, &Catalogue::embedded()?, args.name, &purpose)?;
     if args.plan {
         return show(args, &deployed);
     }
     need_root()?;
+    leaves_residents(&deployed.plan, args.move_pinned)?;
     let order =
         Order { plan: &deployed.plan, deployment: Some(args.name.name), json: args.json, crash_at: None };
     let applied = carry_out(&order, &args.state, signals)?;

@@ -51,6 +51,11 @@ pub(crate) fn run(args: &PersistArgs) -> anyhow::Result<u8> {
     if args.remove {
         return undo(args, &root);
     }
+    if let Some(keep) = args.target.keep.iter().find(|keep| !keep.is_lasting()) {
+        anyhow::bail!(
+            "--keep {keep}: a number does not outlive a boot; name it by its task, group or policy"
+        );
+    }
     // A trial is of the line alone.
     let program = if args.once { None } else { Some(program_of(args, &root)?) };
     let image = (!root.is_live()).then(|| root.clone());
@@ -164,6 +169,10 @@ fn arguments(args: &PersistArgs, cpus: &model::Cpus) -> Vec<String> {
         if !ids.is_empty() {
             words.extend([option.to_owned(), ids.join(",")]);
         }
+    }
+    words.extend(target.keep.iter().flat_map(|keep| ["--keep".to_owned(), keep.to_string()]));
+    if target.move_pinned {
+        words.push("--move-pinned".to_owned());
     }
     words
 }

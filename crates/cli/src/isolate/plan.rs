@@ -1,10 +1,10 @@
 //! `stillcore isolate plan`: what `apply` would change, in order, and what it cannot.
 
-use super::target::Target;
+use super::target::{Target, resident};
 use super::{State, boot_line};
 use clap::Args;
 use linux::machine::Root;
-use model::plan::{BootStep, Plan, Step, StepKind};
+use model::plan::{BootStep, Fate, Plan, Step, StepKind};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -59,6 +59,7 @@ pub(crate) fn text(plan: &Plan) -> String {
         plan.placement.name(),
         plan.placement_reason
     );
+    residents(&mut page, plan);
     now(&mut page, plan);
     next_boot(&mut page, plan);
     if !plan.left.is_empty() {
@@ -86,6 +87,26 @@ fn next_boot(page: &mut String, plan: &Plan) {
     for step in rest {
         let word = step.parameter.as_ref().map_or(String::new(), |parameter| format!("{parameter}: "));
         let _ = writeln!(page, "  {:<28} {word}{}", step.mechanism, step.what);
+    }
+}
+
+/// Who may be there on purpose, and what becomes of each.
+fn residents(page: &mut String, plan: &Plan) {
+    if !plan.keep.is_empty() {
+        let _ = writeln!(page, "kept: {}", plan.keep.join(", "));
+    }
+    if plan.residents.is_empty() {
+        return;
+    }
+    page.push_str("\nreal-time, pinned or kept there\n");
+    for one in &plan.residents {
+        let fate = match (one.fate, one.deliberate) {
+            (Fate::Kept, _) => "kept",
+            (Fate::Stays, _) => "stays",
+            (Fate::Moves, false) => "moves away",
+            (Fate::Moves, true) => "apply asks: --keep or --move-pinned",
+        };
+        let _ = writeln!(page, "  {:<70} {fate}", resident(one));
     }
 }
 
@@ -121,23 +142,28 @@ fn grouped(steps: &[Step]) -> Vec<(&str, Vec<&Step>)> {
 /// A line a change; tasks that make the same change are told together.
 fn lines(steps: &[&Step]) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut tasks = BTreeMap::<(&str, &str), Vec<&str>>::new();
+    let mut tasks = BTreeMap::<(&str, &str, &str), Vec<&str>>::new();
     for step in steps {
         let old = step.old.as_deref().unwrap_or("?");
         match step.kind {
             StepKind::Task => {
-                tasks.entry((old, &step.new)).or_default().push(name(&step.target));
+                let note = step.note.as_deref().unwrap_or_default();
+                tasks.entry((old, &step.new, note)).or_default().push(name(&step.target));
             }
             StepKind::Kept => lines.push(format!("remember {}", step.target)),
             StepKind::Affinities => lines.push("remember where every task and interrupt may run".to_owned()),
-            _ => lines.push(format!("{}  {old} -> {}", step.target, step.new)),
+            _ => {
+                let note = step.note.as_ref().map(|note| format!("  ({note})")).unwrap_or_default();
+                lines.push(format!("{}  {old} -> {}{note}", step.target, step.new));
+            }
         }
     }
-    for ((old, new), names) in tasks {
+    for ((old, new, note), names) in tasks {
+        let note = if note.is_empty() { String::new() } else { format!("; {note}") };
         let shown = names.iter().take(6).copied().collect::<Vec<_>>().join(", ");
         let more = if names.len() > 6 { format!(" and {} more", names.len() - 6) } else { String::new() };
         let tasks = if names.len() == 1 { "task" } else { "tasks" };
-        lines.push(format!("{} {tasks}  {old} -> {new}  ({shown}{more})", names.len()));
+        lines.push(format!("{} {tasks}  {old} -> {new}  ({shown}{more}{note})", names.len()));
     }
     lines
 }

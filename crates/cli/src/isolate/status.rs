@@ -49,6 +49,9 @@ fn text(found: &Found) -> String {
         );
     }
     let mut text = format!("{what}; {} changes stand\n", counts(found).values().sum::<usize>());
+    for keep in &found.purpose.keep {
+        let _ = writeln!(text, "kept: {keep}");
+    }
     for (mechanism, count) in counts(found) {
         let _ = writeln!(text, "{count:>6}  {mechanism}");
     }
@@ -62,6 +65,8 @@ fn answer(standing: Option<&(PathBuf, Found)>) -> anyhow::Result<serde_json::Val
         value = serde_json::to_value(&found.head)?;
         value["schema"] = "stillcore.isolate-status/1".into();
         value["placement"] = serde_json::to_value(found.placement())?;
+        let keep: Vec<_> = found.purpose.keep.iter().map(ToString::to_string).collect();
+        value["keep"] = keep.into();
         value["this_boot"] = found.this_boot.into();
         value["journal"] = journal.display().to_string().into();
         value["changes"] = serde_json::to_value(counts(found))?;

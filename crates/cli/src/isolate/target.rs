@@ -2,10 +2,10 @@
 
 use super::State;
 use clap::{Args, ValueEnum};
-use linux::isolate::placed::Placed;
-use linux::isolate::{Catalogue, Request};
+use linux::isolate::keep::Keep;
+use linux::isolate::{Catalogue, Purpose, Request};
 use linux::machine::{self, Root};
-use model::plan::{Placement, Plan};
+use model::plan::{Fate, Placement, Plan, Resident, ResidentKind};
 use model::{Cpus, Machine};
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub(crate) struct Target {
     /// CPUs to isolate, as a list such as 2,3 or 4-7 [default: those the kernel was booted to isolate].
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
-    /// Isolate CPU 0 too.
+    /// Isolate CPU 0 too, and CPUs that belong to somebody else: a partition, the kubelet, tuned.
     #[arg(long)]
     pub(crate) force: bool,
     /// Isolate some threads of a core and leave its others to everything else.
@@ -27,6 +27,13 @@ pub(crate) struct Target {
     /// Leave these mechanisms as they are.
     #[arg(long, value_delimiter = ',', value_name = "IDS")]
     pub(crate) without: Vec<String>,
+    /// Leave this where it is: a PID, a task's name, a control group such as /rt.slice, irq:NUMBER, irq:NAME, policy:fifo (or rr,
+    /// deadline, realtime). May be given several times.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) keep: Vec<Keep>,
+    /// Also move real-time tasks and tasks that somebody has pinned to these CPUs.
+    #[arg(long)]
+    pub(crate) move_pinned: bool,
     /// How to keep the scheduler off [default: the best that the kernel and its mounts allow].
     #[arg(long, value_name = "HOW")]
     pub(crate) placement: Option<How>,
@@ -59,10 +66,63 @@ impl From<How> for Placement {
     }
 }
 
-/// What was put on the isolated CPUs of this machine; a captured one tells nothing of it, nor does a journal that may not be read.
-fn placed(root: &Root, state: &State) -> Placed {
+/// Who is on the isolated CPUs of this machine on purpose; a captured one tells nothing of it, nor does a journal that may not be read.
+pub(crate) fn purpose(root: &Root, state: &State, keep: &[Keep]) -> anyhow::Result<Purpose> {
     let standing = || state.standing().ok().flatten();
-    root.is_live().then(standing).flatten().map(|(_, found)| found.placed).unwrap_or_default()
+    let found = root.is_live().then(standing).flatten().filter(|(_, found)| found.this_boot);
+    let mut purpose = found.map(|(_, found)| found.purpose).unwrap_or_default();
+    for one in keep {
+        let one = one.clone().found(root)?;
+        if !purpose.keep.contains(&one) {
+            purpose.keep.push(one);
+        }
+    }
+    Ok(purpose)
+}
+
+/// How many of those that would be thrown off are named.
+const SHOWN: usize = 5;
+
+/// Refuses to throw off its CPUs what somebody has put there.
+pub(crate) fn leaves_residents(plan: &Plan, move_pinned: bool) -> anyhow::Result<()> {
+    let thrown = plan.residents.iter().filter(|one| one.deliberate && one.fate == Fate::Moves);
+    let thrown: Vec<_> = thrown.collect();
+    let Some(first) = thrown.first().filter(|_| !move_pinned) else { return Ok(()) };
+    let some: Vec<_> = thrown.iter().take(SHOWN).map(|one| resident(one)).collect();
+    let more =
+        if thrown.len() > SHOWN { format!(" and {} more", thrown.len() - SHOWN) } else { String::new() };
+    anyhow::bail!(
+        "somebody has put these on {}: {}{more}; nothing was changed. Leave them there with --keep {}, or move them away with --move-pinned",
+        named(&plan.isolated),
+        some.join("; "),
+        first.process.unwrap_or(first.id),
+    )
+}
+
+/// "CPU 2", "CPUs 2,3".
+fn named(cpus: &Cpus) -> String {
+    format!("CPU{} {cpus}", if cpus.len() == 1 { "" } else { "s" })
+}
+
+/// A task or an interrupt with what is known of it.
+pub(crate) fn resident(one: &Resident) -> String {
+    let what = match (one.kind, one.process) {
+        (ResidentKind::Task, Some(process)) if process != one.id => {
+            format!("thread {} of process {process}", one.id)
+        }
+        (ResidentKind::Task, _) => format!("process {}", one.id),
+        (ResidentKind::KernelThread, _) => format!("kernel thread {}", one.id),
+        (ResidentKind::Interrupt, _) => format!("interrupt {}", one.id),
+    };
+    let policy = one.policy.as_ref().map(|policy| format!(", SCHED_{}", policy.to_uppercase()));
+    let priority = one.priority.map(|priority| format!(" {priority}"));
+    let printable: String = one.name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    format!(
+        "{what} {printable}{}{}, on {}",
+        policy.unwrap_or_default(),
+        priority.unwrap_or_default(),
+        named(&one.cpus)
+    )
 }
 
 /// Whether a text begins as `uname -r` does and is a file name.
@@ -97,7 +157,7 @@ impl Target {
             with: self.with.clone(),
             without: self.without.clone(),
             placement: self.placement.map(Placement::from),
-            placed: placed(root, state),
+            purpose: purpose(root, state, &self.keep)?,
             kernel,
             image,
         };

@@ -32,8 +32,8 @@ victim=$!
 /bin/busybox taskset -p ff $$ >/dev/null 2>&1
 
 state before.json
-$stillcore isolate plan --cpus $cpus >plan.txt 2>&1
-$stillcore isolate apply --cpus $cpus --json >applied.json 2>applied.err
+$stillcore isolate plan --cpus $cpus --move-pinned >plan.txt 2>&1
+$stillcore isolate apply --cpus $cpus --move-pinned --json >applied.json 2>applied.err
 echo $? >applied.code
 $stillcore isolate status --json >status.json
 state during.json

@@ -5,8 +5,8 @@
 
 use super::change::{Settings, value};
 use super::journal::{Entry, Phase};
-use super::placed::Placed;
 use super::placement;
+use super::purpose::Purpose;
 use super::remember;
 use super::standing::{Head, Standing};
 use super::stray::seen;
@@ -70,15 +70,22 @@ pub fn apply(
     settings: &mut dyn Settings,
     observer: &mut Observer<'_>,
 ) -> Result<Applied, Error> {
-    let placed = standing.placed();
-    let mut work = Work { standing, settings, observer, placed, done: Applied::default() };
-    let begins = work.standing.found()?.is_none();
+    let begins = standing.found()?.is_none();
     if begins {
-        work.standing.begin(head)?;
+        standing.begin(head)?;
     }
+    if standing.keeps() != plan.keep {
+        standing.keep(&plan.keep)?;
+    }
+    let purpose = standing.purpose()?;
+    let mut work = Work { standing, settings, observer, purpose, done: Applied::default() };
     let mut occupied = None;
+    // CPUs that are placed already have work that must not be disturbed.
+    let of_placement = |id: &str| placement::IDS.contains(&id);
+    let made = |entry: &Entry| entry.kind.is_some_and(|kind| !kind.remembers()) && of_placement(&entry.id);
+    let stands = work.standing.changes().any(made);
     for batch in batches(&plan.steps) {
-        let placing = batch.iter().any(|step| placement::IDS.contains(&step.mechanism.as_str()));
+        let placing = !stands && batch.iter().any(|step| of_placement(&step.mechanism));
         occupied = placing.then(|| occupied.unwrap_or_else(|| work.settings.occupy(&plan.isolated)));
         if work.done.fallback.iter().any(|change| change.mechanism == batch[0].mechanism) {
             continue;
@@ -94,6 +101,9 @@ pub fn apply(
         }
         if placing {
             work.whole_or_not(&batch[0].mechanism);
+        }
+        if placing && group.is_some() && work.done.fallback.is_empty() {
+            work.narrow_again();
         }
     }
     drop(occupied);
@@ -122,7 +132,7 @@ struct Work<'a, 'b> {
     standing: &'a mut Standing,
     settings: &'a mut dyn Settings,
     observer: &'a mut Observer<'b>,
-    placed: Placed,
+    purpose: Purpose,
     done: Applied,
 }
 
@@ -137,7 +147,7 @@ impl Work<'_, '_> {
                 self.remember(step)?;
                 continue;
             }
-            if step.kind == StepKind::Task && self.placed.has_task(&Root::live(), &step.target) {
+            if step.kind == StepKind::Task && self.purpose.has_task(&Root::live(), &step.target) {
                 continue;
             }
             match self.settings.read(step.kind, &step.target) {
@@ -146,7 +156,7 @@ impl Work<'_, '_> {
                 }
                 Ok(Some(now)) => pending.push((step, Some(now))),
                 // A task that has ended, an interrupt that was freed: nothing is left to change.
-                Ok(None) if matches!(step.kind, StepKind::Task | StepKind::Process) => {}
+                Ok(None) if matches!(step.kind, StepKind::Task | StepKind::Process | StepKind::Member) => {}
                 Ok(None) if step.target.starts_with("/proc/irq/") => {}
                 Ok(None) => self.refuse(step, None, "it is not there (any more)".to_owned()),
                 Err(error) => self.refuse(step, None, error.to_string()),
@@ -231,6 +241,16 @@ impl Work<'_, '_> {
         if ends.is_empty() { Ok(()) } else { self.standing.settle(&ends) }
     }
 
+    /// A partition that is made gives everybody outside of it all CPUs that are left (before 6.2; Linux `kernel/cgroup/cpuset.c`,
+    /// `update_tasks_cpumask`), those that were isolated at boot included. Who had fewer of them gets these back.
+    fn narrow_again(&mut self) {
+        let remembered = |entry: &&Entry| entry.kind == Some(StepKind::Affinities);
+        let before = self.standing.changes().find(remembered).and_then(|entry| entry.old.clone());
+        if let Some(before) = before {
+            remember::narrow(&before, self.settings);
+        }
+    }
+
     /// A placement is of use only as a whole: when one of its steps is refused, those made before are taken back.
     fn whole_or_not(&mut self, mechanism: &str) {
         if !self.done.refused.iter().any(|change| change.mechanism == mechanism) {
@@ -273,7 +293,7 @@ impl Work<'_, '_> {
     }
 
     fn look(&self, isolated: &Cpus, housekeeping: &Cpus) -> Vec<Step> {
-        seen(&Root::live(), isolated, housekeeping, &self.placed).strays
+        seen(&Root::live(), isolated, housekeeping, &self.purpose).strays
     }
 
     fn immovable(&mut self, step: &Step, old: Option<String>) {

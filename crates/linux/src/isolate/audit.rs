@@ -105,7 +105,7 @@ impl Catalogue {
                         ["*/cpuset.mems", "*/*/cpuset.mems"].map(|file| format!("{{cgroup2}}/{file}")),
                     );
                 }
-                Probe::CpuManager {} => wanted.files.push(probe::CPU_MANAGER.to_owned()),
+                Probe::CpuManager {} => wanted.files.push(machine::KUBELET.to_owned()),
                 Probe::SchedDomains {} => wanted.files.push("proc/schedstat".to_owned()),
                 Probe::DeviceNodes {} => wanted.files.extend(DEVICES.map(str::to_owned)),
                 Probe::Units { units } => {

@@ -5,6 +5,7 @@
 
 use super::catalogue::Catalogue;
 use super::plan::{Request, plan};
+use super::purpose::Purpose;
 use super::smt;
 use crate::machine::Root;
 use model::plan::{BootStep, Left, Placement, Plan, SCHEMA, Step, StepKind};
@@ -55,6 +56,7 @@ pub fn deploy(
     machine: &Machine,
     catalogue: &Catalogue,
     deployment: Deployment,
+    purpose: &Purpose,
 ) -> Result<Deployed, Error> {
     let topology = &machine.topology;
     let mut not_applicable = Vec::new();
@@ -77,7 +79,8 @@ pub fn deploy(
     let house: Cpus = kept.iter().take(1).collect();
     let mut plan = if deployment.isolated {
         let cpus = kept.minus(&house);
-        let request = Request { cpus, allow_split: true, ..Request::default() };
+        let purpose = purpose.clone();
+        let request = Request { cpus, allow_split: true, purpose, ..Request::default() };
         plan(root, &smt::shrunk(machine, &kept), catalogue, &request)?
     } else {
         unisolated(root, machine, &kept)
@@ -133,6 +136,8 @@ fn unisolated(root: &Root, machine: &Machine, kept: &Cpus) -> Plan {
         boot: Vec::new(),
         left,
         boot_line: model::boot::BootLine::default(),
+        keep: Vec::new(),
+        residents: Vec::new(),
     }
 }
 
@@ -166,6 +171,7 @@ fn step(mechanism: &str, kind: StepKind, target: &str, old: Option<&str>, new: &
         why: WHY.to_owned(),
         cost: COST.to_owned(),
         risky: false,
+        note: None,
     }
 }
 
@@ -245,7 +251,7 @@ mod tests {
         let (_dir, root) = tree(&files);
         let machine = machine::read(&root).unwrap();
         let deployment = *ALL.iter().find(|deployment| deployment.name == name).unwrap();
-        deploy(&root, &machine, &Catalogue::embedded().unwrap(), deployment).unwrap()
+        deploy(&root, &machine, &Catalogue::embedded().unwrap(), deployment, &Purpose::default()).unwrap()
     }
 
     fn targets(deployed: &Deployed, mechanism: &str) -> Vec<String> {

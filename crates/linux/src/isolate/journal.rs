@@ -9,7 +9,7 @@ use crate::sys::process::Owner;
 use model::plan::StepKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -204,23 +204,55 @@ pub fn read_open(path: &Path) -> Result<Vec<Entry>, Error> {
     read(path).map(|(open, _)| open)
 }
 
-/// The same, and how many lines are damaged. A line that breaks off, of a killed call or a full disk, is none of them: what it was to
+/// A line that is whole and wrong: changed since it was written, or of a kind that this program does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damaged {
+    /// Its number, from 1 on.
+    pub line: usize,
+    /// What it seems to say, where it can be read at all; any part of it may be the damage.
+    pub seems: Option<Entry>,
+}
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = |value: &Option<String>| match value {
+            Some(value) if value.len() > 60 => "a long value".to_owned(),
+            Some(value) => format!("{value:?}"),
+            None => "nothing".to_owned(),
+        };
+        match &self.seems {
+            Some(Entry { id, target, old, new, .. }) => {
+                let id = id.escape_debug();
+                write!(
+                    f,
+                    "line {} (it seems {id} {target:?}, from {} to {})",
+                    self.line,
+                    value(old),
+                    value(new)
+                )
+            }
+            None => write!(f, "line {} (unreadable)", self.line),
+        }
+    }
+}
+
+/// The same, and which lines are damaged. A line that breaks off, of a killed call or a full disk, is none of them: what it was to
 /// say was never done.
-pub fn read(path: &Path) -> Result<(Vec<Entry>, usize), Error> {
+pub fn read(path: &Path) -> Result<(Vec<Entry>, Vec<Damaged>), Error> {
     let text = match fs::read(path) {
         Ok(text) => text,
         // Somebody else, a guardian perhaps, was done with it first.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
         Err(source) => return Err(Error::os("read the journal", path.display(), source)),
     };
     let mut open = BTreeMap::new();
-    let mut damaged = 0;
-    for line in String::from_utf8_lossy(&text).lines() {
+    let mut damaged = Vec::new();
+    for (at, line) in String::from_utf8_lossy(&text).lines().enumerate() {
         let entry = match serde_json::from_str::<Entry>(line) {
             Ok(entry) if entry.crc == entry.checksum() => entry,
             Err(error) if error.is_eof() => continue,
-            _ => {
-                damaged += 1;
+            read => {
+                damaged.push(Damaged { line: at + 1, seems: read.ok() });
                 continue;
             }
         };

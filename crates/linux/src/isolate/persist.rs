@@ -189,6 +189,7 @@ mod tests {
             why: "w".to_owned(),
             cost: "c".to_owned(),
             risky: false,
+            note: None,
         };
         let boot = BootStep {
             mechanism: "isolcpus".to_owned(),
@@ -206,6 +207,8 @@ mod tests {
             boot: vec![boot],
             left: Vec::new(),
             boot_line: model::boot::BootLine::default(),
+            keep: Vec::new(),
+            residents: Vec::new(),
         }
     }
 

@@ -96,10 +96,9 @@ impl Placed {
         false
     }
 
-    /// The same for the target `TID/STARTTIME/NAME` of a step.
-    pub(super) fn has_task(&self, root: &Root, target: &str) -> bool {
-        let tid = target.split('/').next().and_then(|tid| tid.parse().ok());
-        tid.and_then(|tid: u32| leader(root, tid)).is_some_and(|pid| self.has(root, pid))
+    /// These processes.
+    pub(super) fn of(owners: Vec<Owner>) -> Self {
+        Self { owners }
     }
 }
 
@@ -111,13 +110,6 @@ fn left_behind(root: &Root, owner: &Owner, group: i32, session: i32) -> bool {
         None => true,
     };
     named && leads()
-}
-
-/// The process of a thread.
-fn leader(root: &Root, tid: u32) -> Option<u32> {
-    let status = root.maybe(&format!("proc/{tid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-    line.map_or(Some(tid), |text| text.trim().parse().ok())
 }
 
 #[cfg(test)]
@@ -153,7 +145,6 @@ mod tests {
         assert!(has(10) && has(11) && has(12), "itself, a child, a child's child in a session of its own");
         assert!(has(13), "its group");
         assert!(!has(14) && !has(1) && !has(99));
-        assert!(!placed.has_task(&root, "11/510/x"), "without a status nothing is known of a thread");
         let (_dir, root) = machine(&[init, [13, 1, 10, 5, 530]]);
         assert!(placed.has(&root, 13), "its leader is gone");
         let (_dir, root) = machine(&[init, [10, 1, 10, 5, 900], [13, 10, 10, 5, 930]]);

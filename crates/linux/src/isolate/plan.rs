@@ -6,10 +6,12 @@
 use super::audit::{Judgement, judge};
 use super::catalogue::{Catalogue, Mechanism};
 use super::next_boot;
-use super::placed::Placed;
 use super::placement;
 use super::probe::Scene;
+use super::purpose::Purpose;
+use super::residents::{Planned, residents};
 use super::smt;
+use super::tenants::Tenants;
 use crate::machine::{self, Root};
 use model::boot::BootLine;
 use model::plan::{BootStep, Left, Placement, Plan, SCHEMA, Step, StepKind};
@@ -21,7 +23,7 @@ use std::collections::BTreeSet;
 pub struct Request {
     /// The CPUs that are to be still.
     pub cpus: Cpus,
-    /// Isolate CPU 0 too if it is among them.
+    /// Isolate CPU 0 too if it is among them, and CPUs that belong to somebody else.
     pub force: bool,
     /// Isolate some threads of a core and leave its others to housekeeping.
     pub allow_split: bool,
@@ -31,12 +33,12 @@ pub struct Request {
     pub without: Vec<String>,
     /// How to keep the scheduler off; the best possible where none is named.
     pub placement: Option<Placement>,
-    /// Processes that were put there and stay.
-    pub placed: Placed,
     /// The release of the kernel that the next boot is planned for; the one that runs where none is named.
     pub kernel: Option<String>,
     /// An image that is going to boot on such a machine, in the place of what is installed on this one.
     pub image: Option<Root>,
+    /// Who is there on purpose and stays.
+    pub purpose: Purpose,
 }
 
 /// Makes the plan. Errors: CPUs that cannot or should not be isolated, names that the catalogue does not have.
@@ -72,7 +74,9 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
     let housekeeping = check(machine, request)?;
     let isolated = machine.topology.online.minus(&housekeeping).and(&cores(machine, request));
     let scene = Scene::of(root, machine, &request.cpus, isolated.clone(), housekeeping.clone());
-    let chosen = placement::choose(root, machine, &isolated, request.placement)?;
+    let scene = scene.sparing(&request.purpose);
+    let tenants = Tenants::of(root, &isolated, &request.purpose);
+    let chosen = placement::choose(root, machine, &isolated, request.placement, &tenants)?;
     let mut plan = Plan {
         schema: SCHEMA.to_owned(),
         cpus: request.cpus.clone(),
@@ -84,6 +88,8 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
         boot: Vec::new(),
         left: Vec::new(),
         boot_line: BootLine::default(),
+        keep: request.purpose.keep.iter().map(ToString::to_string).collect(),
+        residents: Vec::new(),
     };
     let mut next_words = Vec::new();
     let what = next_boot::For { release: request.kernel.as_deref(), image: request.image.as_ref() };
@@ -100,10 +106,7 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
         }
         let named = request.with.contains(&mechanism.id);
         let decided = mechanism.decided().filter(|_| named);
-        let mut judgement = judge(&scene, decided.as_ref().unwrap_or(mechanism));
-        if !spare(root, &request.placed, &mut judgement.steps) {
-            continue;
-        }
+        let judgement = judge(&scene, decided.as_ref().unwrap_or(mechanism));
         let asked = !mechanism.risky || named;
         next_words.extend(next_boot::wanted(&scene, &next, mechanism, judgement.finding.state));
         let first = plan.steps.len();
@@ -119,6 +122,8 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
     once(&mut plan.steps);
     let line = next.line(&plan.isolated, &next_words);
     next_boot::agree(&mut plan, line, &next_words);
+    let planned = Planned { isolated: &plan.isolated, online: &machine.topology.online, steps: &plan.steps };
+    plan.residents = residents(root, &planned, &request.purpose);
     Ok(plan)
 }
 
@@ -142,6 +147,14 @@ fn check(machine: &Machine, request: &Request) -> Result<Cpus, Error> {
             "other CPUs, or --force",
         );
     }
+    let wanted = cores(machine, request);
+    let theirs = topology.owned.iter().find(|owned| !owned.cpus.and(&wanted).is_empty());
+    if let Some(owned) = theirs.filter(|_| !request.force) {
+        let cpus = owned.cpus.and(&wanted);
+        let named =
+            if cpus.len() == 1 { format!("CPU {cpus} belongs") } else { format!("CPUs {cpus} belong") };
+        return refuse(format!("{named} to {}", owned.owner), "other CPUs, or --force");
+    }
     let split = machine::cores(machine, &request.cpus).and(&topology.online).minus(&request.cpus);
     if !split.is_empty() && !request.allow_split {
         let named = if split.len() == 1 { "CPU" } else { "CPUs" };
@@ -151,18 +164,13 @@ fn check(machine: &Machine, request: &Request) -> Result<Cpus, Error> {
         );
     }
     if request.allow_split {
-        let left = topology.online.minus(&request.cpus);
-        let shared = left.minus(&topology.isolated).minus(&topology.nohz_full);
-        return Ok(if shared.is_empty() { left } else { shared });
+        let left = machine::shared(topology, &topology.online.minus(&request.cpus));
+        if left.is_empty() {
+            return refuse("no other CPU is for everybody".to_owned(), "fewer CPUs");
+        }
+        return Ok(left);
     }
     machine::housekeeping(machine, &request.cpus)
-}
-
-/// Takes out tasks that are there on purpose; whether anything is left of what there was.
-fn spare(root: &Root, placed: &Placed, steps: &mut Vec<Step>) -> bool {
-    let before = steps.len();
-    steps.retain(|step| step.kind != StepKind::Task || !placed.has_task(root, &step.target));
-    before == 0 || !steps.is_empty()
 }
 
 fn known(catalogue: &Catalogue, request: &Request) -> Result<(), Error> {
@@ -187,6 +195,7 @@ fn kept(root: &Root, mechanism: &Mechanism, path: &str) -> Option<Step> {
         why: mechanism.harm.clone(),
         cost: mechanism.cost.clone(),
         risky: false,
+        note: None,
     })
 }
 

@@ -73,7 +73,7 @@ pub fn forget(mut standing: Standing, settings: &mut dyn Settings) -> Result<Rev
 fn take_back(standing: &mut Standing, settings: &mut dyn Settings, first: u64) -> Result<Reverted, Error> {
     let mut reverted = Reverted::default();
     let Some(found) = standing.found()? else {
-        return if standing.damaged() == 0 && standing.changes().next().is_none() {
+        return if standing.damaged().is_empty() && standing.changes().next().is_none() {
             Ok(reverted)
         } else {
             let what = "its first line cannot be read, so nothing was undone; look into it, then give it up with \
@@ -109,11 +109,19 @@ fn take_back(standing: &mut Standing, settings: &mut dyn Settings, first: u64) -
     }
     reverted.left.extend(without_offline(&lacking));
     reverted.heirs = heirs::give_back(&entries, &found.head, settings);
-    if standing.damaged() > 0 {
+    let damaged = standing.damaged();
+    if !damaged.is_empty() {
+        const NAMED: usize = 8;
+        let named: Vec<_> = damaged.iter().take(NAMED).map(ToString::to_string).collect();
+        let more = match damaged.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
         reverted.failed.push(format!(
-            "{} lines of {} are damaged, and what they say is not undone",
-            standing.damaged(),
-            standing.path().display()
+            "{} of {} cannot be trusted and is not undone: {}{more}",
+            if damaged.len() == 1 { "1 line".to_owned() } else { format!("{} lines", damaged.len()) },
+            standing.path().display(),
+            named.join("; ")
         ));
     }
     Ok(reverted)
@@ -237,7 +245,9 @@ fn give_back(entry: &Entry, kind: StepKind, old: &str, settings: &mut dyn Settin
     match settings.write(kind, &entry.target, old) {
         Ok(()) => {
             let now = settings.read(kind, &entry.target).ok().flatten();
-            if now.as_ref().is_none_or(|now| is_back(kind, now, old)) || kind == StepKind::Task {
+            // A group may be gone, with the last of its tasks.
+            let loose = matches!(kind, StepKind::Task | StepKind::Member);
+            if now.as_ref().is_none_or(|now| is_back(kind, now, old)) || loose {
                 reverted.undone.push(named(entry));
             } else {
                 let now = now.unwrap_or_default();

@@ -60,6 +60,7 @@ pub(super) fn steps(root: &Root, machine: &Machine, gone: &Cpus, why: &str, cost
         why: why.to_owned(),
         cost: cost.to_owned(),
         risky: false,
+        note: None,
     };
     let mut steps =
         vec![step("cpu-hotplug-cycle", StepKind::Affinities, "all".to_owned(), None, "remembered")];

@@ -3,9 +3,11 @@
 //! Its first entry says what was asked. Changes come in batches: the intents of a batch are appended and synced together, file and
 //! directory, before the first of its writes; every write to the machine thus comes after its own intent.
 
-use super::journal::{self, Entry, Phase};
+use super::journal::{self, Damaged, Entry, Phase};
+use super::keep::Keep;
 use super::placed::{self, Placed};
 use super::placement;
+use super::purpose::Purpose;
 use super::watch::Watched;
 use crate::error::Error;
 use model::Cpus;
@@ -24,6 +26,9 @@ const NOTE: &str = "note";
 
 /// The id of the entry that says what was right when applying ended; the last one counts.
 const WATCH: &str = "watch";
+
+/// The id of the entry that says what is kept; the last one counts.
+const KEEP: &str = "keep";
 
 /// What stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +71,7 @@ pub struct Standing {
     /// Whether the file ends in the middle of a line.
     torn: bool,
     /// Lines that are whole and wrong.
-    damaged: usize,
+    damaged: Vec<Damaged>,
     _lock: File,
     boot_id: String,
     entries: Vec<Entry>,
@@ -82,8 +87,8 @@ pub struct Found {
     pub open: Vec<Entry>,
     /// What was right when applying ended; `None` where it never did.
     pub watched: Option<Watched>,
-    /// Processes that were put on the isolated CPUs.
-    pub placed: Placed,
+    /// Who is on the isolated CPUs on purpose.
+    pub purpose: Purpose,
     /// Whether they were made in this boot; those of another went with it.
     pub this_boot: bool,
 }
@@ -140,8 +145,22 @@ fn found(path: &Path, boot_id: &str) -> Result<Option<Found>, Error> {
     let parsed = serde_json::from_str(text).map_err(bad)?;
     let (watches, open): (Vec<_>, Vec<_>) = open.into_iter().partition(|entry| entry.id == WATCH);
     let watched = watches.last().and_then(|entry| serde_json::from_str(entry.new.as_deref()?).ok());
+    let (keeps, open): (Vec<_>, Vec<_>) = open.into_iter().partition(|entry| entry.id == KEEP);
+    let purpose = purpose(path, kept_by(&keeps))?;
+    Ok(Some(Found { head: parsed, open, watched, purpose, this_boot: head.boot_id == boot_id }))
+}
+
+/// As the last of these entries says it.
+fn kept_by<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<String> {
+    let last = entries.into_iter().filter(|entry| entry.id == KEEP).last();
+    last.and_then(|entry| serde_json::from_str(entry.new.as_deref()?).ok()).unwrap_or_default()
+}
+
+fn purpose(path: &Path, keep: Vec<String>) -> Result<Purpose, Error> {
     let placed = path.parent().map(Placed::read).unwrap_or_default();
-    Ok(Some(Found { head: parsed, open, watched, placed, this_boot: head.boot_id == boot_id }))
+    let keep: Result<Vec<Keep>, model::Error> = keep.iter().map(|text| text.parse()).collect();
+    let bad = |error| Error::failed(format!("the journal {}", path.display()), error);
+    Ok(Purpose { placed, keep: keep.map_err(bad)? })
 }
 
 impl Standing {
@@ -167,9 +186,9 @@ impl Standing {
         &self.path
     }
 
-    /// How many lines are whole and wrong: changed since they were written, or of a kind that this program does not know.
-    pub fn damaged(&self) -> usize {
-        self.damaged
+    /// The lines that are whole and wrong.
+    pub fn damaged(&self) -> &[Damaged] {
+        &self.damaged
     }
 
     /// What stands.
@@ -195,6 +214,18 @@ impl Standing {
         let text = serde_json::to_string(watched).map_err(|error| Error::failed("the journal", error))?;
         let entry = self.entry(WATCH, None, "right", None, &text);
         self.append(&[entry])
+    }
+
+    /// Writes down what is kept, which replaces what was.
+    pub fn keep(&mut self, keep: &[String]) -> Result<(), Error> {
+        let text = serde_json::to_string(keep).map_err(|error| Error::failed("the journal", error))?;
+        let entry = self.entry(KEEP, None, "purpose", None, &text);
+        self.append(&[entry])
+    }
+
+    /// What is kept.
+    pub fn keeps(&self) -> Vec<String> {
+        kept_by(&self.entries)
     }
 
     /// Writes down changes that are about to be made; gives their numbers. Only after this may the machine be touched.
@@ -295,9 +326,9 @@ impl Standing {
         file.sync_all().and_then(|()| File::open(dir)?.sync_all()).map_err(failed)
     }
 
-    /// Processes that were put on the isolated CPUs.
-    pub fn placed(&self) -> Placed {
-        self.path.parent().map(Placed::read).unwrap_or_default()
+    /// Who is on the isolated CPUs on purpose.
+    pub fn purpose(&self) -> Result<Purpose, Error> {
+        purpose(&self.path, self.keeps())
     }
 
     /// The number of the next change: what this call makes has this one or a later one.

@@ -1,9 +1,8 @@
 //! Tasks that may run on isolated CPUs although they could be elsewhere: user threads of every process, and kernel threads that the
 //! kernel lets be moved.
 
-use super::placed::Placed;
-use super::placement::ISOLATED;
-use super::probe::elsewhere_of;
+use super::narrow::Division;
+use super::purpose::Purpose;
 use crate::machine::{KernelThread, Process, Root, UserThread, processes, user_threads};
 use model::Cpus;
 use model::plan::{Step, StepKind};
@@ -21,26 +20,35 @@ pub(super) struct Seen {
 }
 
 /// Looks once.
-pub(super) fn seen(root: &Root, isolated: &Cpus, housekeeping: &Cpus, placed: &Placed) -> Seen {
+pub(super) fn seen(root: &Root, isolated: &Cpus, housekeeping: &Cpus, purpose: &Purpose) -> Seen {
     let all = processes(root);
-    let step = |mechanism: &str, target: String, allowed: &Cpus| Step {
-        mechanism: mechanism.to_owned(),
-        kind: StepKind::Task,
-        target,
-        old: Some(allowed.to_string()),
-        new: elsewhere_of(allowed, isolated, housekeeping).to_string(),
-        why: "it may run there".to_owned(),
-        cost: String::new(),
-        risky: false,
+    let online = root.cpus("sys/devices/system/cpu/online").unwrap_or_else(|| isolated.or(housekeeping));
+    let division = Division { isolated: isolated.clone(), housekeeping: housekeeping.clone(), online };
+    let step = |mechanism: &str, target: String, allowed: &Cpus| {
+        let narrowed = division.narrow(allowed);
+        Step {
+            mechanism: mechanism.to_owned(),
+            kind: StepKind::Task,
+            target,
+            old: Some(allowed.to_string()),
+            new: narrowed.cpus.to_string(),
+            why: "it may run there".to_owned(),
+            cost: String::new(),
+            risky: false,
+            note: narrowed.note(),
+        }
     };
     // Interrupt threads follow their interrupt, kworkers the mask of their workqueue.
     let own_way = |name: &str| name.starts_with("irq/") || name.starts_with("kworker/");
     let meets = |thread: &&KernelThread| !thread.allowed.and(isolated).is_empty();
-    let kernel = all.kernel.iter().filter(meets).filter(|thread| thread.movable && !own_way(&thread.name));
+    let strays = |thread: &&KernelThread| {
+        thread.movable && !own_way(&thread.name) && !purpose.keeps_kernel_thread(thread)
+    };
+    let kernel = all.kernel.iter().filter(meets).filter(strays);
     let kernel = kernel.map(|thread| {
         step(KERNEL, format!("{}/{}/{}", thread.pid, thread.start, thread.name), &thread.allowed)
     });
-    let (pinned, astray) = user(root, &all.user, isolated, placed);
+    let (pinned, astray) = user(root, &all.user, isolated, purpose);
     let astray = astray.iter().map(|thread| step(USER, target(thread), &thread.allowed));
     Seen { strays: kernel.chain(astray).collect(), pinned: pinned.iter().map(target).collect() }
 }
@@ -51,23 +59,16 @@ fn user(
     root: &Root,
     processes: &[Process],
     isolated: &Cpus,
-    placed: &Placed,
+    purpose: &Purpose,
 ) -> (Vec<UserThread>, Vec<UserThread>) {
     let apart = root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default().and(isolated);
     let meets = |thread: &UserThread| !thread.allowed.and(isolated).is_empty();
-    let known = |thread: &UserThread| on_purpose(root, thread.pid) || placed.has(root, thread.pid);
     user_threads(root, processes)
         .into_iter()
-        .filter(|thread| meets(thread) && !known(thread))
+        .filter(|thread| meets(thread) && !purpose.has_thread(root, thread))
         .partition(|thread| thread.allowed.is_subset(&apart))
 }
 
 fn target(thread: &UserThread) -> String {
     format!("{}/{}/{}", thread.tid, thread.start, thread.name)
-}
-
-/// Whether a process is in the group made for the isolated CPUs.
-fn on_purpose(root: &Root, pid: u32) -> bool {
-    let groups = root.maybe(&format!("proc/{pid}/cgroup")).unwrap_or_default();
-    groups.lines().any(|line| line.split('/').any(|part| part == ISOLATED))
 }

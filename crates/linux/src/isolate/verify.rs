@@ -81,7 +81,7 @@ pub fn verify(
     let present = found.head.isolated.or(&found.head.housekeeping);
     let online = &machine.topology.online;
     // CPUs that others have isolated are in neither set.
-    let came = online.minus(&present).minus(&machine.topology.isolated);
+    let came = online.minus(&present).minus(&machine.topology.isolated).minus(&machine.topology.others());
     for (cpus, what) in [(present.minus(online), "went offline"), (came, "came online")] {
         if !cpus.is_empty() {
             verified.drifted.push(format!("CPU {cpus} {what} since"));
@@ -102,11 +102,11 @@ fn denied(error: &Error) -> bool {
 /// Interrupts and tasks that may now run there.
 fn newcomers(root: &Root, found: &Found, verified: &mut Verified) {
     let known: BTreeSet<_> = found.open.iter().map(|entry| entry.target.as_str()).collect();
-    for irq in irqs(root) {
+    for irq in irqs(root).into_iter().filter(|irq| !found.purpose.keeps_interrupt(irq)) {
         let file = format!("/proc/irq/{}/smp_affinity_list", irq.number);
         interrupt(&irq, known.contains(file.as_str()), found, verified);
     }
-    let seen = seen(root, &found.head.isolated, &found.head.housekeeping, &found.placed);
+    let seen = seen(root, &found.head.isolated, &found.head.housekeeping, &found.purpose);
     for step in seen.strays {
         if !known.contains(step.target.as_str()) {
             let may = step.old.unwrap_or_default();
@@ -156,7 +156,7 @@ fn mechanisms(
         verified.drifted.push(what.to_owned());
     }
     let asked = |id: &str| (changed.contains(id) || right.contains(id)) && !told.contains(id);
-    for finding in watch::findings(root, machine, catalogue, &found.head, asked) {
+    for finding in watch::findings(root, machine, catalogue, &found.head, &found.purpose, asked) {
         let was_right = right.contains(&finding.id);
         let wrong =
             matches!(finding.state, FindingState::Fixable | FindingState::Boot | FindingState::Immovable);

@@ -5,6 +5,7 @@
 use super::audit::judge;
 use super::catalogue::{Catalogue, Mechanism, Probe};
 use super::probe::Scene;
+use super::purpose::Purpose;
 use super::standing::{Head, Standing};
 use super::stray::seen;
 use crate::error::Error;
@@ -45,12 +46,13 @@ pub fn begin(root: &Root, catalogue: &Catalogue, head: &Head, standing: &mut Sta
         return Ok(());
     }
     let machine = machine::read(root)?;
-    let findings = findings(root, &machine, catalogue, head, |_| true);
+    let purpose = standing.purpose()?;
+    let findings = findings(root, &machine, catalogue, head, &purpose, |_| true);
     let right = findings.into_iter().filter(|finding| finding.state == FindingState::Ok);
     let meets = |cpus: &Cpus| !cpus.and(&head.isolated).is_empty();
     let (may, not): (Vec<_>, Vec<_>) = irqs(root).into_iter().partition(|irq| meets(&irq.allowed));
     let named = |irqs: Vec<Irq>| irqs.into_iter().map(|irq| (irq.number, handlers(&irq))).collect();
-    let pinned = seen(root, &head.isolated, &head.housekeeping, &standing.placed()).pinned;
+    let pinned = seen(root, &head.isolated, &head.housekeeping, &purpose).pinned;
     standing.watch(&Watched {
         right: right.map(|finding| finding.id).collect(),
         interrupts: named(may),
@@ -65,9 +67,11 @@ pub(super) fn findings(
     machine: &Machine,
     catalogue: &Catalogue,
     head: &Head,
+    purpose: &Purpose,
     asked: impl Fn(&str) -> bool,
 ) -> Vec<Finding> {
     let scene = Scene::of(root, machine, &head.cpus, head.isolated.clone(), head.housekeeping.clone());
+    let scene = scene.sparing(purpose);
     let mechanisms = catalogue.mechanisms.iter().filter(|one| asked(&one.id) && !one_by_one(one));
     mechanisms.map(|mechanism| judge(&scene, mechanism).finding).collect()
 }

@@ -1,13 +1,13 @@
 //! Copies what the readers read of a machine into a directory, so that the machine can be audited elsewhere.
 //!
-//! No secrets: only the files named here are taken. Of a task only its name, its parent, when it started, where it may run and where it
-//! last ran; of a named daemon also its control groups and the environment variables asked for. Of the kernel command line the values of parameters that are
+//! No secrets: only the files named here are taken. Of a task only its name, its parent, when it started, where it may run, where it
+//! last ran, policy and priority; of a named daemon also its control groups and the environment variables asked for. Of the kernel command line the values of parameters that are
 //! judged, and the names of the others; of the mounts those of the kernel's own file systems; of a PCI device's configuration what lies
 //! before its extended capabilities, among which are serial numbers.
 
 use super::boot_log::{self, BOOT_LOG};
 use super::root::MODES;
-use super::{Root, mounts};
+use super::{KUBELET, Root, mounts, partitions};
 use crate::isolate::fixes::{BTF, names_in};
 use model::Error;
 use std::fmt::Write;
@@ -129,6 +129,13 @@ const PARAMETERS: &[&str] = &["isolcpus", "preempt", "pcie_aspm", "intel_idle.ma
 /// File systems of the kernel's own, which have neither a server nor a user.
 const FILE_SYSTEMS: &[&str] =
     &["cgroup", "cgroup2", "cpuset", "debugfs", "devtmpfs", "proc", "resctrl", "sysfs", "tmpfs", "tracefs"];
+/// Files of tuned in which the isolated cores of a profile are set.
+const TUNED: [&str; 4] = [
+    "etc/tuned/*-variables.conf",
+    "etc/tuned/*/tuned.conf",
+    "etc/tuned/profiles/*/tuned.conf",
+    "usr/lib/tuned/*/tuned.conf",
+];
 /// Where the configuration space of PCI proper ends.
 const PCI_BYTES: usize = 256;
 
@@ -142,7 +149,10 @@ fn without_secrets(file: &str, mut bytes: Vec<u8>, selection: &Selection) -> Vec
         "proc/cmdline" => cmdline(&String::from_utf8_lossy(&bytes), selection).into_bytes(),
         "proc/mounts" => mounted(&String::from_utf8_lossy(&bytes)).into_bytes(),
         "proc/schedstat" => names_of_domains(&String::from_utf8_lossy(&bytes)).into_bytes(),
-        _ if name.ends_with("cpu_manager_state") => pool(&bytes),
+        _ if name == KUBELET => pool(&bytes),
+        _ if name.ends_with("-variables.conf") || name.ends_with("/tuned.conf") => {
+            isolated_cores(&String::from_utf8_lossy(&bytes)).into_bytes()
+        }
         _ if name.ends_with("/kprobes/list") => {
             without_addresses(&String::from_utf8_lossy(&bytes)).into_bytes()
         }
@@ -160,11 +170,26 @@ fn names_of_domains(text: &str) -> String {
     text.lines().map(kept).collect()
 }
 
-/// The rest names pods and containers.
+/// The names of pods and containers are nobody's business, their CPUs are the machine's.
 fn pool(bytes: &[u8]) -> Vec<u8> {
     let whole: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
-    let kept = ["policyName", "defaultCpuSet"].map(|key| (key.to_owned(), whole[key].clone()));
-    serde_json::Value::from_iter(kept).to_string().into_bytes()
+    let mut kept: serde_json::Map<_, _> =
+        ["policyName", "defaultCpuSet"].map(|key| (key.to_owned(), whole[key].clone())).into_iter().collect();
+    let pods = whole["entries"].as_object().into_iter().flat_map(|pods| pods.values());
+    let sets = pods.filter_map(|pod| pod.as_object()).flat_map(|pod| pod.values());
+    let sets: serde_json::Map<_, _> =
+        sets.enumerate().map(|(at, set)| (format!("container{at}"), set.clone())).collect();
+    if !sets.is_empty() {
+        kept.insert("entries".to_owned(), serde_json::json!({ "pods": sets }));
+    }
+    serde_json::Value::from(kept).to_string().into_bytes()
+}
+
+/// Of tuned's files, what leads to its isolated cores.
+fn isolated_cores(text: &str) -> String {
+    let names = ["isolated_cores", "include"];
+    let kept = |line: &&str| line.split_once('=').is_some_and(|(name, _)| names.contains(&name.trim()));
+    text.lines().filter(kept).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Addresses of the kernel would tell where it was loaded.
@@ -217,18 +242,26 @@ fn files(root: &Root, selection: &Selection) -> Vec<String> {
         ["irq/irqs/*", "sched/fair_server/cpu*/runtime", "sched/preempt"].map(|file| format!("{at}/{file}"))
     });
     let tracefs = mounts::tracefs(root).map(|at| format!("{at}/available_tracers"));
-    let cgroup = mounts::find(root, "cgroup2", "/sys/fs/cgroup").into_iter().flat_map(|at| {
-        [
-            "cgroup.controllers",
-            "cpuset.cpus.isolated",
-            "*/cpuset.cpus",
-            "*/cpuset.cpus.partition",
-            "*/*/cpuset.cpus",
-            "*/*/cpuset.cpus.partition",
-        ]
-        .map(|file| format!("{at}/{file}"))
+    let cgroup = mounts::find(root, "cgroup2", "/sys/fs/cgroup")
+        .into_iter()
+        .flat_map(|at| ["cgroup.controllers", "cpuset.cpus.isolated"].map(|file| format!("{at}/{file}")));
+    // The others' file shows the way to those below.
+    let all = partitions::groups(root).into_iter().map(|group| format!("{group}/cpuset.cpus.partition"));
+    let theirs = super::partitions(root).into_iter();
+    let theirs =
+        theirs.flat_map(|one| ["", ".effective"].map(|end| format!("{}/cpuset.cpus{end}", one.group)));
+    let groups = all.chain(theirs);
+    let version1 = super::cpusets_v1(root).into_iter().flat_map(|groups| {
+        let (place, prefix) = (groups.place, groups.prefix);
+        let names = ["cpus", "mems", "sched_load_balance"].map(|name| format!("{prefix}{name}"));
+        let deep = ["", "/*", "/*/*"].map(|deep| format!("{place}{deep}"));
+        let named = |deep: &String| names.clone().map(|name| format!("{deep}/{name}"));
+        deep.iter().flat_map(named).collect::<Vec<_>>()
     });
-    let patterns = own.chain(debugfs).chain(tracefs).chain(cgroup).chain(selection.files.iter().cloned());
+    let others = [KUBELET, "etc/tuned/active_profile"].into_iter().chain(TUNED).map(str::to_owned);
+    let patterns =
+        own.chain(debugfs).chain(tracefs).chain(cgroup).chain(groups).chain(version1).chain(others);
+    let patterns = patterns.chain(selection.files.iter().cloned());
     let mut files: Vec<_> = patterns.flat_map(|pattern| found(root, &pattern)).collect();
     files.sort();
     files.dedup();
@@ -301,8 +334,8 @@ impl Out<'_> {
 
     /// What is known of a task: see the head of this file. Other fields of `stat` are counters and addresses.
     fn task(&self, root: &Root, own: &str) -> Result<(), Error> {
-        /// Counted after the name: state, parent, flags, start, last CPU.
-        const KEPT: [usize; 5] = [0, 1, 6, 19, 36];
+        /// Counted after the name: state, parent, flags, start, last CPU, priority and policy.
+        const KEPT: [usize; 7] = [0, 1, 6, 19, 36, 37, 38];
         let Some(stat) = root.maybe(&format!("{own}/stat")) else { return Ok(()) };
         let Some((name, fields)) = stat.rsplit_once(')') else { return Ok(()) };
         let fields = fields.split_whitespace().enumerate();
@@ -355,8 +388,12 @@ mod tests {
             "0 k  vfs_read+0x0    [FTRACE]\n"
         );
         let checkpoint = r#"{"policyName":"static","defaultCpuSet":"0-1","entries":{"a-pod":{"web":"2"}}}"#;
-        let kept = r#"{"defaultCpuSet":"0-1","policyName":"static"}"#;
-        assert_eq!(pool(checkpoint.as_bytes()), kept.as_bytes());
+        let kept = r#"{"defaultCpuSet":"0-1","entries":{"pods":{"container0":"2"}},"policyName":"static"}"#;
+        assert_eq!(String::from_utf8(pool(checkpoint.as_bytes())).unwrap(), kept);
+        let without = r#"{"defaultCpuSet":"","policyName":"none"}"#;
+        assert_eq!(String::from_utf8(pool(without.as_bytes())).unwrap(), without);
+        let profile = "[main]\nsummary=secret\ninclude=realtime\n[variables]\nisolated_cores = 2-3\n";
+        assert_eq!(isolated_cores(profile), "include=realtime\nisolated_cores = 2-3\n");
         let statistics = "version 15\ncpu0 0 0 12\ndomain0 00000003 7 8\n";
         assert_eq!(names_of_domains(statistics), "version\ncpu0\ndomain0 00000003 7\n");
         let config = without_secrets("sys/bus/pci/devices/0000:00:00.0/config", vec![7; 4096], &selection);

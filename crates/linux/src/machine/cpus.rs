@@ -51,22 +51,29 @@ pub fn check_online(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
     }
 }
 
-/// The CPUs left for everything else: online, not measured, and no SMT sibling of a measured one. CPUs that are isolated for others
-/// are left alone as long as there are CPUs that are not.
+/// The CPUs left for everything else: online, not measured, no SMT sibling of a measured one, and nobody's own. CPUs that are isolated
+/// for others are left alone as long as there are CPUs that are not.
 pub fn housekeeping(machine: &Machine, measured: &Cpus) -> Result<Cpus, Error> {
     let topology = &machine.topology;
     let siblings = siblings(topology, measured);
-    let left = topology.online.minus(measured).minus(&siblings);
-    let shared = left.minus(&topology.isolated).minus(&topology.nohz_full);
-    let left = if shared.is_empty() { left } else { shared };
+    let left = shared(topology, &topology.online.minus(measured).minus(&siblings));
     if left.is_empty() {
+        let others = topology.owned.iter().map(|owned| format!("; {} belong to {}", owned.cpus, owned.owner));
         let what = format!(
-            "measuring CPU {measured} with its SMT siblings idle leaves no CPU of {}",
-            topology.online
+            "measuring CPU {measured} with its SMT siblings idle leaves no CPU of {}{}",
+            topology.online,
+            others.collect::<String>()
         );
         return Err(Error::invalid("CPUs", what, "a core left for everything else"));
     }
     Ok(left)
+}
+
+/// Those of these CPUs that are for everybody.
+pub(crate) fn shared(topology: &Topology, left: &Cpus) -> Cpus {
+    let left = left.minus(&topology.others());
+    let shared = left.minus(&topology.isolated).minus(&topology.nohz_full);
+    if shared.is_empty() { left } else { shared }
 }
 
 /// These CPUs and all that share a core with them.

@@ -133,6 +133,8 @@ mod tests {
             start: 0,
             allowed: allowed.parse().unwrap(),
             last: 0,
+            policy: crate::machine::Policy::Other,
+            priority: 0,
         };
         let everywhere: Cpus = "0-3".parse().unwrap();
         let table = |threads: &[UserThread]| narrowed(threads, &everywhere);

@@ -4,6 +4,7 @@
 //! machine may have thousands of processes and an audit has 100 ms.
 
 use super::Root;
+use super::policy::Policy;
 use model::Cpus;
 
 /// `PF_KTHREAD`: a kernel thread.
@@ -24,6 +25,10 @@ pub struct KernelThread {
     pub allowed: Cpus,
     /// Whether its affinity can be set from outside.
     pub movable: bool,
+    /// Its policy.
+    pub policy: Policy,
+    /// Its real-time priority, 0 where it has none.
+    pub priority: u32,
 }
 
 /// One thread of user space.
@@ -41,6 +46,10 @@ pub struct UserThread {
     pub allowed: Cpus,
     /// The CPU it ran on last.
     pub last: u32,
+    /// Its policy.
+    pub policy: Policy,
+    /// Its real-time priority, 0 where it has none.
+    pub priority: u32,
 }
 
 /// One process of user space.
@@ -98,22 +107,27 @@ pub fn lineage(root: &Root, pid: u32) -> Option<Lineage> {
 pub fn processes(root: &Root) -> Processes {
     let mut found = Processes::default();
     for pid in root.names("proc").into_iter().filter_map(|name| name.parse::<u32>().ok()) {
-        let own = format!("proc/{pid}");
-        let Some(stat) = stat(root, &own) else { continue };
-        let Stat { name, stopped, flags, start, .. } = stat;
-        if flags & KTHREAD == 0 {
+        let Some(stat) = stat(root, &format!("proc/{pid}")) else { continue };
+        if stat.flags & KTHREAD == 0 {
+            let Stat { name, stopped, start, .. } = stat;
             found.user.push(Process { pid, start, name, stopped });
-        } else if let Some(allowed) = allowed(root, &own) {
-            found.kernel.push(KernelThread {
-                pid,
-                name,
-                start,
-                allowed,
-                movable: flags & NO_SETAFFINITY == 0,
-            });
+        } else {
+            found.kernel.extend(kernel(root, pid, stat));
         }
     }
     found
+}
+
+fn kernel(root: &Root, pid: u32, stat: Stat) -> Option<KernelThread> {
+    let Stat { name, flags, start, policy, priority, .. } = stat;
+    let allowed = allowed(root, &format!("proc/{pid}"))?;
+    Some(KernelThread { pid, name, start, allowed, movable: flags & NO_SETAFFINITY == 0, policy, priority })
+}
+
+/// One kernel thread; `None` where there is no task of this number, or it is one of user space.
+pub(crate) fn kernel_thread(root: &Root, pid: u32) -> Option<KernelThread> {
+    let stat = stat(root, &format!("proc/{pid}")).filter(|stat| stat.flags & KTHREAD != 0)?;
+    kernel(root, pid, stat)
 }
 
 /// Every thread of these processes. One that ends meanwhile is left out.
@@ -126,10 +140,18 @@ pub fn user_threads(root: &Root, processes: &[Process]) -> Vec<UserThread> {
     processes.iter().flat_map(of).collect()
 }
 
-fn user_thread(root: &Root, pid: u32, tid: u32) -> Option<UserThread> {
+/// The process of a thread. A capture names none, and has no threads but the first under their own number.
+pub(crate) fn leader(root: &Root, tid: u32) -> Option<u32> {
+    let status = root.maybe(&format!("proc/{tid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    line.map_or(Some(tid), |text| text.trim().parse().ok())
+}
+
+/// One thread; `None` where it has ended.
+pub(crate) fn user_thread(root: &Root, pid: u32, tid: u32) -> Option<UserThread> {
     let own = format!("proc/{pid}/task/{tid}");
-    let Stat { name, start, last, .. } = stat(root, &own)?;
-    Some(UserThread { tid, pid, name, start, allowed: allowed(root, &own)?, last })
+    let Stat { name, start, last, policy, priority, .. } = stat(root, &own)?;
+    Some(UserThread { tid, pid, name, start, allowed: allowed(root, &own)?, last, policy, priority })
 }
 
 /// What is read of a task's `stat`.
@@ -140,6 +162,8 @@ struct Stat {
     flags: u64,
     start: u64,
     last: u32,
+    policy: Policy,
+    priority: u32,
 }
 
 fn stat(root: &Root, own: &str) -> Option<Stat> {
@@ -147,7 +171,7 @@ fn stat(root: &Root, own: &str) -> Option<Stat> {
 }
 
 /// The name stands in parentheses and may itself hold any; counted after it, the flags are the 7th field, the start the 20th, the last
-/// CPU the 37th. A capture may end after the flags.
+/// CPU the 37th, priority and policy the 38th and 39th. A capture may end after the flags.
 fn parse_stat(stat: &str) -> Option<Stat> {
     let (head, tail) = stat.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_owned();
@@ -159,6 +183,8 @@ fn parse_stat(stat: &str) -> Option<Stat> {
         flags: field(6)?,
         start: field(19).unwrap_or(0),
         last: field(36).unwrap_or(0) as u32,
+        policy: Policy::of_number(field(38).unwrap_or(0)),
+        priority: field(37).unwrap_or(0) as u32,
     })
 }
 
@@ -175,12 +201,22 @@ mod tests {
     #[test]
     fn names_may_hold_parentheses_and_blanks() {
         let stat = "7 (a) b (c)) S 2 0 0 0 -1 2129984 0 0";
-        let expected =
-            Stat { name: "a) b (c)".to_owned(), stopped: false, flags: 2_129_984, start: 0, last: 0 };
+        let expected = Stat {
+            name: "a) b (c)".to_owned(),
+            stopped: false,
+            flags: 2_129_984,
+            start: 0,
+            last: 0,
+            policy: Policy::Other,
+            priority: 0,
+        };
         assert_eq!(parse_stat(stat), Some(expected));
         let zeros = "0 ".repeat(12);
         let whole = parse_stat(&format!("7 (x) S 2 0 0 0 -1 64 {zeros}815 {}3 0", "0 ".repeat(16))).unwrap();
         assert_eq!((whole.start, whole.last), (815, 3));
+        let real = format!("7 (x) S 2 0 0 0 -1 64 {zeros}815 {}3 50 1 0", "0 ".repeat(16));
+        let real = parse_stat(&real).unwrap();
+        assert_eq!((real.last, real.policy, real.priority), (3, Policy::Fifo, 50));
         assert_eq!(parse_stat("7 (a S 2"), None);
         assert_eq!(parse_stat("7 (a) S 2 0"), None);
     }

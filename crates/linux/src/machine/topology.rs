@@ -4,7 +4,8 @@
 //! `Documentation/admin-guide/cgroup-v2.rst` (`cpuset.cpus.isolated`). Siblings are read, never computed: firmware numbers
 //! them 0-1, 2-3 on one machine and 0-4, 1-5 on the next.
 
-use super::{Root, mounts};
+use super::partitions::{Partition, partitions};
+use super::{Root, mounts, owners};
 use model::machine::{CpuTopology, Topology};
 use model::{Cpus, Error};
 
@@ -18,6 +19,7 @@ pub(super) fn read(root: &Root) -> Result<Topology, Error> {
         nohz_full: root.maybe(&format!("{CPU}/nohz_full")).map(|text| nohz_full(&text)).unwrap_or_default(),
         smt_active: root.number::<u8>(&format!("{CPU}/smt/active")).map(|active| active == 1),
         cpus: present.or(&online).iter().map(|cpu| read_cpu(root, cpu)).collect(),
+        owned: owners::owned(root, &online),
         online,
         present,
     })
@@ -37,16 +39,10 @@ fn isolated(root: &Root) -> Cpus {
     let boot = root.cpus(&format!("{CPU}/isolated")).unwrap_or_default();
     let Some(cgroup) = mounts::find(root, "cgroup2", "/sys/fs/cgroup") else { return boot };
     let listed = root.cpus(&format!("{cgroup}/cpuset.cpus.isolated"));
-    boot.or(&listed.unwrap_or_else(|| partitions(root, &cgroup)))
-}
-
-/// The CPUs of valid isolated partitions; a valid one is a child of a valid one, so they lie near the root.
-fn partitions(root: &Root, cgroup: &str) -> Cpus {
-    let files =
-        ["*", "*/*"].iter().flat_map(|depth| root.glob(&format!("{cgroup}/{depth}/cpuset.cpus.partition")));
-    let held = files.filter(|file| root.maybe(file).as_deref() == Some("isolated"));
-    let cpus = held.filter_map(|file| root.cpus(file.strip_suffix(".partition")?));
-    cpus.fold(Cpus::default(), |all, cpus| all.or(&cpus))
+    boot.or(&listed.unwrap_or_else(|| {
+        let held = partitions(root).into_iter().filter(Partition::is_isolated);
+        held.fold(Cpus::default(), |all, one| all.or(&one.cpus))
+    }))
 }
 
 /// Kernels without the parameter print `(null)`, or nothing.

@@ -12,4 +12,6 @@ mod boot_loaders;
 mod catalogue;
 mod isolate;
 mod isolate_others;
+mod keep;
+mod narrow;
 mod verify;

@@ -5,7 +5,7 @@ use linux::isolate::change::{Live, Occupied, Settings};
 use linux::isolate::placed::{Placed, record};
 use linux::isolate::standing::{Head, Standing, find};
 use linux::isolate::verify::{Verified, verify};
-use linux::isolate::{Catalogue, Request, plan, watch};
+use linux::isolate::{Catalogue, Purpose, Request, plan, watch};
 use linux::machine::Root;
 use linux::sys::process::Owner;
 use model::Cpus;
@@ -184,7 +184,8 @@ fn what_was_put_there_stays() {
         let (root, catalogue) = (place.root(), Catalogue::embedded().unwrap());
         let machine = linux::machine::read(&root).unwrap();
         let placed = Placed::read(&place.state());
-        let request = Request { cpus: "2-3".parse().unwrap(), placed, ..Request::default() };
+        let purpose = Purpose { placed, ..Purpose::default() };
+        let request = Request { cpus: "2-3".parse().unwrap(), purpose, ..Request::default() };
         let plan = plan(&root, &machine, &catalogue, &request).unwrap();
         plan.steps.into_iter().filter(|step| step.mechanism == "user-tasks").count()
     };
@@ -227,6 +228,7 @@ fn what_may_not_be_read_is_no_drift() {
         why: String::new(),
         cost: String::new(),
         risky: false,
+        note: None,
     };
     Standing::open(&place.state()).unwrap().intend(&[(&step, None)]).unwrap();
     place.set(&[("proc/sys/kernel/numa_balancing", "1")]);

@@ -1,5 +1,6 @@
 //! What the tests of isolation share: plans made by hand.
 
+use linux::machine::Root;
 use model::Cpus;
 use model::plan::{Placement, Plan, SCHEMA, Step, StepKind};
 
@@ -14,6 +15,7 @@ pub(crate) fn step(mechanism: &str, kind: StepKind, target: &str, new: &str) -> 
         why: String::new(),
         cost: String::new(),
         risky: false,
+        note: None,
     }
 }
 
@@ -30,5 +32,19 @@ pub(crate) fn plan_of(steps: Vec<Step>) -> Plan {
         boot: Vec::new(),
         left: Vec::new(),
         boot_line: model::boot::BootLine::default(),
+        keep: Vec::new(),
+        residents: Vec::new(),
     }
+}
+
+/// A machine of these files.
+pub(crate) fn root_of(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+    let tree = tempfile::tempdir().unwrap();
+    for (file, text) in files {
+        let path = tree.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let root = Root::open(tree.path()).unwrap();
+    (tree, root)
 }

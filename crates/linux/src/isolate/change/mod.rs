@@ -5,6 +5,7 @@ mod file;
 mod flag;
 mod group;
 mod held;
+mod member;
 mod occupied;
 mod process;
 mod service;
@@ -59,6 +60,7 @@ impl Settings for Live {
             StepKind::Swap => swap::read(target),
             StepKind::Group => Ok(Some(group::read(target))),
             StepKind::Controller => group::read_controller(target),
+            StepKind::Member => Ok(member::read(target)),
             StepKind::Held => Ok(Some(held::read(target))),
             StepKind::Affinities => Ok(None),
         }
@@ -74,6 +76,7 @@ impl Settings for Live {
             StepKind::Swap => swap::write(target, value),
             StepKind::Group => group::write(target, value),
             StepKind::Controller => group::write_controller(target, value),
+            StepKind::Member => member::write(target, value),
             StepKind::Held => held::write(&self.program, target, value),
             StepKind::Affinities => Ok(()),
         }

@@ -182,6 +182,14 @@ fn judge_set(
         return avoids(scene, mechanism, set);
     }
     let missing = scene.cpus.minus(set);
+    let listed = &scene.machine.topology.isolated;
+    if missing.is_empty()
+        && mechanism.effective == Some(Effective::IsolatedCpus {})
+        && !scene.cpus.is_subset(listed)
+    {
+        let cpus = named(&scene.cpus.minus(listed));
+        return Outcome::ok(format!("cpusets of version 1 leave {cpus} out of every group that is balanced"));
+    }
     if missing.is_empty() {
         return Outcome::ok(match have {
             Some(_) => format!("in force for {}", named(scene.cpus)),

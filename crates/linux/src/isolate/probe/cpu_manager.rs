@@ -6,11 +6,9 @@
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;
 use super::{Outcome, Scene, named};
+use crate::machine::KUBELET as STATE;
 use model::Cpus;
 use serde::Deserialize;
-
-/// The file, below the kubelet's root directory.
-pub(in crate::isolate) const STATE: &str = "var/lib/kubelet/cpu_manager_state";
 
 /// What of the checkpoint counts here.
 #[derive(Debug, Deserialize)]

@@ -4,7 +4,7 @@
 
 use super::super::catalogue::Effective;
 use super::boot_list::BootList;
-use super::{Scene, cmdline};
+use super::{Scene, cmdline, domains};
 use crate::machine;
 use model::Cpus;
 
@@ -23,7 +23,8 @@ pub(in super::super) enum InForce {
 pub(super) fn set(scene: &Scene, effective: &Effective) -> InForce {
     let topology = &scene.machine.topology;
     match effective {
-        Effective::IsolatedCpus {} => InForce::Set(topology.isolated.clone()),
+        // What cpusets of version 1 have taken out is in no list of the kernel's.
+        Effective::IsolatedCpus {} => InForce::Set(topology.isolated.or(&domains::taken_out(scene))),
         // 5.10 has the file only with the option; 6.1 always. Either way an empty set is the truth.
         Effective::NohzFullCpus {} => InForce::Set(topology.nohz_full.clone()),
         Effective::RcuOffload {} => rcu_offload(scene),

@@ -24,7 +24,8 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> O
         Err(reason) => Outcome::unknown(reason),
         Ok(wrong) if wrong.is_empty() => in_effect(scene, mechanism, good(mechanism, &have)),
         Ok(wrong) => {
-            let reason = format!("{}: {}", wrong[0].1, mechanism.harm);
+            let harm = whole_period(scene, mechanism).unwrap_or_else(|| mechanism.harm.clone());
+            let reason = format!("{}: {harm}", wrong[0].1);
             let off: Vec<_> = wrong.into_iter().map(|(held, _)| Off::file(&held.file, &held.text)).collect();
             propose(scene, mechanism, &off, reason)
         }
@@ -183,6 +184,17 @@ fn in_effect(scene: &Scene, mechanism: &Mechanism, reason: String) -> Outcome {
     .cured_by(commands.join(" && "))
 }
 
+/// What real-time tasks suffer that may use the whole of each period: not that they are stopped (Linux `kernel/sched/rt.c`,
+/// `sched_rt_runtime_exceeded`, and `start_rt_bandwidth`, which only -1 keeps from starting the timer).
+fn whole_period(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
+    let limits = &scene.machine.limits;
+    let (runtime, period) = (limits.rt_runtime_us?, limits.rt_period_us?);
+    let whole = mechanism.effective == Some(Effective::FairServer {}) && runtime >= period;
+    whole.then(|| {
+        format!("this is all of the period of {period}, so no real-time task is stopped, but the kernel keeps its timer for it")
+    })
+}
+
 /// Why the fair server cannot be seen, where it cannot; a debugfs that can be read and has none is that of an older kernel.
 fn unread_server(scene: &Scene) -> Option<String> {
     let Some(debugfs) = crate::machine::debugfs(scene.root) else {
@@ -269,6 +281,20 @@ mod tests {
         let (state, _, remedy) = judge(&[PERIOD, debugfs, server("50000000")]);
         assert_eq!((state.as_str(), remedy.contains("cpu2/runtime")), ("fixable", true));
         assert_eq!(judge(&[PERIOD, debugfs, server("0")]).0, "ok");
+    }
+
+    #[test]
+    fn a_runtime_of_the_whole_period_stops_nobody() {
+        let judge = |runtime| {
+            let period = ("proc/sys/kernel/sched_rt_period_us", "1000000");
+            judged(
+                "sched_rt_runtime",
+                &with_cpus(&[period, ("proc/sys/kernel/sched_rt_runtime_us", runtime)]),
+            )
+            .1
+        };
+        assert!(judge("1000000").contains("no real-time task is stopped"), "{}", judge("1000000"));
+        assert!(judge("950000").contains("is stopped for what is left"), "{}", judge("950000"));
     }
 
     #[test]

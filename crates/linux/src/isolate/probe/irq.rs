@@ -5,14 +5,14 @@
 use super::super::catalogue::Mechanism;
 use super::remedy::{Off, propose};
 use super::{Outcome, Scene, cmdline, named, some_of};
-use crate::machine::{Irq, irqs};
+use crate::machine::Irq;
 use model::{Cpus, FindingState};
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     if !scene.root.has("proc/irq") {
         return Outcome::absent(mechanism);
     }
-    let all = irqs(scene.root);
+    let all = scene.irqs();
     if all.is_empty() {
         return Outcome::unknown("/proc/irq names no interrupt with a handler");
     }
@@ -128,5 +128,24 @@ mod tests {
         assert_eq!(pinned("0-3", "2").0, "immovable");
         // A kernel that does not tell where it is handled may handle it anywhere.
         assert_eq!(pinned("0-3", "").0, "immovable");
+    }
+
+    /// `isolcpus=managed_irq` at work, on a kernel that tells of managed interrupts in debugfs alone.
+    #[test]
+    fn a_managed_interrupt_that_is_directed_to_housekeeping_is_no_finding() {
+        let judge = |effective: &str| {
+            let files = with_cpus(&[
+                ("proc/cmdline", "isolcpus=managed_irq,domain,2-3"),
+                ("proc/mounts", "none /dbg debugfs rw 0 0"),
+                ("dbg/irq/irqs/30", "dstate: 0x1\n   IRQD_AFFINITY_MANAGED\n"),
+                ("proc/irq/30/smp_affinity_list", "0-3"),
+                ("proc/irq/30/effective_affinity_list", effective),
+                ("proc/irq/30/nvme0q1/keep", ""),
+            ]);
+            judged("irq-affinity", &files)
+        };
+        assert_eq!(judge("0").0, "ok", "{}", judge("0").1);
+        assert!(judge("0").1.contains("30 nvme0q1"));
+        assert_eq!(judge("3").0, "immovable");
     }
 }

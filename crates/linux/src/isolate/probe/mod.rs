@@ -29,13 +29,14 @@ mod units;
 
 pub(super) use boot_list::BootList;
 pub(super) use cmdline::possible;
-pub(super) use cpu_manager::STATE as CPU_MANAGER;
 pub(super) use effective::{InForce, rcu_offload};
-pub(super) use partition::{mounted as partition_mount, owner as partition_of};
-pub(super) use remedy::{elsewhere_of, fill};
+pub(super) use partition::owner as partition_of;
+pub(super) use remedy::fill;
 
 use super::catalogue::{Mechanism, Probe, Want};
-use crate::machine::{self, Processes, Root, UserThread};
+use super::narrow::Division;
+use super::purpose::Purpose;
+use crate::machine::{self, Irq, Processes, Root, UserThread};
 use model::plan::Step;
 use model::{Cpus, FindingState, Machine};
 use std::cell::OnceCell;
@@ -50,6 +51,8 @@ pub(super) struct Scene<'a> {
     pub(super) isolated: Cpus,
     /// Those for everything else.
     pub(super) housekeeping: Cpus,
+    /// Whom nothing is proposed for.
+    purpose: Purpose,
     processes: OnceCell<Processes>,
     threads: OnceCell<Vec<UserThread>>,
 }
@@ -77,8 +80,24 @@ impl<'a> Scene<'a> {
             cpus,
             isolated,
             housekeeping,
+            purpose: Purpose::default(),
             processes: OnceCell::new(),
             threads: OnceCell::new(),
+        }
+    }
+
+    /// The same without those who are there on purpose, for whom nothing is to be proposed.
+    pub(super) fn sparing(self, purpose: &Purpose) -> Self {
+        Self { purpose: purpose.clone(), ..self }
+    }
+
+    /// The CPUs as masks are narrowed by: an audit counts those isolated for others among the isolated, where they are to stay
+    /// what they are.
+    fn division(&self) -> Division {
+        Division {
+            isolated: self.isolated.and(&machine::cores(self.machine, self.cpus)),
+            housekeeping: self.housekeeping.clone(),
+            online: self.machine.topology.online.clone(),
         }
     }
 
@@ -103,12 +122,30 @@ impl<'a> Scene<'a> {
 
     /// What runs; read once an audit.
     fn processes(&self) -> &Processes {
-        self.processes.get_or_init(|| machine::processes(self.root))
+        self.processes.get_or_init(|| {
+            let mut all = machine::processes(self.root);
+            all.kernel.retain(|thread| !self.purpose.keeps_kernel_thread(thread));
+            all
+        })
     }
 
     /// The threads of user space; read once an audit.
     fn user_threads(&self) -> &[UserThread] {
-        self.threads.get_or_init(|| machine::user_threads(self.root, &self.processes().user))
+        self.threads.get_or_init(|| {
+            let spared = |thread: &UserThread| {
+                self.purpose != Purpose::default()
+                    && !thread.allowed.and(&self.isolated).is_empty()
+                    && self.purpose.has_thread(self.root, thread)
+            };
+            let mut all = machine::user_threads(self.root, &self.processes().user);
+            all.retain(|thread| !spared(thread));
+            all
+        })
+    }
+
+    /// Interrupts that are or may be handled there, but for those that are kept.
+    fn irqs(&self) -> Vec<Irq> {
+        machine::irqs(self.root).into_iter().filter(|irq| !self.purpose.keeps_interrupt(irq)).collect()
     }
 }
 

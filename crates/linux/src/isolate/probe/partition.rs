@@ -6,27 +6,19 @@
 use super::super::catalogue::Mechanism;
 use super::remedy::propose;
 use super::{Outcome, Scene, are, named};
-use crate::machine::{Root, mounts};
+use crate::machine::{Partition, Root, mounts, partition_mount, partitions};
 use model::{Cpus, FindingState};
-
-/// How deep partitions are looked for; a valid one is a child of a valid one, so they lie near the root.
-const DEPTH: usize = 2;
-
-/// One partition.
-struct Partition {
-    group: String,
-    cpus: Cpus,
-    /// `isolated` or `root`, each with ` invalid (why)` behind it where the kernel does not uphold it.
-    state: String,
-}
 
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
     let isolated = &scene.machine.topology.isolated;
     let partitions = isolated_partitions(scene.root);
-    let valid = partitions.iter().filter(|partition| partition.state == "isolated");
-    let held = valid.fold(Cpus::default(), |all, partition| all.or(&partition.cpus));
+    let valid: Vec<_> = partitions.iter().filter(|partition| partition.is_isolated()).collect();
+    let held = valid.iter().fold(Cpus::default(), |all, partition| all.or(&partition.cpus));
     if scene.cpus.is_subset(&held) {
-        return Outcome::ok(format!("{} in an isolated partition", are(scene.cpus))).having("isolated");
+        let here = valid.iter().filter(|one| !one.cpus.and(scene.cpus).is_empty());
+        let groups = here.map(|one| one.group.as_str()).collect::<Vec<_>>().join(", ");
+        let reason = format!("{} in an isolated partition ({groups})", are(scene.cpus));
+        return Outcome::ok(reason).having("isolated");
     }
     if scene.cpus.is_subset(isolated) {
         let reason =
@@ -43,7 +35,7 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
         );
         return Outcome::new(FindingState::Fixable, reason).having(&broken.state).cured_by(remedy);
     }
-    if mounted(scene.root).is_some() {
+    if partition_mount(scene.root).is_some() {
         let reason =
             format!("{} in no isolated partition: {}", are(&scene.cpus.minus(&held)), mechanism.harm);
         return propose(scene, mechanism, &[], reason).having("none");
@@ -65,50 +57,19 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Outcome {
 
 /// The partitions there are, with their state.
 pub(super) fn value(scene: &Scene) -> Option<String> {
-    mounted(scene.root)?;
+    partition_mount(scene.root)?;
     let all = isolated_partitions(scene.root);
     Some(all.iter().map(|p| format!("{} {} {}", p.group, p.cpus, p.state)).collect::<Vec<_>>().join("; "))
 }
 
-/// Where version 2 is mounted with the cpuset controller.
-pub(in crate::isolate) fn mounted(root: &Root) -> Option<String> {
-    let mut places =
-        mounts(root).into_iter().filter(|mount| mount.kind == "cgroup2").map(|mount| mount.target);
-    places.find(|place| {
-        let controllers = root.maybe(&format!("{place}/cgroup.controllers")).unwrap_or_default();
-        controllers.split_whitespace().any(|controller| controller == "cpuset")
-    })
-}
-
 /// The group whose partition owns all these CPUs, balanced (`root`) or not: what it has and has handed to no partition below.
 pub(in crate::isolate) fn owner(root: &Root, cpus: &Cpus) -> Option<String> {
-    let own = |partition: &Partition| {
-        let left = root.cpus(&format!("{}/cpuset.cpus.effective", partition.group));
-        let valid = ["isolated", "root"].contains(&partition.state.as_str());
-        valid && cpus.is_subset(left.as_ref().unwrap_or(&partition.cpus))
-    };
+    let own = |partition: &Partition| partition.is_valid() && cpus.is_subset(&partition.left);
     partitions(root).into_iter().find(own).map(|partition| partition.group)
 }
 
 fn isolated_partitions(root: &Root) -> Vec<Partition> {
     partitions(root).into_iter().filter(|partition| partition.state.starts_with("isolated")).collect()
-}
-
-fn partitions(root: &Root) -> Vec<Partition> {
-    let Some(place) = mounted(root) else { return Vec::new() };
-    let below = (1..=DEPTH)
-        .flat_map(|depth| root.glob(&format!("{place}{}/cpuset.cpus.partition", "/*".repeat(depth))));
-    let read = |file: String| {
-        let state = root.maybe(&file)?;
-        let group = file.strip_suffix("/cpuset.cpus.partition")?;
-        let cpus = root.cpus(&format!("{group}/cpuset.cpus"))?;
-        (state != "member").then(|| Partition {
-            group: format!("/{}", group.trim_start_matches('/')),
-            cpus,
-            state,
-        })
-    };
-    below.filter_map(read).collect()
 }
 
 #[cfg(test)]
@@ -124,6 +85,7 @@ mod tests {
         let files = [
             MOUNT,
             CONTROLLERS,
+            ("sys/fs/cgroup/a/cpuset.cpus.partition", "member"),
             ("sys/fs/cgroup/a/rt/cpuset.cpus", cpus),
             ("sys/fs/cgroup/a/rt/cpuset.cpus.partition", state),
         ];

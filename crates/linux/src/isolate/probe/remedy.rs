@@ -2,7 +2,9 @@
 //! spelled as the file wants them.
 
 use super::super::catalogue::{Change, Mechanism, When};
+use super::super::narrow::Narrowed;
 use super::{Outcome, Scene};
+use crate::machine;
 use model::plan::{Step, StepKind};
 use model::{Cpus, FindingState};
 
@@ -65,16 +67,16 @@ fn can(scene: &Scene, change: &Change, wrong: &[Off]) -> bool {
 /// The steps of a plan; none for what a program cannot do at run time.
 fn steps(scene: &Scene, mechanism: &Mechanism, change: &Change, wrong: &[Off]) -> Vec<Step> {
     let step = |off: &Off, new: String| step(mechanism, off.clone(), new);
+    let noted = |off: &Off, new: Written| Step { note: new.note, ..step(off, new.text) };
     match change {
         Change::Write { path: Some(path), value, .. } => {
-            let read = |file: String| Off::file(&file, scene.root.maybe(&file).unwrap_or_default());
-            scene.expand(path).into_iter().map(|file| step(&read(file), fill(scene, value))).collect()
+            files(scene, path).iter().map(|off| noted(off, written(scene, value, &off.old))).collect()
         }
         Change::Write { path: None, value, .. } | Change::Governor { value } => {
-            wrong.iter().map(|off| step(off, fill(scene, value))).collect()
+            wrong.iter().map(|off| noted(off, written(scene, value, &off.old))).collect()
         }
         Change::Affinity {} | Change::Irqs {} => {
-            wrong.iter().map(|off| step(off, elsewhere(scene, &off.old).to_string())).collect()
+            wrong.iter().map(|off| noted(off, elsewhere(scene, &off.old))).collect()
         }
         Change::Stop {} | Change::Disable {} => wrong
             .iter()
@@ -109,17 +111,45 @@ fn step(mechanism: &Mechanism, off: Off, new: String) -> Step {
         why: mechanism.harm.clone(),
         cost: mechanism.cost.clone(),
         risky: mechanism.risky,
+        note: None,
     }
 }
 
-fn elsewhere(scene: &Scene, allowed: &str) -> Cpus {
-    elsewhere_of(&Cpus::parse_list(allowed).unwrap_or_default(), &scene.isolated, &scene.housekeeping)
+/// The files that a pattern names, with what they hold.
+fn files(scene: &Scene, pattern: &str) -> Vec<Off> {
+    let read = |file: String| Off::file(&file, scene.root.maybe(&file).unwrap_or_default());
+    scene.expand(pattern).into_iter().map(read).collect()
 }
 
-/// Where something goes that may be on the isolated CPUs: what of the housekeeping CPUs it was allowed, or all of them.
-pub(in crate::isolate) fn elsewhere_of(allowed: &Cpus, isolated: &Cpus, housekeeping: &Cpus) -> Cpus {
-    let left = allowed.minus(isolated).and(housekeeping);
-    if left.is_empty() { housekeeping.clone() } else { left }
+/// A value to write, and what is to be said of it.
+pub(super) struct Written {
+    pub(super) text: String,
+    note: Option<String>,
+}
+
+impl Written {
+    fn of(narrowed: &Narrowed, spell: fn(&Cpus) -> String) -> Self {
+        Self { text: spell(&narrowed.cpus), note: narrowed.note() }
+    }
+}
+
+/// The value of a file that held `old`. A set of housekeeping CPUs is the old set narrowed, in the spelling of the file.
+fn written(scene: &Scene, template: &str, old: &str) -> Written {
+    let (set, spell): (_, fn(&Cpus) -> String) = match template {
+        "{housekeeping}" => (Cpus::parse_list(old).ok(), Cpus::to_string),
+        "{housekeeping:hex}" => (Cpus::parse_hex(old).ok(), Cpus::to_hex),
+        _ => (None, Cpus::to_string),
+    };
+    match set {
+        Some(set) => Written::of(&scene.division().narrow(&set), spell),
+        None => Written { text: fill(scene, template), note: None },
+    }
+}
+
+/// Where a task or an interrupt goes that may be on the isolated CPUs.
+pub(super) fn elsewhere(scene: &Scene, allowed: &str) -> Written {
+    let old = Cpus::parse_list(allowed).unwrap_or_else(|_| scene.isolated.clone());
+    Written::of(&scene.division().narrow(&old), Cpus::to_string)
 }
 
 fn parameter(scene: &Scene, change: &Change) -> Option<String> {
@@ -148,25 +178,30 @@ fn spell(scene: &Scene, change: &Change, wrong: &[Off]) -> String {
         Change::Parameter { value } => {
             format!("add {} to the kernel command line and reboot", fill(scene, value))
         }
-        Change::Write { path: Some(path), value, .. } => {
-            let value = fill(scene, value);
-            scene.expand(path).iter().map(|file| write(file, &value)).collect::<Vec<_>>().join(" && ")
+        Change::Write { path, value, .. } => {
+            let files = path.as_ref().map_or_else(|| wrong.to_vec(), |path| files(scene, path));
+            alike(
+                &files,
+                |off| written(scene, value, &off.old).text,
+                |value, same| {
+                    let files: Vec<_> = same.iter().map(|off| off.target.as_str()).collect();
+                    if files.len() <= 4 {
+                        return files.iter().map(|file| write(file, value)).collect::<Vec<_>>().join(" && ");
+                    }
+                    format!("for f in {}; do echo {value} > $f; done", files.join(" "))
+                },
+            )
         }
-        Change::Write { path: None, value, .. } => {
-            let value = fill(scene, value);
-            let targets: Vec<_> = wrong.iter().map(|off| off.target.clone()).collect();
-            match targets.as_slice() {
-                [] => String::new(),
-                few if few.len() <= 4 => {
-                    few.iter().map(|file| write(file, &value)).collect::<Vec<_>>().join(" && ")
-                }
-                many => format!("for f in {}; do echo {value} > $f; done", many.join(" ")),
-            }
-        }
-        Change::Affinity {} => each(wrong, |pid| format!("taskset -pc {} {pid}", scene.housekeeping)),
-        Change::Irqs {} => {
-            each(wrong, |irq| format!("echo {} > /proc/irq/{irq}/smp_affinity_list", scene.housekeeping))
-        }
+        Change::Affinity {} => alike(
+            wrong,
+            |off| elsewhere(scene, &off.old).text,
+            |cpus, same| each(same, |pid| format!("taskset -pc {cpus} {pid}")),
+        ),
+        Change::Irqs {} => alike(
+            wrong,
+            |off| elsewhere(scene, &off.old).text,
+            |cpus, same| each(same, |irq| format!("echo {cpus} > /proc/irq/{irq}/smp_affinity_list")),
+        ),
         Change::Stop {} => "stop it".to_owned(),
         Change::Disable {} => {
             let units: Vec<_> = wrong.iter().map(|off| off.target.as_str()).collect();
@@ -176,7 +211,7 @@ fn spell(scene: &Scene, change: &Change, wrong: &[Off]) -> String {
         Change::Flag { value } => {
             wrong.iter().map(|off| flip(&off.target, value)).collect::<Vec<_>>().join(" && ")
         }
-        Change::Governor { value } => each(wrong, |cpu| {
+        Change::Governor { value } => each(&wrong.iter().collect::<Vec<_>>(), |cpu| {
             format!("echo {value} > /sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor")
         }),
         Change::Idle {} => wrong.iter().map(|off| write(&off.target, "1")).collect::<Vec<_>>().join(" && "),
@@ -202,8 +237,21 @@ fn flip(target: &str, value: &str) -> String {
     write(file, &if value == "on" { name.to_owned() } else { format!("NO_{name}") })
 }
 
+/// One command for those that get the same value, `&&` between them.
+fn alike(wrong: &[Off], value: impl Fn(&Off) -> String, command: impl Fn(&str, &[&Off]) -> String) -> String {
+    let mut groups: Vec<(String, Vec<&Off>)> = Vec::new();
+    for off in wrong {
+        let value = value(off);
+        match groups.iter_mut().find(|(of, _)| *of == value) {
+            Some((_, group)) => group.push(off),
+            None => groups.push((value, vec![off])),
+        }
+    }
+    groups.iter().map(|(value, group)| command(value, group)).collect::<Vec<_>>().join(" && ")
+}
+
 /// One command for one number, a shell loop for more.
-fn each(wrong: &[Off], command: impl Fn(&str) -> String) -> String {
+fn each(wrong: &[&Off], command: impl Fn(&str) -> String) -> String {
     let numbers: Vec<_> = wrong.iter().map(|off| number(&off.target)).collect();
     match numbers.as_slice() {
         [one] => command(one),
@@ -219,7 +267,7 @@ fn number(target: &str) -> &str {
 }
 
 fn partition(scene: &Scene) -> String {
-    let base = super::partition::mounted(scene.root).unwrap_or_else(|| "/sys/fs/cgroup".to_owned());
+    let base = machine::partition_mount(scene.root).unwrap_or_else(|| "/sys/fs/cgroup".to_owned());
     let group = format!("{base}/isolated");
     format!(
         "echo +cpuset > {base}/cgroup.subtree_control && mkdir {group} && echo {} > {group}/cpuset.cpus && echo isolated > {group}/cpuset.cpus.partition",

@@ -3,7 +3,7 @@
 //! Source: proc(5): `Cpus_allowed_list` of `/proc/PID/task/TID/status`, field 39 of `stat`.
 
 use super::super::catalogue::Mechanism;
-use super::remedy::{Off, propose};
+use super::remedy::{Off, elsewhere, propose};
 use super::{Outcome, Scene, named, some_of};
 use crate::machine::UserThread;
 use model::plan::StepKind;
@@ -65,22 +65,35 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: Option<&str>) ->
         old: thread.allowed.to_string(),
     };
     let outcome = propose(scene, mechanism, &here.iter().map(off).collect::<Vec<_>>(), reason);
-    Outcome { remedy: outcome.remedy.map(|_| command(scene, &here)), ..outcome }
+    Outcome { remedy: outcome.remedy.map(|_| command(scene, all, &here)), ..outcome }
         .having(format!("{} threads", here.len()))
 }
 
-/// Whole processes are moved, with all their threads.
-fn command(scene: &Scene, here: &[&UserThread]) -> String {
+/// Whole processes are moved, unless one affinity for all their threads would give one of them CPUs that it had not.
+fn command(scene: &Scene, all: &[UserThread], here: &[&UserThread]) -> String {
+    let narrowed = |thread: &UserThread| elsewhere(scene, &thread.allowed.to_string()).text;
     let mut pids: Vec<_> = here.iter().map(|thread| thread.pid).collect();
     pids.dedup();
-    let all: Vec<_> = pids.iter().map(u32::to_string).collect();
-    match all.as_slice() {
-        [one] => format!("taskset -apc {} {one}", scene.housekeeping),
-        few if few.len() <= 8 => {
-            format!("for n in {}; do taskset -apc {} $n; done", few.join(" "), scene.housekeeping)
+    let mut moves = BTreeMap::<String, Vec<String>>::new();
+    for pid in pids {
+        let threads: Vec<_> = all.iter().filter(|thread| thread.pid == pid).collect();
+        let cpus = narrowed(threads[0]);
+        if threads.iter().all(|thread| narrowed(thread) == cpus) {
+            moves.entry(format!("-apc {cpus}")).or_default().push(pid.to_string());
+            continue;
         }
-        _ => format!("stillcore isolate apply --cpus {}", scene.cpus),
+        for thread in here.iter().filter(|thread| thread.pid == pid) {
+            moves.entry(format!("-pc {}", narrowed(thread))).or_default().push(thread.tid.to_string());
+        }
     }
+    if moves.values().map(Vec::len).sum::<usize>() > 8 {
+        return format!("stillcore isolate apply --cpus {}", scene.cpus);
+    }
+    let command = |(how, numbers): (&String, &Vec<String>)| match numbers.as_slice() {
+        [one] => format!("taskset {how} {one}"),
+        some => format!("for n in {}; do taskset {how} $n; done", some.join(" ")),
+    };
+    moves.iter().map(command).collect::<Vec<_>>().join(" && ")
 }
 
 fn by_process(here: &[&UserThread], leaders: &BTreeMap<u32, &str>) -> String {

@@ -1,0 +1,80 @@
+//! An application that runs on its CPU stays there, undisturbed, while that is isolated around it; unasked, nobody throws it off.
+
+use crate::machine::Guest;
+use crate::state::the_same;
+
+/// What the application and the kernel say of it at one moment.
+struct Look {
+    /// How often it has looked at itself.
+    seen: u64,
+    /// How often it was, or might have been, on another CPU.
+    strange: u64,
+    /// How often the kernel has moved it; none where the kernel does not say.
+    migrations: Option<u64>,
+}
+
+fn look(guest: &Guest, name: &str) -> Look {
+    let text = guest.read(&format!("{name}.app"));
+    let number = |text: Option<&str>| text.and_then(|text| text.parse().ok());
+    let mut words = text.split_whitespace();
+    let (seen, strange) = (number(words.next()), number(words.next()));
+    let (Some(seen), Some(strange)) = (seen, strange) else { panic!("{name}: {text:?}") };
+    Look { seen, strange, migrations: number(words.last()) }
+}
+
+/// The whole way, and what is left of it.
+pub(crate) fn the_application_goes_on_undisturbed(guest: &Guest) {
+    let read = |name: &str| guest.read(name).trim().to_owned();
+    let name = guest.kernel();
+    for (step, code) in [
+        ("plan", "0"),
+        ("refused", "1"),
+        ("applied", "0"),
+        ("verified", "0"),
+        ("again", "0"),
+        ("verified-again", "0"),
+        ("undone", "0"),
+        ("applied-policy", "0"),
+        ("verified-policy", "0"),
+        ("undone-policy", "0"),
+        ("moved", "0"),
+        ("moved-undone", "0"),
+    ] {
+        assert_eq!(read(&format!("{step}.code")), code, "{name} {step}: {}", read(step));
+    }
+    let first = look(guest, "first");
+    let mut before = first.seen;
+    let kept =
+        ["plan", "refused", "applied", "verified", "again", "undone", "applied-policy", "undone-policy"];
+    for step in kept {
+        let now = look(guest, step);
+        assert_eq!((now.strange, now.migrations), (first.strange, first.migrations), "{name} {step}");
+        assert!(now.seen >= before, "{name} {step}: it stopped");
+        before = now.seen;
+    }
+    assert!(first.strange == 0 && before > first.seen + 10, "{name}: {} looks, then {before}", first.seen);
+    let plan = read("plan");
+    assert!(plan.contains("SCHED_FIFO 50") && plan.contains("apply asks"), "{name}: {plan}");
+    let refused = read("refused");
+    assert!(refused.contains("SCHED_FIFO 50") && refused.contains("--move-pinned"), "{name}: {refused}");
+    assert!(refused.contains("--keep ") && refused.lines().count() == 1, "{name}: {refused}");
+    assert!(read("status").contains("kept: pid:"), "{name}: {}", read("status"));
+    let state = |name: &str| guest.json(&format!("{name}.json"));
+    for after in ["refused", "after", "after-policy"] {
+        the_same(&state("before"), &state(after), &format!("{name} {after}"));
+    }
+    let applied: serde_json::Value = serde_json::from_str(&read("applied")).unwrap();
+    let fell_back = !applied["fallback"].as_array().unwrap().is_empty();
+    let in_partition = applied["placement"] == "partition" && !fell_back;
+    assert_eq!(read("applied.group").contains("stillcore-isolated"), in_partition, "{name}: {applied}");
+    let [_, cpu, ..] = &guest.case.arguments[..] else { panic!("no CPU") };
+    let allowed = |name: &str| read(&format!("{name}.allowed")).split_whitespace().last().unwrap().to_owned();
+    // Making a partition gives tasks outside of it CPUs that they had not (6.1).
+    assert_eq!(allowed("bystander"), "0", "{name}");
+    assert_ne!(allowed("moved"), *cpu, "{name}");
+    assert_eq!(allowed("moved-undone"), *cpu, "{name}");
+    println!(
+        "{}: {} looks of a SCHED_FIFO application at itself through apply --keep, verify and undo, placed by {}: never moved",
+        guest.machine.name, before, applied["placement"]
+    );
+}
