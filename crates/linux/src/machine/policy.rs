@@ -49,6 +49,14 @@ impl Policy {
         Self::ALL.iter().find(|(_, policy, _)| *policy == self).map_or("", |(_, _, name)| name)
     }
 
+    /// The name with the real-time priority, where there is one: `fifo 80`.
+    pub fn with_priority(self, priority: u32) -> String {
+        match priority {
+            0 => self.name().to_owned(),
+            _ => format!("{} {priority}", self.name()),
+        }
+    }
+
     /// Whether its tasks run before those of ordinary ones.
     pub fn is_real_time(self) -> bool {
         matches!(self, Self::Fifo | Self::Rr | Self::Deadline)

@@ -6,7 +6,7 @@ use crate::common::adversary::search::{Effort, Late, Search};
 use crate::common::adversary::simulate::Rules;
 use crate::common::numbers::Numbers;
 use sched::locks::{Locks, Protocol};
-use sched::{System, question};
+use sched::{Ask, Limits, System, Test, question};
 
 #[test]
 fn no_accepted_set_has_a_late_job() {
@@ -53,6 +53,19 @@ fn a_spin_lock_that_delays_its_own_core_is_found() {
     let rules = |locks| Rules { locks: Some(locks), ..PRIORITIES };
     assert_eq!(late(&system, rules(Locks::of(Protocol::FifoNp)), 40).map(|one| one.task), Some(0));
     assert!(late(&system, rules(Locks::with_ceilings(Protocol::FifoNp).unwrap()), 40).is_none());
+}
+
+/// Under the stack resource policy nobody less urgent starts while a job is held back. Where the first task may, here between the second's
+/// release and the end of the section that holds it back, the second is late by up to a tick.
+#[test]
+fn who_is_held_back_holds_back_all_less_urgent() {
+    let line = r#"{"tasks":[{"period":16,"cost":4,"deadline":12},{"period":24,"cost":4,"requests":[{"resource":1,"length":4}]},
+        {"period":120,"cost":44,"deadline":104,"requests":[{"resource":1,"length":16}]}]}"#;
+    let mut question = question::read(line.replace('\n', "")).unwrap();
+    let ask = Ask { locks: Some(Protocol::MsrpLp.into()), ..Ask::of(Test::EdfQpa) };
+    assert!(ask.answer(&mut question, Limits::default()).unwrap().schedulable);
+    let rules = Rules { by_deadline: true, locks: ask.locks, ..PRIORITIES };
+    assert!(late(&question.system, rules, 400).is_none());
 }
 
 /// Equal priorities, taken as distinct in the order of the list.

@@ -6,7 +6,7 @@
 use super::id;
 use super::scene::Scene;
 use super::stat;
-use crate::machine::KernelThread;
+use crate::machine::{KernelThread, Policy};
 use model::resource::{Kind, Resource};
 
 /// A row for each.
@@ -37,6 +37,7 @@ fn row(scene: &Scene, thread: &KernelThread) -> Option<Resource> {
     };
     let (mechanism, reason) = governed(thread, bound);
     Some(Resource {
+        asked: (thread.policy != Policy::Other).then(|| thread.policy.with_priority(thread.priority)),
         effective: Some(thread.allowed.to_string()),
         observed,
         count,

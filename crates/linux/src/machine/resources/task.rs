@@ -1,7 +1,8 @@
 //! Processes of user space with threads that may run on the CPU, or last ran there.
 //!
 //! Files: proc(5): `Cpus_allowed_list` of `/proc/PID/task/TID/status` is what is in force (the asked mask cut down by the cpuset, which
-//! no file shows apart), field 39 of `stat` the last CPU, `/proc/PID/cgroup` the group.
+//! no file shows apart), field 39 of `stat` the last CPU, 40 and 41 priority and policy, `/proc/PID/cgroup` the group. Workers that the kernel
+//! makes for a process are threads of it: io_uring's (`iou-wrk-PID`, `iou-sqp-PID`, since 5.12) and vhost's (`vhost-PID`, since 6.4).
 
 use super::id;
 use super::scene::Scene;
@@ -36,6 +37,7 @@ fn row(scene: &Scene, pid: u32, threads: &[&UserThread]) -> Option<Resource> {
     let of = |count: usize| {
         if threads.len() == 1 { String::new() } else { format!("{count} of {} threads ", threads.len()) }
     };
+    let workers = threads.iter().filter(|thread| is_worker(&thread.name)).count();
     let ourselves = scene.root.is_live() && pid == std::process::id();
     let reason = match (ourselves, pinned) {
         (true, _) => "this command itself".to_owned(),
@@ -43,7 +45,12 @@ fn row(scene: &Scene, pid: u32, threads: &[&UserThread]) -> Option<Resource> {
         (_, 0) => "its affinity can be set".to_owned(),
         (_, pinned) => format!("{}pinned to this CPU; the affinity can be set", of(pinned)),
     };
+    let reason = match workers {
+        0 => reason,
+        workers => format!("{reason}; {workers} workers of the kernel (io_uring, vhost) among its threads"),
+    };
     Some(Resource {
+        asked: Some(policies(threads)).filter(|policies| policies != "other"),
         effective: Some(masks(threads)),
         observed: Some(if here > 0 {
             format!("{}last ran here", of(here))
@@ -66,11 +73,26 @@ fn name<'a>(scene: &'a Scene, pid: u32) -> &'a str {
     scene.processes().user.iter().find(|process| process.pid == pid).map_or("?", |process| &process.name)
 }
 
+/// Whether a thread is one that the kernel made to work for its process.
+fn is_worker(name: &str) -> bool {
+    ["iou-wrk-", "iou-sqp-", "vhost-"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Policies of the threads with their real-time priorities, each with how many have it unless all have the same.
+fn policies(threads: &[&UserThread]) -> String {
+    counted(threads.iter().map(|thread| thread.policy.with_priority(thread.priority)))
+}
+
 /// Masks of the threads, each with how many have it unless all have the same.
 fn masks(threads: &[&UserThread]) -> String {
+    counted(threads.iter().map(|thread| thread.allowed.to_string()))
+}
+
+/// The most frequent of some words, each with its count unless there is but one.
+fn counted(words: impl Iterator<Item = String>) -> String {
     let mut counts = BTreeMap::<String, usize>::new();
-    for thread in threads {
-        *counts.entry(thread.allowed.to_string()).or_default() += 1;
+    for word in words {
+        *counts.entry(word).or_default() += 1;
     }
     if counts.len() == 1 {
         return counts.into_keys().collect();
@@ -78,7 +100,7 @@ fn masks(threads: &[&UserThread]) -> String {
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let more = counts.len().saturating_sub(3);
-    let shown: Vec<_> = counts.iter().take(3).map(|(mask, count)| format!("{mask} ({count})")).collect();
+    let shown: Vec<_> = counts.iter().take(3).map(|(word, count)| format!("{word} ({count})")).collect();
     let more = if more > 0 { format!("; {more} more") } else { String::new() };
     format!("{}{more}", shown.join("; "))
 }
@@ -142,6 +164,36 @@ mod tests {
         assert_eq!(rows[0].owner.as_deref(), Some("cgroup /apps"));
         assert_eq!((rows[1].may_touch, rows[1].touched), (Some(false), Some(true)));
         assert_eq!(rows[1].owner.as_deref(), Some("cgroup /system.slice"));
+    }
+
+    #[test]
+    fn policies_and_workers_are_said() {
+        let stat = |tid: u32, name: &str, priority: u32, policy: u32| {
+            format!("{tid} ({name}) S 1 7 7 0 -1 64 {}2 {priority} {policy} 0", "0 ".repeat(29))
+        };
+        let files = [
+            ("proc/7/stat".to_owned(), stat(7, "db", 0, 0)),
+            ("proc/7/task/7/stat".into(), stat(7, "db", 0, 0)),
+            ("proc/7/task/8/stat".into(), stat(8, "iou-wrk-7", 0, 0)),
+            ("proc/9/stat".into(), stat(9, "control", 80, 1)),
+            ("proc/9/task/9/stat".into(), stat(9, "control", 80, 1)),
+        ];
+        let mut files: Vec<_> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
+        let everywhere = "Cpus_allowed_list:\t0-3";
+        files.extend(
+            ["proc/7/task/7/status", "proc/7/task/8/status", "proc/9/task/9/status"]
+                .map(|file| (file, everywhere)),
+        );
+        let (_dir, root) = tree(&files);
+        let rows = rows(&Scene::new(&root, 2));
+        assert_eq!((rows[0].asked.as_deref(), rows[1].asked.as_deref()), (None, Some("fifo 80")));
+        assert!(
+            rows[0]
+                .reason
+                .as_deref()
+                .unwrap()
+                .ends_with("; 1 workers of the kernel (io_uring, vhost) among its threads")
+        );
     }
 
     #[test]

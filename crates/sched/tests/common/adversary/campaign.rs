@@ -83,11 +83,11 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 impl Trial {
-    /// Draws sets until so many are accepted, or twenty times as many are drawn; looks at as many refused ones as at accepted ones at most.
+    /// Draws sets until so many are accepted, or two hundred times as many are drawn; looks at as many refused ones as at accepted ones at most.
     pub(crate) fn run(&self, accepted: u64, effort: Effort, seed: u64) -> Tally {
         let mut numbers = Numbers(seed);
         let mut tally = Tally::default();
-        for _ in 0..20 * accepted {
+        for _ in 0..200 * accepted {
             if tally.accepted >= accepted {
                 break;
             }

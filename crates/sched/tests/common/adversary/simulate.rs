@@ -182,16 +182,22 @@ impl<'a> Simulation<'a> {
     /// ceiling (the stack resource policy).
     fn held_back(&self, task: usize) -> bool {
         let one = &self.system.tasks[task];
+        let shorter = |user: usize| one.task.deadline_ns < self.system.tasks[user].task.deadline_ns;
         self.rules.by_deadline
+            && !self.has_begun(task)
             && (0..self.states.len()).any(|other| {
                 let At::Holding(resource, _) = self.states[other].at else { return false };
                 other != task
                     && self.system.tasks[other].core == one.core
                     && self.has_ceiling(resource)
-                    && self
-                        .users(resource)
-                        .any(|user| one.task.deadline_ns >= self.system.tasks[user].task.deadline_ns)
+                    && !self.users(resource).all(shorter)
             })
+    }
+
+    fn has_begun(&self, task: usize) -> bool {
+        let State { job, stretch, left, at, .. } = self.states[task];
+        let whole = self.jobs[task].get(job).map(|job| job.stretches[stretch].1);
+        stretch > 0 || at != At::Plain || whole.is_some_and(|whole| left < whole)
     }
 
     /// Everything that happens at this moment: who runs, who asks, who gets a lock.
@@ -221,26 +227,38 @@ impl<'a> Simulation<'a> {
     }
 
     fn choose(&mut self) {
-        let ready = |task: &usize| {
-            let (job, stretch) = self.current(*task)?;
-            let runs = job.ready <= self.now && stretch != Stretch::Suspends && !self.held_back(*task);
-            runs.then(|| (self.rank(*task, job, stretch), *task))
+        let ready = |task: usize| {
+            let (job, stretch) = self.current(task)?;
+            let runs = job.ready <= self.now && stretch != Stretch::Suspends;
+            runs.then(|| (self.rank(task, job, stretch), task))
         };
-        let mut ready: Vec<_> = (0..self.states.len()).filter_map(|task| ready(&task)).collect();
+        let mut ready: Vec<_> = (0..self.states.len()).filter_map(ready).collect();
         ready.sort_unstable();
+        let ready: Vec<usize> = ready.into_iter().map(|one| one.1).collect();
         if self.rules.global {
-            let mut urgent = ready.into_iter().map(|one| one.1);
+            let mut urgent = ready.into_iter();
             self.running.fill_with(|| urgent.next());
             return;
         }
         for core in 0..self.running.len() {
             // An interrupt is over before anybody else runs.
             if self.backlog[core] == 0 || self.running[core].is_none() {
-                let own =
-                    |one: &&((u64, u64, u64, u64), usize)| self.system.tasks[one.1].core as usize == core;
-                self.running[core] = ready.iter().find(own).map(|one| one.1);
+                self.running[core] = self.first_of(core, &ready);
             }
         }
+    }
+
+    /// Who of those that are ready, the most urgent first, runs on a core. While a job is held back, none that is less urgent starts.
+    fn first_of(&self, core: usize, ready: &[usize]) -> Option<usize> {
+        let mut held_back = false;
+        for &task in ready.iter().filter(|&&task| self.system.tasks[task].core as usize == core) {
+            if self.held_back(task) {
+                held_back = true;
+            } else if !held_back || self.has_begun(task) {
+                return Some(task);
+            }
+        }
+        None
     }
 
     /// Whether a task gets on with its stretch.
