@@ -5,7 +5,7 @@
 stillcore=/usr/bin/stillcore
 /bin/busybox mount -t debugfs none /sys/kernel/debug 2>/dev/null
 
-for runtime in 95100 94900 90500 89900; do
+for runtime in 94900 90500 89900; do
     task="{\"period\":100000,\"cost\":$runtime}"
     for set in "$task" "$task,$task" "$task,$task,$task"; do
         echo "{\"unit\":\"us\",\"cores\":3,\"tasks\":[$set]}"
@@ -14,7 +14,7 @@ for runtime in 95100 94900 90500 89900; do
     waits=
     for one in 0 1 2; do
         $stillcore measure wakeup --policy deadline --period 100ms --runtime "${runtime}us" --affinity none \
-            --cpus 0 --duration 5s --out "$runtime.$one" >"$runtime.$one.log" 2>&1 &
+            --cpus 0 --duration 14s --out "$runtime.$one" >"$runtime.$one.log" 2>&1 &
         waits="$waits $!"
     done
     # shellcheck disable=SC2086 # a list of numbers
