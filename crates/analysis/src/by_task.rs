@@ -1,5 +1,5 @@
-//! A value a task, by its number, in a hash table with a small table before it: events come from few
-//! tasks at a time, and each is looked up several times at every event.
+//! A value a task, by its number, in a hash table with a small table before it: events come from
+//! few tasks at a time, and each is looked up several times at every event.
 
 use crate::hash::FastMap;
 

@@ -1,7 +1,7 @@
 //! Which way of isolating leaves fewer unwanted events: nothing, the replication's manual steps, all of Table III by hand, two tuned
 //! profiles, and stillcore; each in a fresh guest of the same kernel and boot line, under the same disturbances.
-//! `cargo bench -p stillcore --bench isolation [-- --kernel K --repetitions N --seconds N --methods A,B]`; needs QEMU and the binary for
-//! guests.
+//! `cargo bench -p stillcore --bench isolation [-- --kernel K --repetitions N --seconds N --methods
+//! A,B]`; needs QEMU and the binary for guests.
 //!
 //! Unwanted events (every class but the probe's own) on the isolated core per 10 s of the disturbed phase. Guest counts are exact;
 //! guest times mean nothing and are not printed. No budget but that every cell gives a count.

@@ -58,7 +58,8 @@ fn run_graph(descriptors: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Becomes a command under `SCHED_FIFO`, for tests where no chrt(1) is: the priority, then the command.
+/// Becomes a command under `SCHED_FIFO`, for tests where no chrt(1) is: the priority, then the
+/// command.
 fn become_real_time(words: &[OsString]) -> anyhow::Result<()> {
     let [priority, program, arguments @ ..] = words else {
         anyhow::bail!("a priority and a command are needed")

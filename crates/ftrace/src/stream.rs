@@ -97,8 +97,8 @@ impl EventStream {
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend its buffer")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, Error> {
-        // Not part of the caller, so that the rest is: an item that is made somewhere else is copied
-        // right after it was written in pieces, for which a processor waits.
+        // Not part of the caller, so that the rest is: an item that is made somewhere else is
+        // copied right after it was written in pieces, for which a processor waits.
         self.step()?;
         let Some(lane) = self.current.and_then(|index| self.lanes.get(index)) else { return Ok(None) };
         Ok(Some(match &lane.head {

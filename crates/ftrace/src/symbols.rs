@@ -77,7 +77,8 @@ impl Symbols {
         Some((self.0.text.get(from as usize..to as usize)?, address - start))
     }
 
-    /// The address of the symbol called `name`; the lowest where there are several. Looks through the whole text.
+    /// The address of the symbol called `name`; the lowest where there are several. Looks through
+    /// the whole text.
     pub fn find(&self, name: &str) -> Option<u64> {
         let mut text = self.0.text.as_str();
         let mut lowest: Option<u64> = None;

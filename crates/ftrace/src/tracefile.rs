@@ -229,8 +229,8 @@ impl TraceFile {
         Ok(EventStream::new(&self.meta.formats, regions, self.meta.options.tsc))
     }
 
-    /// The same from about `ts_ns` on: each CPU from the page on that holds this time. `None` where pages cannot be found by
-    /// their times, because they are compressed or counted in cycles.
+    /// The same from about `ts_ns` on: each CPU from the page on that holds this time. `None` where
+    /// pages cannot be found by their times, because they are compressed or counted in cycles.
     pub fn stream_buffers_from(&self, names: &[&str], ts_ns: u64) -> Result<Option<EventStream>, Error> {
         let mut regions = self.plain_regions(names)?;
         if regions.is_empty() {
@@ -244,7 +244,8 @@ impl TraceFile {
         Ok(Some(EventStream::new(&self.meta.formats, regions, None)))
     }
 
-    /// Times of the first page of some buffers and of the last; `None` as in [`TraceFile::stream_buffers_from`].
+    /// Times of the first page of some buffers and of the last; `None` as in
+    /// [`TraceFile::stream_buffers_from`].
     pub fn extent(&self, names: &[&str]) -> Result<Option<[u64; 2]>, Error> {
         let (layout, endian) = (self.meta.formats.page(), self.meta.formats.endian());
         let mut extent: Option<[u64; 2]> = None;

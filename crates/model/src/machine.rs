@@ -77,7 +77,8 @@ pub struct Topology {
     pub smt_active: Option<bool>,
     /// One entry a present CPU.
     pub cpus: Vec<CpuTopology>,
-    /// CPUs that somebody else has taken for himself: they keep house for nobody, and are not isolated unasked.
+    /// CPUs that somebody else has taken for himself: they keep house for nobody, and are not
+    /// isolated unasked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owned: Vec<Owned>,
 }

@@ -25,8 +25,8 @@ pub enum StepKind {
     Swap,
     /// A control group; target: its directory; value: `present` or `absent`.
     Group,
-    /// The version 2 group of a process and what it started, whose affinities stay; target: `PID/STARTTIME/NAME`; value: the group's
-    /// directory.
+    /// The version 2 group of a process and what it started, whose affinities stay; target:
+    /// `PID/STARTTIME/NAME`; value: the group's directory.
     Member,
     /// A controller of a version 2 group; target: `DIRECTORY#CONTROLLER`; value: `on` or `off`.
     Controller,

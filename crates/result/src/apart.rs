@@ -1,8 +1,10 @@
 //! Which of several groups can be told apart by their ranges, least to most repetition.
 //!
-//! Two whose ranges overlap, or touch, cannot. Ranges of n and m repetitions without a difference lie apart in two of C(n + m, n) orders (Mann
-//! and Whitney, Annals of Mathematical Statistics 18(1), 1947): 2 of 70 for four and four, 2 of 6 for two and two, which shows nothing. Above
-//! 5 % two groups cannot be told apart either. That is of one pair; nothing is corrected for the number of pairs.
+//! Two whose ranges overlap, or touch, cannot. Ranges of n and m repetitions without a difference
+//! lie apart in two of C(n + m, n) orders (Mann and Whitney, Annals of Mathematical Statistics
+//! 18(1), 1947): 2 of 70 for four and four, 2 of 6 for two and two, which shows nothing. Above 5 %
+//! two groups cannot be told apart either. That is of one pair; nothing is corrected for the number
+//! of pairs.
 
 use crate::Row;
 use std::collections::BTreeMap;
@@ -19,7 +21,8 @@ pub struct Group<'a> {
     pub row: &'a Row,
 }
 
-/// Says which of the groups are apart, and that the others cannot be told apart. A group without a range is apart from none, and is named.
+/// Says which of the groups are apart, and that the others cannot be told apart. A group without a
+/// range is apart from none, and is named.
 pub fn sentence(groups: &[Group<'_>]) -> String {
     let ranged: Vec<(&Group<'_>, f64, f64)> =
         groups.iter().filter_map(|group| Some((group, group.row.low?, group.row.high?))).collect();

@@ -1,8 +1,8 @@
-//! Every test and protocol against an adversary that looks for late jobs: accepted sets in which it found one (none may be), and the share
-//! of refused sets in which it found none.
+//! Every test and protocol against an adversary that looks for late jobs: accepted sets in which it
+//! found one (none may be), and the share of refused sets in which it found none.
 //!
-//! `cargo bench -p stillcore-sched --bench adversary [-- --rounds N --rows FILE]`; a round is 1,000 accepted sets of each. `--only TEXT`
-//! leaves out those whose name does not have it.
+//! `cargo bench -p stillcore-sched --bench adversary [-- --rounds N --rows FILE]`; a round is 1,000
+//! accepted sets of each. `--only TEXT` leaves out those whose name does not have it.
 
 use result::{Limit, Of, Row, Sink};
 use std::sync::Mutex;

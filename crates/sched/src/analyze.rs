@@ -212,8 +212,8 @@ fn on_all_cores(
     Ok(global(tasks, system.cores, test, limits))
 }
 
-/// Whether Linux admits the tasks under other settings than the usual ones; `partitioned` says whether every core is a root domain of its
-/// own.
+/// Whether Linux admits the tasks under other settings than the usual ones; `partitioned` says
+/// whether every core is a root domain of its own.
 pub fn admission(system: &System, partitioned: bool, rules: Admission) -> Result<Verdict, Refusal> {
     let all: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
     let test = if partitioned { Test::SchedDeadlinePartitioned } else { Test::SchedDeadline };
@@ -285,9 +285,9 @@ mod tests {
         }
     }
 
-    /// A unit is how times are written, not when jobs arrive. Under global fixed priorities the fourth
-    /// task here ends 7.25 ms after its arrival at 21.25 where others arrive at 22, 22, 25.75, 26 and
-    /// 26.25 ms; whole milliseconds do not show that.
+    /// A unit is how times are written, not when jobs arrive. Under global fixed priorities the
+    /// fourth task here ends 7.25 ms after its arrival at 21.25 where others arrive at 22, 22,
+    /// 25.75, 26 and 26.25 ms; whole milliseconds do not show that.
     #[test]
     fn global_tests_say_the_same_in_every_unit() {
         let line = |unit: &str, by: u64| {

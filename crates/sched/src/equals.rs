@@ -2,10 +2,10 @@
 //! becomes ready waits for all of them that did so before (sched(7)).
 //!
 //! So each is delayed by its equals by no more than by as many tasks above it: its response time is
-//! bounded by that of a task below all its equals. Every one of them is looked at as the last; tasks
-//! of other priorities do not notice in which order equals are. That holds only where the bound of a
-//! task does not hang on the response times of others, which are wrong while these are not the last:
-//! not with suspensions, locks and global tests.
+//! bounded by that of a task below all its equals. Every one of them is looked at as the last;
+//! tasks of other priorities do not notice in which order equals are. That holds only where the
+//! bound of a task does not hang on the response times of others, which are wrong while these are
+//! not the last: not with suspensions, locks and global tests.
 
 use crate::analyze::{Refusal, Test, analyze, beyond};
 use crate::system::System;
@@ -32,7 +32,8 @@ pub(crate) fn uncounted_equals(test: Test) -> Refusal {
     beyond(test, "tasks of equal priority here", instead)
 }
 
-/// Answers with each task as the last of its equals: of `fp-rta` without suspensions, and `fp-limited`.
+/// Answers with each task as the last of its equals: of `fp-rta` without suspensions, and
+/// `fp-limited`.
 pub(crate) fn each_as_the_last(
     system: &System,
     runs: &[Range<usize>],
@@ -84,7 +85,8 @@ mod tests {
         assert!(
             answer(&line.replacen("\"deadline\":5", "\"deadline\":10", 1), Test::FpRta).unwrap().schedulable
         );
-        // The bound of a task that suspends goes into those of others, and is theirs only as the last.
+        // The bound of a task that suspends goes into those of others, and is theirs only as the
+        // last.
         let suspends = line.replacen("\"cost\":5", "\"cost\":5,\"suspension\":3", 1);
         assert!(answer(&suspends, Test::FpRta).unwrap_err().to_string().contains("equal priority"));
         // Under EDF a priority means nothing; where it matters and is not counted it is refused.

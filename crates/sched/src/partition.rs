@@ -53,7 +53,8 @@ impl Heuristic {
     }
 }
 
-/// Assigns cores, and returns whether every task found one; a set that does not fit keeps those it has.
+/// Assigns cores, and returns whether every task found one; a set that does not fit keeps those it
+/// has.
 pub fn place(system: &mut System, heuristic: Heuristic) -> bool {
     let tasks: Vec<Task> = system.tasks.iter().map(|task| task.task).collect();
     let placed = partition(&tasks, system.cores, heuristic);

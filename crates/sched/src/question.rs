@@ -4,7 +4,8 @@
 //! period, the core 0, and the order of the list is the order of priority. Numbers are integers in the unit. An error names the field, as
 //! in `tasks[3].cost`.
 //!
-//! Priorities are ranks, 0 first; with `"policy":"linux"` they are those of `SCHED_FIFO`, 1 to 99 and 99 first.
+//! Priorities are ranks, 0 first; with `"policy":"linux"` they are those of `SCHED_FIFO`, 1 to 99
+//! and 99 first.
 
 use crate::analyze::{Refusal, Test};
 use crate::equals::{equals, uncounted_equals};
@@ -87,7 +88,8 @@ impl Question {
         if self.equals.is_empty() || !test.is_by_priority() { Ok(()) } else { Err(uncounted_equals(test)) }
     }
 
-    /// Assigns cores, and returns whether every task found one; a set that does not fit keeps those it has.
+    /// Assigns cores, and returns whether every task found one; a set that does not fit keeps those
+    /// it has.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! What the numbers of a question mean, and which contradict each other: the same however a line is read.
+//! What the numbers of a question mean, and which contradict each other: the same however a line is
+//! read.
 
 use crate::system::SystemTask;
 

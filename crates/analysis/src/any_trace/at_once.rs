@@ -3,8 +3,8 @@
 //! Which threads are to be taken apart is known for certain only at the end: of each CPU those that
 //! waited longest in all. Some places of the trace mostly show the same ones, so these are taken,
 //! and in the end they are compared; where they differ, or where a wake-up began before the event
-//! that tells of it (at its timer's intended expiry), the trace is read again, and the answer is the
-//! same.
+//! that tells of it (at its timer's intended expiry), the trace is read again, and the answer is
+//! the same.
 
 use super::first::{First, Found, Place};
 use super::{Wanted, choose};
@@ -24,7 +24,8 @@ const PLACES: u64 = 4;
 /// Events of each.
 const EVENTS: u64 = 1 << 13;
 
-/// The threads that some places of a trace show; `None` where those of the whole may well be others.
+/// The threads that some places of a trace show; `None` where those of the whole may well be
+/// others.
 fn guess(file: &TraceFile, buffers: &[&str], wanted: &Wanted, mono: bool) -> Result<Option<Chosen>, Error> {
     if wanted.window != [i64::MIN, i64::MAX] {
         return Ok(None);
@@ -143,7 +144,8 @@ impl AtOnce {
         Self { guess, layers, awaited: Vec::new(), ran: 0, last_ns: 0 }
     }
 
-    /// The next event, of which the threads know already. False where this cannot be right any more.
+    /// The next event, of which the threads know already. False where this cannot be right any
+    /// more.
     #[inline]
     fn event(&mut self, event: &Event<'_>, watch: &Watch) -> bool {
         let in_order = event.ts_ns >= std::mem::replace(&mut self.last_ns, event.ts_ns);

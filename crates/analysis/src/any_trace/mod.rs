@@ -2,9 +2,10 @@
 //! wake-ups of its threads, taken apart as if they were samples of a measurement.
 //!
 //! [`first`] follows the threads that are asked for and finds when each was to run and when it did;
-//! [`crate::attribute::wakeups`] makes spans of the CPUs where they ran, names their sources and takes
-//! the wake-ups apart. [`at_once`] does both in one reading of the trace where that is possible.
-//! [`events`] tells what was recorded, and what to record for the rest; [`shape`] is the answer.
+//! [`crate::attribute::wakeups`] makes spans of the CPUs where they ran, names their sources and
+//! takes the wake-ups apart. [`at_once`] does both in one reading of the trace where that is
+//! possible. [`events`] tells what was recorded, and what to record for the rest; [`shape`] is the
+//! answer.
 
 mod at_once;
 mod events;

@@ -153,7 +153,8 @@ pub struct PathBuilder {
     blockings: Blockings,
     stretches: VecDeque<Stretch>,
     last_ipi_ns: i64,
-    /// The latest end of the samples that have begun, and whether that of the last one is not known.
+    /// The latest end of the samples that have begun, and whether that of the last one is not
+    /// known.
     last_ran_ns: i64,
     is_coming: bool,
     /// The last event, and the last of those that mark a sample's way, ns.

@@ -284,8 +284,8 @@ impl Paths {
         self.probes.push(Open { place, builder, sums: PathSums::keeping(keep), armed: None });
     }
 
-    /// A thread is to run from `release_ns` on, where samples are not known before: comes before the
-    /// event that says so. False where its way began before: nothing of it can be right then.
+    /// A thread is to run from `release_ns` on, where samples are not known before: comes before
+    /// the event that says so. False where its way began before: nothing of it can be right then.
     pub(crate) fn released(&mut self, tid: i32, release_ns: i64) -> bool {
         let Self { probes, by_thread, .. } = self;
         let mut places = by_thread.get(&tid).into_iter().flatten();

@@ -1,8 +1,9 @@
-//! How long the events of one row took, in little memory: there are hundreds of rows, and each event
-//! goes to another one, so what a row keeps must stay near.
+//! How long the events of one row took, in little memory: there are hundreds of rows, and each
+//! event goes to another one, so what a row keeps must stay near.
 //!
 //! The buckets are those of an HDR histogram of two significant digits: 256 of one ns, then 128 for
-//! each further power of two. Counts are bytes that carry; the histogram is made when it is asked for.
+//! each further power of two. Counts are bytes that carry; the histogram is made when it is asked
+//! for.
 
 use crate::hash::FastMap;
 use hdrhistogram::Histogram;

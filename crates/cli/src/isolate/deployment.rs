@@ -21,7 +21,8 @@ pub(crate) struct DeploymentArgs {
     /// Only print what would be changed.
     #[arg(long)]
     pub(crate) plan: bool,
-    /// Leave this where it is, as in apply: a PID, a task's name, /CONTROL/GROUP, irq:NUMBER, irq:NAME, policy:fifo.
+    /// Leave this where it is, as in apply: a PID, a task's name, /CONTROL/GROUP, irq:NUMBER,
+    /// irq:NAME, policy:fifo.
     #[arg(long, value_name = "WHAT")]
     pub(crate) keep: Vec<Keep>,
     /// Also move real-time tasks and tasks that somebody has pinned to the isolated CPUs.

@@ -37,7 +37,8 @@ pub(crate) struct PersistArgs {
     /// with --root the one installed].
     #[arg(long, value_name = "RELEASE")]
     pub(crate) for_kernel: Option<String>,
-    /// Try the boot line in the next boot alone: an entry of its own, which the boot loader takes once.
+    /// Try the boot line in the next boot alone: an entry of its own, which the boot loader takes
+    /// once.
     #[arg(long, conflicts_with = "remove")]
     pub(crate) once: bool,
     /// Print one JSON object.

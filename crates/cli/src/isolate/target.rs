@@ -27,8 +27,8 @@ pub(crate) struct Target {
     /// Leave these mechanisms as they are.
     #[arg(long, value_delimiter = ',', value_name = "IDS")]
     pub(crate) without: Vec<String>,
-    /// Leave this where it is: a PID, a task's name, a control group such as /rt.slice, irq:NUMBER, irq:NAME, policy:fifo (or rr,
-    /// deadline, realtime). May be given several times.
+    /// Leave this where it is: a PID, a task's name, a control group such as /rt.slice, irq:NUMBER,
+    /// irq:NAME, policy:fifo (or rr, deadline, realtime). May be given several times.
     #[arg(long, value_name = "WHAT")]
     pub(crate) keep: Vec<Keep>,
     /// Also move real-time tasks and tasks that somebody has pinned to these CPUs.
@@ -66,7 +66,8 @@ impl From<How> for Placement {
     }
 }
 
-/// Who is on the isolated CPUs of this machine on purpose; a captured one tells nothing of it, nor does a journal that may not be read.
+/// Who is on the isolated CPUs of this machine on purpose; a captured one tells nothing of it, nor
+/// does a journal that may not be read.
 pub(crate) fn purpose(root: &Root, state: &State, keep: &[Keep]) -> anyhow::Result<Purpose> {
     let standing = || state.standing().ok().flatten();
     let found = root.is_live().then(standing).flatten().filter(|(_, found)| found.this_boot);

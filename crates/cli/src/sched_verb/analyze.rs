@@ -34,7 +34,8 @@ pub(crate) struct AnalyzeArgs {
     /// Tasks spin for shared resources under this locking protocol.
     #[arg(long, value_name = "PROTOCOL", value_parser = PossibleValuesParser::new(Protocol::ALL.map(Protocol::name)))]
     pub(crate) locks: Option<String>,
-    /// Resources that one core alone uses are held at their ceiling (PTHREAD_PRIO_PROTECT), not without preemption; msrp-* has ceilings by itself.
+    /// Resources that one core alone uses are held at their ceiling (PTHREAD_PRIO_PROTECT), not
+    /// without preemption; msrp-* has ceilings by itself.
     #[arg(long, requires = "locks")]
     pub(crate) ceilings: bool,
     /// One pass of blocking from the response times given, no verdict.
@@ -58,7 +59,8 @@ pub(crate) struct AnalyzeArgs {
     /// See --rt-runtime (kernel.sched_rt_period_us).
     #[arg(long, value_name = "US", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     pub(crate) rt_period: u64,
-    /// What each core's fair server has reserved, RUNTIME/PERIOD in us, or none, or here: that of this machine (sched-deadline).
+    /// What each core's fair server has reserved, RUNTIME/PERIOD in us, or none, or here: that of
+    /// this machine (sched-deadline).
     #[arg(long, value_name = "WHAT", default_value = "50000/1000000", value_parser = fair_server)]
     pub(crate) fair_server: FairServer,
     /// Add to every answer numbers that prove it (fp-rta, edf-qpa), for check-certificate; with --json.

@@ -19,7 +19,8 @@ pub(crate) struct CheckArgs {
     /// Answers of analyze --certificate --json, or bare certificates, a line each; - is standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Task sets, a line each: every certificate has to be of its line, in numbers, order and cores.
+    /// Task sets, a line each: every certificate has to be of its line, in numbers, order and
+    /// cores.
     #[arg(long, value_name = "FILE.jsonl")]
     pub(crate) question: Option<PathBuf>,
     /// Print a JSON object a line.

@@ -1,11 +1,13 @@
-//! Admission to SCHED_DEADLINE: whatever `sched analyze --test sched-deadline --fair-server here` calls admitted,
-//! `sched_setattr` of this kernel lets in; where there are no fair servers, nothing else.
+//! Admission to SCHED_DEADLINE: whatever `sched analyze --test sched-deadline --fair-server here`
+//! calls admitted, `sched_setattr` of this kernel lets in; where there are no fair servers, nothing
+//! else.
 
 use crate::machine::Guest;
 use crate::support::read_json;
 use serde_json::Value;
 
-/// us in every 100 ms: three of them just within the share of real-time tasks, beyond it beside fair servers, and within it.
+/// us in every 100 ms: three of them just within the share of real-time tasks, beyond it beside
+/// fair servers, and within it.
 const RUNTIMES: [u32; 3] = [94_900, 90_500, 89_900];
 
 /// How many of three the kernel let in, by what runs under the policy that was asked for.
@@ -34,7 +36,8 @@ pub(crate) fn the_kernel_lets_in_what_is_said(guest: &Guest) {
         assert!(kernel >= admitted, "{}: {runtime} us of 100 ms: {kernel} of {admitted}", guest.kernel());
         seen.push([admitted, kernel]);
     }
-    // Three processors with 95 % each; from 6.12 on 5 % of each is their fair servers'. That kernel does not always count them.
+    // Three processors with 95 % each; from 6.12 on 5 % of each is their fair servers'. That kernel
+    // does not always count them.
     if guest.kernel().starts_with("6.12") {
         assert_eq!(seen.iter().map(|one| one[0]).collect::<Vec<_>>(), [2, 2, 3], "{}", guest.kernel());
     } else {

@@ -1,4 +1,5 @@
-//! An application that runs on its CPU stays there, undisturbed, while that is isolated around it; unasked, nobody throws it off.
+//! An application that runs on its CPU stays there, undisturbed, while that is isolated around it;
+//! unasked, nobody throws it off.
 
 use crate::machine::Guest;
 use crate::state::the_same;

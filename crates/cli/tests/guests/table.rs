@@ -177,7 +177,8 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
     ]);
     let mut plain = vec![kept("2,3", "3", "8", "v2")];
     if !kernel.starts_with("5.10") {
-        // 5.10 has no isolated partitions; beside a balanced one a call was seen to hang in the kernel.
+        // 5.10 has no isolated partitions; beside a balanced one a call was seen to hang in the
+        // kernel.
         plain.push(Case::new("theirs", "theirs.sh", theirs::nothing_of_theirs_is_touched));
     }
     plain.push(isolated("2,3", "4", "80", "v2"));
@@ -252,7 +253,8 @@ fn isolated_briefly() -> Case {
     Case::new("isolate", "isolate.sh", isolate::applied_and_undone).with(&["2,3", ASTRAY, "6", "v2", "7"])
 }
 
-/// The CPUs to isolate, that of an application on them, its mask, the version of the control groups.
+/// The CPUs to isolate, that of an application on them, its mask, the version of the control
+/// groups.
 fn kept(cpus: &'static str, cpu: &'static str, mask: &'static str, groups: &'static str) -> Case {
     Case::new("keep", "keep.sh", keep::the_application_goes_on_undisturbed)
         .with(&[cpus, cpu, mask, groups])

@@ -1,4 +1,5 @@
-//! CPUs of somebody's partition, of tuned and of the kubelet on real kernels: nothing of theirs is touched or counted as housekeeping.
+//! CPUs of somebody's partition, of tuned and of the kubelet on real kernels: nothing of theirs is
+//! touched or counted as housekeeping.
 
 use crate::machine::Guest;
 use crate::state::the_same;

@@ -241,8 +241,9 @@ impl Work<'_, '_> {
         if ends.is_empty() { Ok(()) } else { self.standing.settle(&ends) }
     }
 
-    /// A partition that is made gives everybody outside of it all CPUs that are left (before 6.2; Linux `kernel/cgroup/cpuset.c`,
-    /// `update_tasks_cpumask`), those that were isolated at boot included. Who had fewer of them gets these back.
+    /// A partition that is made gives everybody outside of it all CPUs that are left (before 6.2;
+    /// Linux `kernel/cgroup/cpuset.c`, `update_tasks_cpumask`), those that were isolated at boot
+    /// included. Who had fewer of them gets these back.
     fn narrow_again(&mut self) {
         let remembered = |entry: &&Entry| entry.kind == Some(StepKind::Affinities);
         let before = self.standing.changes().find(remembered).and_then(|entry| entry.old.clone());

@@ -1,6 +1,7 @@
 //! The running kernel's boot as facts, for whoever asks whether a boot line is in force.
 //!
-//! Files: Linux `Documentation/core-api/irq/irq-affinity.rst` (`default_smp_affinity`), `perf_event_open(2)` (`event_source`).
+//! Files: Linux `Documentation/core-api/irq/irq-affinity.rst` (`default_smp_affinity`),
+//! `perf_event_open(2)` (`event_source`).
 
 use super::probe::{BootList, InForce, Scene, possible, rcu_offload};
 use crate::machine::{Root, parameters, same_name};
@@ -40,8 +41,9 @@ pub fn booted(root: &Root, machine: &Machine) -> Booted {
 /// Parameters of isolation that need a build option, and the option.
 const BUILT: [(&str, &str); 2] = [("nohz_full", "CONFIG_NO_HZ_FULL"), ("rcu_nocbs", "CONFIG_RCU_NOCB_CPU")];
 
-/// Those that this kernel is built without. Where its build options are not known, before 6.1 the file of `nohz_full` is there only with the
-/// option, and a kernel that offloads callbacks of any CPU has threads for them.
+/// Those that this kernel is built without. Where its build options are not known, before 6.1 the
+/// file of `nohz_full` is there only with the option, and a kernel that offloads callbacks of any
+/// CPU has threads for them.
 fn ignored(root: &Root, scene: &Scene, parameters: &[Parameter]) -> Vec<String> {
     let kernel = &scene.machine.kernel;
     let lacks = |(name, option): &(&str, &str)| match (&kernel.config_source, *name) {

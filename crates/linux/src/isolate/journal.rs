@@ -204,7 +204,8 @@ pub fn read_open(path: &Path) -> Result<Vec<Entry>, Error> {
     read(path).map(|(open, _)| open)
 }
 
-/// A line that is whole and wrong: changed since it was written, or of a kind that this program does not know.
+/// A line that is whole and wrong: changed since it was written, or of a kind that this program
+/// does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damaged {
     /// Its number, from 1 on.
@@ -236,7 +237,8 @@ impl fmt::Display for Damaged {
     }
 }
 
-/// The same, and which lines are damaged. A line that breaks off, of a killed call or a full disk, is none of them: what it was to
+/// The same, and which lines are damaged. A line that breaks off, of a killed call or a full disk,
+/// is none of them: what it was to
 /// say was never done.
 pub fn read(path: &Path) -> Result<(Vec<Entry>, Vec<Damaged>), Error> {
     let text = match fs::read(path) {

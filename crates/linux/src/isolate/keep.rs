@@ -1,5 +1,6 @@
-//! What an isolation leaves where it is because its user says so: tasks by process, name, control group or policy, interrupts by number or
-//! name. It is asked of the machine anew each time, so that a thread which starts later is known too.
+//! What an isolation leaves where it is because its user says so: tasks by process, name, control
+//! group or policy, interrupts by number or name. It is asked of the machine anew each time, so
+//! that a thread which starts later is known too.
 
 use super::placed::Placed;
 use crate::machine::{Irq, KernelThread, Policy, Root, UserThread, lineage, user_thread, wildcard};
@@ -14,7 +15,8 @@ const NAME: usize = 15;
 /// One thing to leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keep {
-    /// A process with its threads and what it starts, or one thread; no start until [`Keep::found`] has looked for it.
+    /// A process with its threads and what it starts, or one thread; no start until [`Keep::found`]
+    /// has looked for it.
     Process(u32, Option<u64>),
     /// Threads of this name, and processes of it with all their threads; `*` stands for any part.
     Name(String),
@@ -86,7 +88,8 @@ impl fmt::Display for Keep {
 }
 
 impl Keep {
-    /// The same with the process that has the number now: another one may have it later. Error: there is none.
+    /// The same with the process that has the number now: another one may have it later. Error:
+    /// there is none.
     pub fn found(self, root: &Root) -> Result<Self, Error> {
         let Self::Process(pid, None) = self else { return Ok(self) };
         let start = lineage(root, pid).map(|line| line.start).or_else(|| captured_thread(root, pid));
@@ -145,7 +148,8 @@ impl Keep {
     }
 }
 
-/// When a thread of a captured machine started, which has no threads but the first under their own number.
+/// When a thread of a captured machine started, which has no threads but the first under their own
+/// number.
 fn captured_thread(root: &Root, tid: u32) -> Option<u64> {
     let file = root.glob(&format!("proc/*/task/{tid}/stat")).into_iter().next()?;
     let pid = file.split('/').nth(1)?.parse().ok()?;

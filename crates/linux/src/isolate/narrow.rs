@@ -1,5 +1,6 @@
-//! What a set of CPUs becomes when some are isolated: itself without them, and no more than that. A mask of "all but these" would give the
-//! kernel back what somebody else has taken from it: another's isolated CPUs are missing from the old mask, and from nothing else here.
+//! What a set of CPUs becomes when some are isolated: itself without them, and no more than that. A
+//! mask of "all but these" would give the kernel back what somebody else has taken from it:
+//! another's isolated CPUs are missing from the old mask, and from nothing else here.
 
 use model::Cpus;
 
@@ -30,7 +31,8 @@ impl Narrowed {
 }
 
 impl Division {
-    /// A set without the isolated CPUs. One that has none of them stays as it is, the empty set too: for some files it means "off".
+    /// A set without the isolated CPUs. One that has none of them stays as it is, the empty set
+    /// too: for some files it means "off".
     pub(super) fn narrow(&self, old: &Cpus) -> Narrowed {
         let left = old.minus(&self.isolated);
         let replaced = left != *old && left.and(&self.online).is_empty();

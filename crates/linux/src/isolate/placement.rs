@@ -111,7 +111,8 @@ pub(super) fn becomes_partition(step: &Step) -> Option<&str> {
     step.target.strip_suffix(PARTITION).filter(|_| step.kind == StepKind::File)
 }
 
-/// What is kept joins the group before it becomes a partition, which takes the CPUs away from everybody else.
+/// What is kept joins the group before it becomes a partition, which takes the CPUs away from
+/// everybody else.
 fn partition(place: &str, isolated: &Cpus, kept: &Tenants) -> Chosen {
     let group = format!("{place}/{ISOLATED}");
     let step = |kind, target: String, old: &str, new: &str| step("cpuset-partition", kind, target, old, new);

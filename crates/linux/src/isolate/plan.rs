@@ -33,9 +33,11 @@ pub struct Request {
     pub without: Vec<String>,
     /// How to keep the scheduler off; the best possible where none is named.
     pub placement: Option<Placement>,
-    /// The release of the kernel that the next boot is planned for; the one that runs where none is named.
+    /// The release of the kernel that the next boot is planned for; the one that runs where none is
+    /// named.
     pub kernel: Option<String>,
-    /// An image that is going to boot on such a machine, in the place of what is installed on this one.
+    /// An image that is going to boot on such a machine, in the place of what is installed on this
+    /// one.
     pub image: Option<Root>,
     /// Who is there on purpose and stays.
     pub purpose: Purpose,

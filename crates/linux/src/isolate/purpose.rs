@@ -1,5 +1,5 @@
-//! Who is on the isolated CPUs on purpose: programs that `stillcore isolate run` has put there, what the user keeps, and whoever is in the
-//! group made for these CPUs.
+//! Who is on the isolated CPUs on purpose: programs that `stillcore isolate run` has put there,
+//! what the user keeps, and whoever is in the group made for these CPUs.
 
 use super::keep::Keep;
 use super::placed::Placed;
@@ -16,8 +16,8 @@ pub struct Purpose {
 }
 
 impl Purpose {
-    /// Whether a thread of user space is there on purpose. One that has ended since it was seen is there no more: whose it was can no
-    /// longer be found out.
+    /// Whether a thread of user space is there on purpose. One that has ended since it was seen is
+    /// there no more: whose it was can no longer be found out.
     pub(super) fn has_thread(&self, root: &Root, thread: &UserThread) -> bool {
         in_our_group(root, thread.pid)
             || self.placed.has(root, thread.pid)
@@ -40,7 +40,8 @@ impl Purpose {
         self.keep.iter().any(|keep| keep.has_interrupt(irq))
     }
 
-    /// Whether the task of a step's target, `TID/STARTTIME/NAME`, has come to be there on purpose since the step was planned.
+    /// Whether the task of a step's target, `TID/STARTTIME/NAME`, has come to be there on purpose
+    /// since the step was planned.
     pub(super) fn has_task(&self, root: &Root, target: &str) -> bool {
         if self.placed == Placed::default() && self.keep.is_empty() {
             return false;
@@ -69,7 +70,8 @@ mod tests {
     use super::*;
     use crate::machine::tree::tree;
 
-    /// On PREEMPT_RT many kernel threads are under SCHED_FIFO: a user who keeps a policy means programs.
+    /// On PREEMPT_RT many kernel threads are under SCHED_FIFO: a user who keeps a policy means
+    /// programs.
     #[test]
     fn a_policy_keeps_no_kernel_thread() {
         let stat = |pid: u32, flags: u64| {
@@ -90,7 +92,8 @@ mod tests {
         assert!(!Purpose::default().has_task(&root, "70/5/x"));
     }
 
-    /// What a kept process starts may end between two looks, and its parents can no longer be followed.
+    /// What a kept process starts may end between two looks, and its parents can no longer be
+    /// followed.
     #[test]
     fn a_thread_that_has_ended_is_no_stray() {
         let stat = format!("80 (x) S 2 0 0 0 -1 64 {}5 0", "0 ".repeat(12));

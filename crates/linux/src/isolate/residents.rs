@@ -1,5 +1,5 @@
-//! Who lives on the CPUs that are to be isolated and may be there on purpose: real-time tasks, tasks whose affinity somebody has narrowed
-//! to these CPUs, interrupts that may be nowhere else.
+//! Who lives on the CPUs that are to be isolated and may be there on purpose: real-time tasks,
+//! tasks whose affinity somebody has narrowed to these CPUs, interrupts that may be nowhere else.
 
 use super::purpose::Purpose;
 use crate::machine::{KernelThread, Policy, Root, UserThread, irqs, processes, user_threads};

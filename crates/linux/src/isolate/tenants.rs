@@ -1,5 +1,6 @@
-//! Kept tasks as a placement must know them: a cpuset partition takes its CPUs from everybody outside of it, so what is kept there must be
-//! in it. A partition takes whole processes, and no kernel threads.
+//! Kept tasks as a placement must know them: a cpuset partition takes its CPUs from everybody
+//! outside of it, so what is kept there must be in it. A partition takes whole processes, and no
+//! kernel threads.
 
 use super::purpose::Purpose;
 use crate::machine::{Root, UserThread, processes, user_threads};

@@ -1,7 +1,9 @@
 //! Copies what the readers read of a machine into a directory, so that the machine can be audited elsewhere.
 //!
-//! No secrets: only the files named here are taken. Of a task only its name, its parent, when it started, where it may run, where it
-//! last ran, policy and priority; of a named daemon also its control groups and the environment variables asked for. Of the kernel command line the values of parameters that are
+//! No secrets: only the files named here are taken. Of a task only its name, its parent, when it
+//! started, where it may run, where it last ran, policy and priority; of a named daemon also its
+//! control groups and the environment variables asked for. Of the kernel command line the values of
+//! parameters that are
 //! judged, and the names of the others; of the mounts those of the kernel's own file systems; of a PCI device's configuration what lies
 //! before its extended capabilities, among which are serial numbers.
 

@@ -51,8 +51,9 @@ pub fn check_online(machine: &Machine, cpus: &Cpus) -> Result<(), Error> {
     }
 }
 
-/// The CPUs left for everything else: online, not measured, no SMT sibling of a measured one, and nobody's own. CPUs that are isolated
-/// for others are left alone as long as there are CPUs that are not.
+/// The CPUs left for everything else: online, not measured, no SMT sibling of a measured one, and
+/// nobody's own. CPUs that are isolated for others are left alone as long as there are CPUs that
+/// are not.
 pub fn housekeeping(machine: &Machine, measured: &Cpus) -> Result<Cpus, Error> {
     let topology = &machine.topology;
     let siblings = siblings(topology, measured);

@@ -1,5 +1,7 @@
-//! Which CPUs the cpusets of control groups, version 1, have the scheduler balance. With balancing off at the top only groups that ask for
-//! it make domains (Linux `Documentation/admin-guide/cgroup-v1/cpusets.rst`, §1.7; `kernel/cgroup/cpuset.c`, `generate_sched_domains`).
+//! Which CPUs the cpusets of control groups, version 1, have the scheduler balance. With balancing
+//! off at the top only groups that ask for it make domains (Linux
+//! `Documentation/admin-guide/cgroup-v1/cpusets.rst`, §1.7; `kernel/cgroup/cpuset.c`,
+//! `generate_sched_domains`).
 
 use super::{Root, mounts};
 use model::Cpus;
@@ -9,7 +11,8 @@ use model::Cpus;
 pub(crate) struct CpusetsV1 {
     /// Where it is mounted.
     pub(crate) place: String,
-    /// What file names begin with: nothing where it was mounted with `noprefix`, as the cpuset file system is.
+    /// What file names begin with: nothing where it was mounted with `noprefix`, as the cpuset file
+    /// system is.
     pub(crate) prefix: &'static str,
     /// Whether all CPUs are balanced together.
     pub(crate) top_balances: bool,

@@ -1,8 +1,10 @@
-//! Whose CPUs are: somebody's cpuset partition, containers that the kubelet has given CPUs of their own, the profile that tuned has in
-//! force. What is taken there is neither housekeeping nor free to be isolated.
+//! Whose CPUs are: somebody's cpuset partition, containers that the kubelet has given CPUs of their
+//! own, the profile that tuned has in force. What is taken there is neither housekeeping nor free
+//! to be isolated.
 //!
-//! Sources: Linux `Documentation/admin-guide/cgroup-v2.rst` (Cpuset); Kubernetes `pkg/kubelet/cm/cpumanager/state/checkpoint.go` (the
-//! checkpoint `cpu_manager_state`: `entries` are pods, containers and their exclusive CPUs); tuned.conf(5) and the profiles realtime and
+//! Sources: Linux `Documentation/admin-guide/cgroup-v2.rst` (Cpuset); Kubernetes
+//! `pkg/kubelet/cm/cpumanager/state/checkpoint.go` (the checkpoint `cpu_manager_state`: `entries`
+//! are pods, containers and their exclusive CPUs); tuned.conf(5) and the profiles realtime and
 //! cpu-partitioning (`isolated_cores`, `tuned.non_isolcpus=`).
 
 use super::partitions::{OURS, partitions};
@@ -39,7 +41,8 @@ fn kubelet(root: &Root) -> Option<Owned> {
     Some(Owned { cpus, owner: format!("containers of the kubelet (/{KUBELET})") })
 }
 
-/// The isolated cores of the active profile. Where a function computes them, the command line that tuned has made tells.
+/// The isolated cores of the active profile. Where a function computes them, the command line that
+/// tuned has made tells.
 fn tuned(root: &Root, online: &Cpus) -> Option<Owned> {
     let active = root.maybe("etc/tuned/active_profile")?;
     let mut seen = BTreeSet::new();
@@ -56,7 +59,8 @@ fn tuned(root: &Root, online: &Cpus) -> Option<Owned> {
     Some(Owned { cpus, owner: "tuned (tuned.non_isolcpus= on the kernel command line)".to_owned() })
 }
 
-/// The variable as the profile, its own file of variables, or a profile that it includes sets it, with the file.
+/// The variable as the profile, its own file of variables, or a profile that it includes sets it,
+/// with the file.
 fn isolated_cores(root: &Root, profile: &str, seen: &mut BTreeSet<String>) -> Option<(String, Cpus)> {
     // A name is no path.
     if profile.contains('/') || profile.starts_with('.') || !seen.insert(profile.to_owned()) {

@@ -1,8 +1,8 @@
-//! The cpuset partitions of control groups, version 2, however deep they lie: a local one is a child of another, but since 6.7 a remote one
-//! needs none above it.
+//! The cpuset partitions of control groups, version 2, however deep they lie: a local one is a
+//! child of another, but since 6.7 a remote one needs none above it.
 //!
-//! Source: Linux `Documentation/admin-guide/cgroup-v2.rst` (Cpuset). A group has cpuset files only where all groups above it do, so a
-//! branch without them is not searched.
+//! Source: Linux `Documentation/admin-guide/cgroup-v2.rst` (Cpuset). A group has cpuset files only
+//! where all groups above it do, so a branch without them is not searched.
 
 use super::{Root, mounts};
 use model::Cpus;
@@ -21,7 +21,8 @@ pub(crate) struct Partition {
     pub(crate) cpus: Cpus,
     /// What it has and has handed to no partition below.
     pub(crate) left: Cpus,
-    /// `isolated` or `root`, each with ` invalid (why)` behind it where the kernel does not uphold it.
+    /// `isolated` or `root`, each with ` invalid (why)` behind it where the kernel does not uphold
+    /// it.
     pub(crate) state: String,
 }
 

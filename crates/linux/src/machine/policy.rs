@@ -1,4 +1,5 @@
-//! Scheduling policies as the kernel numbers and the field names them (sched(7); Linux `include/uapi/linux/sched.h`).
+//! Scheduling policies as the kernel numbers and the field names them (sched(7); Linux
+//! `include/uapi/linux/sched.h`).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
 //! The scheduling domains of each CPU: `/proc/schedstat`.
 //!
-//! Format: Linux `Documentation/scheduler/sched-stats.rst`: each CPU's line is followed by those of its domains, with a name before the mask
-//! from version 17 on. debugfs shows them too, from 6.4 on only where `sched/verbose` was set (commit 34320745dfc9); before 5.13 they
-//! were in `/proc/sys/kernel/sched_domain`.
+//! Format: Linux `Documentation/scheduler/sched-stats.rst`: each CPU's line is followed by those of
+//! its domains, with a name before the mask from version 17 on. debugfs shows them too, from 6.4 on
+//! only where `sched/verbose` was set (commit 34320745dfc9); before 5.13 they were in
+//! `/proc/sys/kernel/sched_domain`.
 
 use super::Root;
 use model::Cpus;
@@ -20,7 +21,8 @@ pub struct Domain {
     pub cpus: Cpus,
 }
 
-/// CPU → its domains, the innermost first; CPUs without any are left out. `None` where this kernel does not tell.
+/// CPU → its domains, the innermost first; CPUs without any are left out. `None` where this kernel
+/// does not tell.
 pub fn domains(root: &Root) -> Option<BTreeMap<u32, Vec<Domain>>> {
     let text = root.maybe(SCHEDSTAT)?;
     let mut domains = BTreeMap::<u32, Vec<Domain>>::new();

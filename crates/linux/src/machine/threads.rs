@@ -140,7 +140,8 @@ pub fn user_threads(root: &Root, processes: &[Process]) -> Vec<UserThread> {
     processes.iter().flat_map(of).collect()
 }
 
-/// The process of a thread. A capture names none, and has no threads but the first under their own number.
+/// The process of a thread. A capture names none, and has no threads but the first under their own
+/// number.
 pub(crate) fn leader(root: &Root, tid: u32) -> Option<u32> {
     let status = root.maybe(&format!("proc/{tid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));

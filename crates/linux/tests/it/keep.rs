@@ -1,4 +1,5 @@
-//! Isolating around what already runs: who is named as living on the CPUs, what `--keep` leaves, and where it is put.
+//! Isolating around what already runs: who is named as living on the CPUs, what `--keep` leaves,
+//! and where it is put.
 
 use crate::support::root_of;
 use linux::isolate::keep::Keep;

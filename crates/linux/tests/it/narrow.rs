@@ -1,5 +1,5 @@
-//! Others' CPUs on a machine where some are to be isolated: masks are narrowed and give nobody's CPU back to the kernel; what belongs to
-//! somebody is neither isolated unasked nor housekeeping.
+//! Others' CPUs on a machine where some are to be isolated: masks are narrowed and give nobody's
+//! CPU back to the kernel; what belongs to somebody is neither isolated unasked nor housekeeping.
 
 use crate::support::root_of;
 use linux::isolate::{Catalogue, Request, audit, plan};

@@ -121,7 +121,8 @@ impl Proof {
 }
 
 /// Finds a certificate for the verdict of `fp-rta` or `edf-qpa` on tasks that have their cores, and
-/// states the heuristic that chose them. None where the cap on rounds comes first, or without tasks.
+/// states the heuristic that chose them. None where the cap on rounds comes first, or without
+/// tasks.
 pub fn certify(
     system: &System,
     test: Test,

@@ -1,5 +1,6 @@
-//! Response times that a certificate proves: from a window w_q that holds the work of job q and all above it, the job ends w_q after the
-//! latest release of job 0, and so w_q + J - q T after its own arrival at most.
+//! Response times that a certificate proves: from a window w_q that holds the work of job q and all
+//! above it, the job ends w_q after the latest release of job 0, and so w_q + J - q T after its own
+//! arrival at most.
 
 use super::check::broken;
 use super::{Broken, Certificate, Proof};
@@ -7,8 +8,8 @@ use crate::question::Question;
 use crate::task::Task;
 
 impl Certificate {
-    /// A bound of each task's response time, ns, in the order of the question; none where the proof of its core has no windows. The
-    /// certificate has to be about the question, and to hold.
+    /// A bound of each task's response time, ns, in the order of the question; none where the proof
+    /// of its core has no windows. The certificate has to be about the question, and to hold.
     pub fn response_bounds(&self, question: &Question) -> Vec<Option<u64>> {
         let mut bounds = vec![None; question.places.len()];
         for core in &self.cores {
@@ -22,8 +23,9 @@ impl Certificate {
         bounds
     }
 
-    /// Whether response times, in the unit and the order of the question, are bounds by what is proved: of how many of them that is so.
-    /// Those of a core whose proof has no windows are neither.
+    /// Whether response times, in the unit and the order of the question, are bounds by what is
+    /// proved: of how many of them that is so. Those of a core whose proof has no windows are
+    /// neither.
     pub fn proves_responses(&self, question: &Question, responses: &[Option<u64>]) -> Result<usize, Broken> {
         let bounds = self.response_bounds(question);
         if responses.len() != bounds.len() {

@@ -155,7 +155,8 @@ pub struct DeclaredCurve {
     /// How requests are served: a protocol by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locks: Option<String>,
-    /// Resources that one core alone uses are held at their ceiling, as SchedCAT takes them, not without preemption.
+    /// Resources that one core alone uses are held at their ceiling, as SchedCAT takes them, not
+    /// without preemption.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ceilings: bool,
     /// Release jitter of every task, a time with its unit.

@@ -3,8 +3,9 @@
 //! `sched_setattr` refuses reservations out of range and whatever would bring the sum of runtime/period of a root domain above
 //! cores * `sched_rt_runtime_us` / `sched_rt_period_us`, 95 % unless changed (`Documentation/scheduler/sched-deadline.rst`, sections 3 and 4;
 //! `__checkparam_dl`, `to_ratio` and `__dl_overflow` of the kernel's sources). Ratios are whole multiples of 2^-20, rounded down, as there. A root
-//! domain is all cores, or the cores of an exclusive cpuset. Since 6.12 every core's fair server, 50 ms of each second unless changed in debugfs, is
-//! a reservation among the others (`dl_server_apply_params` in `kernel/sched/deadline.c`): 90 % are left.
+//! domain is all cores, or the cores of an exclusive cpuset. Since 6.12 every core's fair server,
+//! 50 ms of each second unless changed in debugfs, is a reservation among the others
+//! (`dl_server_apply_params` in `kernel/sched/deadline.c`): 90 % are left.
 //!
 //! To be let in is not to meet deadlines: on several cores it bounds tardiness, and it promises deadlines only on one core with D = T.
 
@@ -98,7 +99,8 @@ mod tests {
     const MS: u64 = 1_000_000;
     const OLD: Admission = Admission { fair_server: FairServer::NONE, ..Admission::LINUX };
 
-    /// Counted on Linux 6.18.44 with two CPUs: twice 950 and twice 905 ms of each second are refused, twice 900 let in.
+    /// Counted on Linux 6.18.44 with two CPUs: twice 950 and twice 905 ms of each second are
+    /// refused, twice 900 let in.
     #[test]
     fn the_fair_servers_are_reservations_too() {
         let twice = |runtime| vec![Task::implicit(1_000 * MS, runtime * MS); 2];

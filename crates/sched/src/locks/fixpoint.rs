@@ -77,8 +77,9 @@ pub(crate) fn response_times_with_locks(
     }
 }
 
-/// One pass of blocking from the response times that the system brings; where it brings none the cost with the jitter. No verdict. SchedCAT
-/// takes every resource of one core as held at its ceiling.
+/// One pass of blocking from the response times that the system brings; where it brings none the
+/// cost with the jitter. No verdict. SchedCAT takes every resource of one core as held at its
+/// ceiling.
 pub fn block_once(
     system: &System,
     locks: impl Into<Locks>,

@@ -18,7 +18,8 @@
 //! choice of the one resource that may block on arrival a program falls apart into resources and remote cores, and in each a matroid is
 //! left, in which taking the longest requests first is optimal (Edmonds 1971).
 //!
-//! `local` says how a resource is held that one core alone uses: a spin lock without preemption, like any other.
+//! `local` says how a resource is held that one core alone uses: a spin lock without preemption,
+//! like any other.
 
 mod baseline;
 mod edf;

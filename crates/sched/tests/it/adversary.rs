@@ -1,5 +1,6 @@
-//! A few sets of every test and protocol against the adversary (`cargo xtask bench adversary` takes 20,000 of each), and that it finds what
-//! wrong tests overlook: each of the counter-examples here was called schedulable once.
+//! A few sets of every test and protocol against the adversary (`cargo xtask bench adversary` takes
+//! 20,000 of each), and that it finds what wrong tests overlook: each of the counter-examples here
+//! was called schedulable once.
 
 use crate::common::adversary::campaign::trials;
 use crate::common::adversary::search::{Effort, Late, Search};
@@ -33,7 +34,8 @@ fn late(system: &System, rules: Rules<'_>, starts: u64) -> Option<Late> {
 const PRIORITIES: Rules<'static> =
     Rules { by_deadline: false, global: false, levels: &[0, 1, 2, 3, 4], locks: None };
 
-/// Schedulable where jobs arrive at whole ticks of 4 ns only, by Guan's test in ticks: arrivals at quarters make the fourth task late.
+/// Schedulable where jobs arrive at whole ticks of 4 ns only, by Guan's test in ticks: arrivals at
+/// quarters make the fourth task late.
 #[test]
 fn arrivals_between_ticks_are_found() {
     let line = r#"{"cores":2,"tasks":[{"period":16,"cost":4},{"period":16,"cost":4},{"period":40,"cost":4,"deadline":24},
@@ -55,8 +57,9 @@ fn a_spin_lock_that_delays_its_own_core_is_found() {
     assert!(late(&system, rules(Locks::with_ceilings(Protocol::FifoNp).unwrap()), 40).is_none());
 }
 
-/// Under the stack resource policy nobody less urgent starts while a job is held back. Where the first task may, here between the second's
-/// release and the end of the section that holds it back, the second is late by up to a tick.
+/// Under the stack resource policy nobody less urgent starts while a job is held back. Where the
+/// first task may, here between the second's release and the end of the section that holds it back,
+/// the second is late by up to a tick.
 #[test]
 fn who_is_held_back_holds_back_all_less_urgent() {
     let line = r#"{"tasks":[{"period":16,"cost":4,"deadline":12},{"period":24,"cost":4,"requests":[{"resource":1,"length":4}]},

@@ -110,7 +110,8 @@ fn a_resource_of_one_core_blocks_all_above_it_or_up_to_its_ceiling() {
     }
 }
 
-/// The holder of a spin lock is not preempted: the first task comes while the second holds it for 300 us, and responds after 350.
+/// The holder of a spin lock is not preempted: the first task comes while the second holds it for
+/// 300 us, and responds after 350.
 #[test]
 fn a_spin_lock_delays_its_own_core_whoever_uses_it() {
     let line = r#"{"unit":"us","cores":2,"tasks":[{"period":1000,"cost":50,"deadline":60},

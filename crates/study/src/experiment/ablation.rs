@@ -5,7 +5,8 @@
 //! added, or no more than the highest repetition of all of them; it is smallest where no part of it suffices. One against another is judged
 //! by the sign test on pairs, as statements are.
 //!
-//! Sets are called sufficient only where every repetition of every subset was measured: one that is missing might be smaller than what was found.
+//! Sets are called sufficient only where every repetition of every subset was measured: one that is
+//! missing might be smaller than what was found.
 
 use super::conclude::{Concluded, Group, Judgement};
 use super::declared::Experiment;
@@ -59,7 +60,8 @@ pub struct Ablated {
     pub levels: BTreeMap<String, String>,
     /// Each left out.
     pub left_out: Vec<LeftOut>,
-    /// The smallest sets that suffice, the empty one where nothing is needed; none where a subset was not measured in all repetitions.
+    /// The smallest sets that suffice, the empty one where nothing is needed; none where a subset
+    /// was not measured in all repetitions.
     pub sufficient: Option<Vec<Vec<String>>>,
     /// Subsets that were measured in all repetitions, of those that there are.
     pub measured: [usize; 2],

@@ -1,8 +1,10 @@
-//! Words of a boot line against a machine as it booted: whether each is on the kernel's command line, and in force where the kernel shows it.
+//! Words of a boot line against a machine as it booted: whether each is on the kernel's command
+//! line, and in force where the kernel shows it.
 //!
-//! `nohz_full=2-3` wants the parameter to cover these CPUs, `nohz_full=` wants it not to be there, as in the lab. The kernel's own account
-//! goes before the line: it drops a list that names a CPU which does not exist, and a second `isolcpus=` that differs
-//! (Linux `kernel/sched/isolation.c`, `kernel/rcu/tree_nocb.h`).
+//! `nohz_full=2-3` wants the parameter to cover these CPUs, `nohz_full=` wants it not to be there,
+//! as in the lab. The kernel's own account goes before the line: it drops a list that names a CPU
+//! which does not exist, and a second `isolcpus=` that differs (Linux `kernel/sched/isolation.c`,
+//! `kernel/rcu/tree_nocb.h`).
 
 use super::needs::Ground;
 use model::booted::Parameter;

@@ -215,7 +215,8 @@ fn matches(cell: &Cell, levels: &BTreeMap<Spanned<String>, Spanned<String>>) -> 
     levels.iter().all(|(factor, level)| text(cell.factors.get(factor.get_ref())) == level.get_ref())
 }
 
-/// A published number beside the cells that it is of: one answer a kernel and setting, which are never put together.
+/// A published number beside the cells that it is of: one answer a kernel and setting, which are
+/// never put together.
 fn beside(
     experiment: &Experiment,
     numbers: &Published,

@@ -13,9 +13,11 @@ pub struct Level {
     pub name: String,
     /// What `{factor}` as a whole word stands for: any number of words, none included; its name where nothing is said.
     pub words: Option<Vec<String>>,
-    /// Words of the kernel's command line, as in [`super::Needs`]: guests boot with them, a machine as it stands must have done so.
+    /// Words of the kernel's command line, as in [`super::Needs`]: guests boot with them, a machine
+    /// as it stands must have done so.
     pub boot: Option<String>,
-    /// Whether the measured CPUs have to be isolated, however that was done (true), or no CPU may be (false).
+    /// Whether the measured CPUs have to be isolated, however that was done (true), or no CPU may
+    /// be (false).
     pub isolated: Option<bool>,
     /// What else a machine must have.
     pub needs: Option<Wants>,

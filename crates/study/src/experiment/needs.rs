@@ -1,5 +1,5 @@
-//! What a cell needs of the machine that runs it, and whether a machine has it: the one place where that is decided, for this machine, for
-//! guests and for machines of an inventory.
+//! What a cell needs of the machine that runs it, and whether a machine has it: the one place where
+//! that is decided, for this machine, for guests and for machines of an inventory.
 
 use super::boot_word::{Missing, missing};
 use super::declared::Experiment;
@@ -25,8 +25,9 @@ pub struct Wants {
 /// Everything that a cell needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Words of the kernel's command line, level by level; one that ends with `=` is a parameter that must not be there. `{cpus}`, `{cpu}` and
-    /// `{housekeeping}` stand for those of the machine.
+    /// Words of the kernel's command line, level by level; one that ends with `=` is a parameter
+    /// that must not be there. `{cpus}`, `{cpu}` and `{housekeeping}` stand for those of the
+    /// machine.
     pub boot: Vec<Vec<String>>,
     /// Whether the measured CPUs are to be isolated, by a boot line or a partition, or no CPU.
     pub isolated: Option<bool>,
@@ -49,7 +50,8 @@ pub struct Ground {
     pub housekeeping: Cpus,
 }
 
-/// The lab's name of a kernel: `6.1`, with `-rt` where it is built for real time, `-openeuler` where openEuler built it.
+/// The lab's name of a kernel: `6.1`, with `-rt` where it is built for real time, `-openeuler`
+/// where openEuler built it.
 pub fn kernel_name(machine: &Machine) -> String {
     let release = &machine.kernel.release;
     let numbers: Vec<&str> =
@@ -93,7 +95,8 @@ struct Lacks {
 }
 
 impl Needs {
-    /// The boot as a sentence fragment: `kernel 6.1, with nohz_full=2,3, without isolcpus`; empty where any will do.
+    /// The boot as a sentence fragment: `kernel 6.1, with nohz_full=2,3, without isolcpus`; empty
+    /// where any will do.
     fn boot_in_words(&self, cpus: &str, housekeeping: &str) -> String {
         let filled: Vec<String> =
             self.boot.iter().flatten().map(|word| boot_line(word, cpus, housekeeping)).collect();
@@ -113,7 +116,8 @@ impl Needs {
         (!lacks.is_empty()).then(|| format!("needs {}", lacks.join("; ")))
     }
 
-    /// What would have to be so that the machine can: the whole boot where it is another, and what no boot brings.
+    /// What would have to be so that the machine can: the whole boot where it is another, and what
+    /// no boot brings.
     pub fn further(&self, ground: &Ground) -> Option<String> {
         let Lacks { boot, rest } = self.lacks(ground);
         if boot.is_empty() {
@@ -142,7 +146,8 @@ impl Needs {
                     None => {}
                 }
             }
-            // A level of several words is there where the kernel knows some of them; what it ignores stands in the result.
+            // A level of several words is there where the kernel knows some of them; what it
+            // ignores stands in the result.
             if !level.is_empty() && ignored.len() == level.len() {
                 effects.extend(
                     ignored.iter().map(|word| format!("a kernel built for {word}, which this one ignores")),

@@ -1,4 +1,5 @@
-//! Pairs of cells that differ in nothing but what is asked: in how many the first has less, and what the sign test makes of it.
+//! Pairs of cells that differ in nothing but what is asked: in how many the first has less, and
+//! what the sign test makes of it.
 
 use super::conclude::Judgement;
 use super::plan::KERNEL;
@@ -25,7 +26,8 @@ pub(super) struct Pairs {
     pub(super) why: String,
 }
 
-/// Whether `less` has less of a value than `than`, repetition by repetition: both name one combination each.
+/// Whether `less` has less of a value than `than`, repetition by repetition: both name one
+/// combination each.
 pub(super) fn pairs_by(
     results: &[(Cell, CellResult)],
     value: &str,
@@ -42,8 +44,9 @@ struct Tally {
     fails: u64,
 }
 
-/// Pairs that are alike in `rest` and the repetition, of a value that is a `time` or not. Pairs of which a side was not measured are none, and
-/// are counted; kernels and settings that contradict one another are not averaged.
+/// Pairs that are alike in `rest` and the repetition, of a value that is a `time` or not. Pairs of
+/// which a side was not measured are none, and are counted; kernels and settings that contradict
+/// one another are not averaged.
 pub(super) fn counted(
     results: &[(Cell, CellResult)],
     value: &str,

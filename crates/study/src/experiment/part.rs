@@ -33,7 +33,8 @@ pub struct Part {
     /// Whether they are those that machines ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub on_machines: bool,
-    /// CPUs that are measured on a machine as it stands, so that its next boot measures the same ones.
+    /// CPUs that are measured on a machine as it stands, so that its next boot measures the same
+    /// ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<String>,
     /// How often each combination is run.
@@ -60,7 +61,8 @@ impl Part {
         plan(experiment, &self.kernels, self.repetitions, self.scale)
     }
 
-    /// The same with the kernels of another part of it: parts of machines with different kernels have cells of their own each.
+    /// The same with the kernels of another part of it: parts of machines with different kernels
+    /// have cells of their own each.
     #[must_use]
     pub fn with_kernels_of(mut self, other: &Self) -> Self {
         let new = other.kernels.iter().filter(|kernel| !self.kernels.contains(kernel));

@@ -77,7 +77,8 @@ impl Plan {
         Ok(Self { cells, scale })
     }
 
-    /// The same on machines as they stand: `kernels` are the names of those that run there, no boots of the lab.
+    /// The same on machines as they stand: `kernels` are the names of those that run there, no
+    /// boots of the lab.
     pub fn on_machines(
         experiment: &Experiment,
         kernels: &[String],

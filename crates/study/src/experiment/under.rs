@@ -1,5 +1,6 @@
-//! What a cell was measured under: kernel, boot line, machine, CPUs. Results of different ones are kept apart: where a study has several, each
-//! is a level of a factor of its own, `setting`, so that no median, pair or set of mechanisms is made of two.
+//! What a cell was measured under: kernel, boot line, machine, CPUs. Results of different ones are
+//! kept apart: where a study has several, each is a level of a factor of its own, `setting`, so
+//! that no median, pair or set of mechanisms is made of two.
 
 use super::boot_word::same;
 use super::declared::Experiment;
@@ -63,7 +64,8 @@ impl Under {
         }
     }
 
-    /// The boot line without what says where the system lies, and without parameters that `left_out` names, in one order.
+    /// The boot line without what says where the system lies, and without parameters that
+    /// `left_out` names, in one order.
     fn line(&self, left_out: &BTreeSet<String>) -> String {
         let name = |word: &&str| word.split('=').next().unwrap_or_default().to_owned();
         let counts = |word: &&str| {
@@ -97,7 +99,8 @@ fn ignored(ground: &Ground) -> Vec<String> {
 /// Results with their settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Apart {
-    /// Every result; its cell has the kernel that it ran on, and its setting where there are several.
+    /// Every result; its cell has the kernel that it ran on, and its setting where there are
+    /// several.
     pub results: Vec<(Cell, CellResult)>,
     /// Settings by kernel and label, where there are several: what each is.
     pub settings: Vec<String>,
@@ -166,8 +169,8 @@ fn label(at: usize) -> String {
         .map_or_else(|| at.to_string(), String::from)
 }
 
-/// Machines whose results are put together, and combinations whose repetitions ran under boot lines that differ in words which the level
-/// leaves open.
+/// Machines whose results are put together, and combinations whose repetitions ran under boot lines
+/// that differ in words which the level leaves open.
 fn notes(results: &[(Cell, CellResult)]) -> Vec<String> {
     let ok = || results.iter().filter(|(_, result)| result.state == CellState::Ok);
     let mut notes = Vec::new();

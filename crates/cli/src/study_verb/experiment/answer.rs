@@ -169,7 +169,8 @@ fn notes(experiment: &Experiment, concluded: &Concluded) -> Vec<String> {
     notes
 }
 
-/// Levels of a combination, with the names of their factors where two are called the same: `domain on, irqs off`.
+/// Levels of a combination, with the names of their factors where two are called the same: `domain
+/// on, irqs off`.
 fn in_words(levels: &BTreeMap<String, String>) -> String {
     let unique: BTreeSet<&String> = levels.values().collect();
     if unique.len() == levels.len() {

@@ -153,7 +153,8 @@ fn named(path: &Path, plan: &Plan) -> anyhow::Result<BTreeSet<String>> {
     Ok(named)
 }
 
-/// Those without a result, or that a machine as it stood was not for and this one is; with `retry` also those that failed.
+/// Those without a result, or that a machine as it stood was not for and this one is; with `retry`
+/// also those that failed.
 fn todo<'a>(
     store: &Store,
     cells: &'a [Planned],

@@ -1,5 +1,5 @@
-//! On what an experiment runs: guests of the lab, this machine as it stands, or machines of an inventory; and the kernels that are a factor
-//! there.
+//! On what an experiment runs: guests of the lab, this machine as it stands, or machines of an
+//! inventory; and the kernels that are a factor there.
 
 use super::super::RunArgs;
 use super::ground;
@@ -10,8 +10,9 @@ use study::experiment::{Experiment, Ground, Part, kernel_name};
 pub(super) struct On {
     /// In guests.
     pub(super) lab: bool,
-    /// Levels of the factor `kernel`: those of the lab; else what this machine runs, and what it ran when the directory got cells before.
-    /// None where the file names none, or where nobody knows yet.
+    /// Levels of the factor `kernel`: those of the lab; else what this machine runs, and what it
+    /// ran when the directory got cells before. None where the file names none, or where nobody
+    /// knows yet.
     pub(super) kernels: Vec<String>,
     /// This machine, where cells run on it.
     pub(super) ground: Option<Ground>,

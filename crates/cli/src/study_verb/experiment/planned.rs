@@ -1,4 +1,5 @@
-//! What is ahead: the plan cell by cell, what this boot can run of it, and what each further boot would add.
+//! What is ahead: the plan cell by cell, what this boot can run of it, and what each further boot
+//! would add.
 
 use super::on::On;
 use crate::measure::table::table;
@@ -25,7 +26,8 @@ pub(super) fn ahead(cells: usize, todo: &[&Planned], out: &Path, ground: Option<
     )
 }
 
-/// Whether the machine as it stands is what the cell needs; of guests and other machines nobody knows yet.
+/// Whether the machine as it stands is what the cell needs; of guests and other machines nobody
+/// knows yet.
 fn can(planned: &Planned, ground: Option<&Ground>) -> bool {
     ground.is_none_or(|ground| planned.needs.unmet(ground).is_none())
 }

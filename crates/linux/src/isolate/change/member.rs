@@ -1,5 +1,6 @@
-//! The control group of a process, version 2: `cgroup.procs`. A process that joins a group with cpusets gets all its CPUs (before 6.2; Linux
-//! `kernel/cgroup/cpuset.c`, `cpuset_attach`), so each thread is given back the affinity that it had.
+//! The control group of a process, version 2: `cgroup.procs`. A process that joins a group with
+//! cpusets gets all its CPUs (before 6.2; Linux `kernel/cgroup/cpuset.c`, `cpuset_attach`), so each
+//! thread is given back the affinity that it had.
 
 use super::super::placement::ISOLATED;
 use super::task::alive;
@@ -12,7 +13,8 @@ use std::path::Path;
 
 /// How far up a line of parents is followed.
 const GENERATIONS: usize = 64;
-/// How often a group is looked through for what a process has left behind: a fork bomb is not waited for.
+/// How often a group is looked through for what a process has left behind: a fork bomb is not
+/// waited for.
 const ROUNDS: usize = 50;
 
 /// The group's directory; `None` where the process has ended.
@@ -23,8 +25,9 @@ pub(super) fn read(target: &str) -> Option<String> {
     Some(format!("{}{}", mount.target, path.trim_end_matches('/')))
 }
 
-/// Moves the process; out of the group of the isolated CPUs, what it has started meanwhile goes with it. A group that is gone since is
-/// replaced by the nearest one above it that takes processes.
+/// Moves the process; out of the group of the isolated CPUs, what it has started meanwhile goes
+/// with it. A group that is gone since is replaced by the nearest one above it that takes
+/// processes.
 pub(super) fn write(target: &str, group: &str) -> Result<(), Error> {
     let Some(pid) = alive(target) else { return Ok(()) };
     let own = read(target).unwrap_or_default();

@@ -33,8 +33,8 @@ pub(super) fn value(scene: &Scene) -> Option<String> {
     )
 }
 
-/// The CPUs that cpusets of version 1 have taken out of the domains. That a CPU is in none is not enough: where all others are isolated,
-/// the one on which everything runs is in none either.
+/// The CPUs that cpusets of version 1 have taken out of the domains. That a CPU is in none is not
+/// enough: where all others are isolated, the one on which everything runs is in none either.
 pub(super) fn taken_out(scene: &Scene) -> Cpus {
     let Some(groups) = machine::cpusets_v1(scene.root).filter(|groups| !groups.top_balances) else {
         return Cpus::default();

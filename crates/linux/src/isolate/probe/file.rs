@@ -184,8 +184,9 @@ fn in_effect(scene: &Scene, mechanism: &Mechanism, reason: String) -> Outcome {
     .cured_by(commands.join(" && "))
 }
 
-/// What real-time tasks suffer that may use the whole of each period: not that they are stopped (Linux `kernel/sched/rt.c`,
-/// `sched_rt_runtime_exceeded`, and `start_rt_bandwidth`, which only -1 keeps from starting the timer).
+/// What real-time tasks suffer that may use the whole of each period: not that they are stopped
+/// (Linux `kernel/sched/rt.c`, `sched_rt_runtime_exceeded`, and `start_rt_bandwidth`, which only -1
+/// keeps from starting the timer).
 fn whole_period(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
     let limits = &scene.machine.limits;
     let (runtime, period) = (limits.rt_runtime_us?, limits.rt_period_us?);

@@ -130,7 +130,8 @@ mod tests {
         assert_eq!(pinned("0-3", "").0, "immovable");
     }
 
-    /// `isolcpus=managed_irq` at work, on a kernel that tells of managed interrupts in debugfs alone.
+    /// `isolcpus=managed_irq` at work, on a kernel that tells of managed interrupts in debugfs
+    /// alone.
     #[test]
     fn a_managed_interrupt_that_is_directed_to_housekeeping_is_no_finding() {
         let judge = |effective: &str| {

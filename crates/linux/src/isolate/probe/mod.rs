@@ -91,8 +91,8 @@ impl<'a> Scene<'a> {
         Self { purpose: purpose.clone(), ..self }
     }
 
-    /// The CPUs as masks are narrowed by: an audit counts those isolated for others among the isolated, where they are to stay
-    /// what they are.
+    /// The CPUs as masks are narrowed by: an audit counts those isolated for others among the
+    /// isolated, where they are to stay what they are.
     fn division(&self) -> Division {
         Division {
             isolated: self.isolated.and(&machine::cores(self.machine, self.cpus)),

@@ -133,7 +133,8 @@ impl Written {
     }
 }
 
-/// The value of a file that held `old`. A set of housekeeping CPUs is the old set narrowed, in the spelling of the file.
+/// The value of a file that held `old`. A set of housekeeping CPUs is the old set narrowed, in the
+/// spelling of the file.
 fn written(scene: &Scene, template: &str, old: &str) -> Written {
     let (set, spell): (_, fn(&Cpus) -> String) = match template {
         "{housekeeping}" => (Cpus::parse_list(old).ok(), Cpus::to_string),

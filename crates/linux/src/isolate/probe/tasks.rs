@@ -69,7 +69,8 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: Option<&str>) ->
         .having(format!("{} threads", here.len()))
 }
 
-/// Whole processes are moved, unless one affinity for all their threads would give one of them CPUs that it had not.
+/// Whole processes are moved, unless one affinity for all their threads would give one of them CPUs
+/// that it had not.
 fn command(scene: &Scene, all: &[UserThread], here: &[&UserThread]) -> String {
     let narrowed = |thread: &UserThread| elsewhere(scene, &thread.allowed.to_string()).text;
     let mut pids: Vec<_> = here.iter().map(|thread| thread.pid).collect();

@@ -1,17 +1,16 @@
-//! What control groups give their tasks of a CPU, and take when it is used up: such a task stands still on a CPU that nobody else wants.
+//! What control groups give their tasks of a CPU, and take when it is used up: such a task stands
+//! still on a CPU that nobody else wants.
 //!
-//! Files: Linux `Documentation/admin-guide/cgroup-v2.rst` (`cpu.max`, `cpu.stat`, `cpu.uclamp.*`), `Documentation/scheduler/sched-bwc.rst`
-//! (`cpu.cfs_quota_us`), `Documentation/scheduler/sched-rt-group.rst` (`cpu.rt_runtime_us`, with CONFIG_RT_GROUP_SCHED alone). The
-//! first counts ordinary tasks, the last real-time ones.
+//! Files: Linux `Documentation/admin-guide/cgroup-v2.rst` (`cpu.max`, `cpu.stat`, `cpu.uclamp.*`),
+//! `Documentation/scheduler/sched-bwc.rst` (`cpu.cfs_quota_us`),
+//! `Documentation/scheduler/sched-rt-group.rst` (`cpu.rt_runtime_us`, with CONFIG_RT_GROUP_SCHED
+//! alone). The first counts ordinary tasks, the last real-time ones.
 
+use super::groups::{GROUPS, walk};
 use super::scene::Scene;
+use crate::machine::UserThread;
 use model::resource::{Kind, Resource};
 use std::collections::BTreeSet;
-use std::fs;
-
-/// Deeper groups, and more of them, are not walked: a reading must end.
-const DEPTH: usize = 16;
-const GROUPS: usize = 2000;
 
 /// A row for each limit of a group.
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
@@ -20,35 +19,22 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     for mount in scene.mounts() {
         let is_version_1 = mount.kind == "cgroup" && mount.options.split(',').any(|option| option == "cpu");
         if (is_version_1 || mount.kind == "cgroup2") && seen.insert(mount.target.clone()) {
-            walk(scene, &mount.target, &mut rows);
+            hierarchy(scene, &mount.target, &mut rows);
         }
     }
     rows
 }
 
-fn walk(scene: &Scene, top: &str, rows: &mut Vec<Resource>) {
-    let mut waiting = vec![(String::new(), 0usize)];
-    let mut walked = 0;
-    while let Some((group, depth)) = waiting.pop() {
-        walked += 1;
-        if walked > GROUPS {
-            let reason = Some(format!("only the first {GROUPS} groups under {top} were read"));
-            rows.push(Resource { reason, ..Resource::new(Kind::Bandwidth, format!("{top} ...")) });
-            return;
-        }
-        let at = format!("{top}{group}");
-        let name = if group.is_empty() { top } else { &group };
-        rows.extend(
-            limits(scene, &at, group.is_empty()).into_iter().map(|limit| row(scene, &at, name, limit)),
-        );
-        if depth < DEPTH {
-            // Itself, not a link to one: links could go round in circles.
-            let is_group = |name: &String| {
-                fs::symlink_metadata(scene.root.at(&format!("{at}/{name}"))).is_ok_and(|meta| meta.is_dir())
-            };
-            let below = scene.root.names(&at).into_iter().rev().filter(is_group);
-            waiting.extend(below.map(|name| (format!("{group}/{name}"), depth + 1)));
-        }
+fn hierarchy(scene: &Scene, top: &str, rows: &mut Vec<Resource>) {
+    let complete = walk(scene, top, |at, group| {
+        let name = if group.is_empty() { top } else { group };
+        let limits = limits(scene, at, group.is_empty());
+        rows.extend(limits.into_iter().map(|limit| row(scene, at, name, limit)));
+        true
+    });
+    if !complete {
+        let reason = Some(format!("only the first {GROUPS} groups under {top} were read"));
+        rows.push(Resource { reason, ..Resource::new(Kind::Bandwidth, format!("{top} ...")) });
     }
 }
 
@@ -97,14 +83,23 @@ fn limits(scene: &Scene, at: &str, top: bool) -> Vec<Limit> {
 }
 
 fn row(scene: &Scene, at: &str, group: &str, limit: Limit) -> Resource {
-    let members: BTreeSet<u32> = scene
+    // Of a threaded group, and to users without the right, no file tells the members.
+    let members: Option<BTreeSet<u32>> = scene
         .root
         .maybe(&format!("{at}/cgroup.procs"))
-        .map(|text| text.lines().filter_map(|line| line.trim().parse().ok()).collect())
-        .unwrap_or_default();
-    let own = || scene.threads().iter().filter(|thread| members.contains(&thread.pid));
-    let may = own().any(|thread| thread.allowed.contains(scene.cpu));
-    let here = own().any(|thread| thread.last == scene.cpu);
+        .map(|text| text.lines().filter_map(|line| line.trim().parse().ok()).collect());
+    let any = |wanted: &dyn Fn(&UserThread) -> bool| {
+        let own = |members: &BTreeSet<u32>| {
+            scene.threads().iter().any(|thread| members.contains(&thread.pid) && wanted(thread))
+        };
+        members.as_ref().filter(|_| scene.sees_all()).map(own)
+    };
+    let may = any(&|thread| thread.allowed.contains(scene.cpu));
+    let here = any(&|thread| thread.last == scene.cpu);
+    let reason = match may {
+        Some(_) => limit.reason.to_owned(),
+        None => format!("which tasks it has cannot be read from here; {}", limit.reason),
+    };
     let throttled = scene.root.maybe(&format!("{at}/cpu.stat")).and_then(|text| {
         text.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.trim().parse::<u64>().ok())
     });
@@ -115,16 +110,17 @@ fn row(scene: &Scene, at: &str, group: &str, limit: Limit) -> Resource {
         effective: limit.effective,
         observed: throttled,
         owner: Some(format!("cgroup {group}")),
-        may_touch: Some(may),
-        in_force: Some(here),
+        may_touch: may,
+        in_force: here,
         movable: Some(true),
-        reason: Some(limit.reason.to_owned()),
+        reason: Some(reason),
         ..Resource::new(Kind::Bandwidth, format!("{} of {group}", limit.file))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::scene::tests::KTHREADD;
     use super::*;
     use crate::machine::tree::tree;
 
@@ -148,6 +144,9 @@ mod tests {
             ("proc/7/stat", &stat),
             ("proc/7/task/7/stat", &stat),
             ("proc/7/task/7/status", "Cpus_allowed_list:\t3"),
+            KTHREADD[0],
+            KTHREADD[1],
+            ("cg/hidden/cpu.max", "50000 100000"),
         ]);
         let seen = |cpu| {
             rows(&Scene::new(&root, cpu))
@@ -156,12 +155,15 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let row = |name: &str, share: &str, may| (name.to_owned(), share.to_owned(), Some(may), Some(may));
+        // Whose members cannot be read may have tasks here.
+        let unknown = |name: &str, share: &str| (name.to_owned(), share.to_owned(), None, None);
         assert_eq!(
             seen(3),
             [
                 row("cpu.max of /app", "50 % of a CPU", true),
                 row("cpu.uclamp.min of /app", "", true),
-                row("cpu.rt_runtime_us of /rt", "10 % of a CPU", false),
+                unknown("cpu.max of /hidden", "50 % of a CPU"),
+                unknown("cpu.rt_runtime_us of /rt", "10 % of a CPU"),
             ]
         );
         assert_eq!(seen(2)[0], row("cpu.max of /app", "50 % of a CPU", false));

@@ -1,12 +1,15 @@
 //! BPF programs that some process holds open, by `/proc/PID/fdinfo`.
 //!
-//! Files: `bpf_prog_show_fdinfo()` and `bpf_link_show_fdinfo()` of `kernel/bpf/syscall.c` (`prog_type`, `prog_id`, `link_type`, and with
-//! `kernel.bpf_stats_enabled` `run_cnt` on all CPUs). Programs that are pinned, or attached and held by nobody, no file shows: bpf(2) does, to
+//! Files: `bpf_prog_show_fdinfo()` and `bpf_link_show_fdinfo()` of `kernel/bpf/syscall.c`
+//! (`prog_type`, `prog_id`, `link_type`, and with `kernel.bpf_stats_enabled` `run_cnt` on all
+//! CPUs). Programs that are pinned, or attached and held by nobody, no file shows: bpf(2) does, to
 //! root. So there is always a row that says so.
 
 use super::scene::{Scene, some_of};
 use model::resource::{Kind, Resource};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
 
 /// Names of `enum bpf_prog_type` (`include/uapi/linux/bpf.h`), by number.
 const TYPES: [&str; 33] = [
@@ -61,8 +64,12 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
         return vec![Resource { reason, ..Resource::new(Kind::Bpf, "programs") }];
     }
     let mut programs = BTreeMap::<u32, Program>::new();
+    let mut hidden = 0;
     for process in &scene.processes().user {
         let at = format!("proc/{}/fdinfo", process.pid);
+        hidden += usize::from(
+            fs::read_dir(scene.root.at(&at)).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied),
+        );
         for fd in scene.root.names(&at) {
             let Some(text) = scene.root.maybe(&format!("{at}/{fd}")) else { continue };
             add(&mut programs, &text, &format!("{} ({})", process.name, process.pid));
@@ -72,7 +79,14 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
         reason: Some("programs that are pinned or attached and held by no process are shown by bpf(2) alone: `bpftool prog`".to_owned()),
         ..Resource::new(Kind::Bpf, "programs without a descriptor")
     };
-    programs.iter().map(row).chain([rest]).collect()
+    let unread = (hidden > 0 || !scene.sees_all()).then(|| Resource {
+        reason: Some(match hidden {
+            0 => "not all processes are to be seen from here".to_owned(),
+            hidden => format!("only root may read what {hidden} processes have open"),
+        }),
+        ..Resource::new(Kind::Bpf, "programs of others")
+    });
+    programs.iter().map(row).chain(unread).chain([rest]).collect()
 }
 
 fn add(programs: &mut BTreeMap<u32, Program>, text: &str, holder: &str) {

@@ -1,7 +1,9 @@
-//! How much a core gets done beside others: machines with cores of several kinds (big.LITTLE, P and E cores).
+//! How much a core gets done beside others: machines with cores of several kinds (big.LITTLE, P and
+//! E cores).
 //!
-//! Files: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu` (`cpu_capacity`, 1024 the largest: arm64, RISC-V, and x86 from 6.12 on with
-//! asymmetric capacities), `/sys/devices/cpu_core` and `cpu_atom` (the performance monitors of hybrid processors).
+//! Files: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu` (`cpu_capacity`, 1024 the
+//! largest: arm64, RISC-V, and x86 from 6.12 on with asymmetric capacities),
+//! `/sys/devices/cpu_core` and `cpu_atom` (the performance monitors of hybrid processors).
 
 use super::scene::Scene;
 use model::resource::{Kind, Resource};

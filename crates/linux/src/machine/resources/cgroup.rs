@@ -4,16 +4,12 @@
 //! a set or a partition of their own get a row; those that inherit are counted. A partition is what it reads back: a write of
 //! `isolated` may succeed and leave `isolated invalid (reason)`.
 
+use super::groups::{GROUPS, walk};
 use super::id;
 use super::scene::Scene;
 use model::Cpus;
 use model::resource::{Kind, Resource};
 use std::collections::BTreeSet;
-use std::fs;
-
-/// Deeper groups, and more of them, are not walked: a reading must end.
-const DEPTH: usize = 16;
-const GROUPS: usize = 2000;
 
 /// Names of one version's files.
 struct Files {
@@ -56,32 +52,22 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
 
 fn hierarchy(scene: &Scene, top: &str, files: &Files) -> Vec<Resource> {
     let (mut rows, mut heirs) = (Vec::new(), 0usize);
-    let mut waiting = vec![(String::new(), 0usize)];
-    let mut walked = 0;
-    while let Some((group, depth)) = waiting.pop() {
-        walked += 1;
-        if walked > GROUPS {
-            let reason = Some(format!("only the first {GROUPS} groups under {top} were read"));
-            rows.push(Resource { reason, ..Resource::new(Kind::Cgroup, format!("{top} ...")) });
-            break;
-        }
-        let at = format!("{top}{group}");
+    let complete = walk(scene, top, |at, group| {
         // Where the controller is not enabled, it is in no group below either.
-        if !scene.root.has(&format!("{at}/{}", files.effective))
-            && !scene.root.has(&format!("{at}/{}", files.asked))
-        {
-            continue;
+        let enabled =
+            [files.effective, files.asked].iter().any(|file| scene.root.has(&format!("{at}/{file}")));
+        if enabled {
+            match one(scene, at, group, files) {
+                Reach::Own(row) => rows.push(*row),
+                Reach::Heir => heirs += 1,
+                Reach::None => {}
+            }
         }
-        match one(scene, &at, &group, files) {
-            Reach::Own(row) => rows.push(*row),
-            Reach::Heir => heirs += 1,
-            Reach::None => {}
-        }
-        if depth < DEPTH {
-            let below = scene.root.names(&at).into_iter().rev();
-            let below = below.filter(|name| directory(scene, &format!("{at}/{name}")));
-            waiting.extend(below.map(|name| (format!("{group}/{name}"), depth + 1)));
-        }
+        enabled
+    });
+    if !complete {
+        let reason = Some(format!("only the first {GROUPS} groups under {top} were read"));
+        rows.push(Resource { reason, ..Resource::new(Kind::Cgroup, format!("{top} ...")) });
     }
     if heirs > 0 {
         rows.push(Resource {
@@ -95,11 +81,6 @@ fn hierarchy(scene: &Scene, top: &str, files: &Files) -> Vec<Resource> {
         });
     }
     rows
-}
-
-/// A directory itself, not a link to one: links could go round in circles.
-fn directory(scene: &Scene, path: &str) -> bool {
-    fs::symlink_metadata(scene.root.at(path)).is_ok_and(|meta| meta.is_dir())
 }
 
 /// How a group comes to hold the CPU.

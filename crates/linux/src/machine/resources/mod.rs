@@ -14,6 +14,7 @@ mod clockevent;
 mod clocksource;
 mod cpufreq;
 mod cpuidle;
+mod groups;
 mod id;
 mod interrupts;
 mod kthread;

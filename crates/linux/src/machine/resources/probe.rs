@@ -1,7 +1,9 @@
-//! Probes in code: whatever CPU runs the code takes an exception, or a jump, and runs what is attached.
+//! Probes in code: whatever CPU runs the code takes an exception, or a jump, and runs what is
+//! attached.
 //!
-//! Files: Linux `Documentation/trace/kprobetrace.rst` and `uprobetracer.rst` (`kprobe_profile`, `uprobe_profile`: hits on all CPUs),
-//! `Documentation/trace/kprobes.rst` (debugfs `kprobes/list`: those of others too, such as BPF programs).
+//! Files: Linux `Documentation/trace/kprobetrace.rst` and `uprobetracer.rst` (`kprobe_profile`,
+//! `uprobe_profile`: hits on all CPUs), `Documentation/trace/kprobes.rst` (debugfs `kprobes/list`:
+//! those of others too, such as BPF programs).
 
 use super::scene::Scene;
 use crate::machine::mounted_at;

@@ -58,6 +58,12 @@ impl<'a> Scene<'a> {
         Cpus::parse_list(&words.join(",")).ok()
     }
 
+    /// Whether all processes are to be seen: a PID namespace and `hidepid=` leave out kernel
+    /// threads, which are everywhere.
+    pub(super) fn sees_all(&self) -> bool {
+        !self.processes().kernel.is_empty()
+    }
+
     pub(super) fn processes(&self) -> &Processes {
         self.processes.get_or_init(|| processes(self.root))
     }
@@ -114,10 +120,16 @@ fn refusal(file: &str, error: &Error) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::io;
     use std::path::Path;
+
+    /// A kernel thread, as every machine has where all processes are to be seen.
+    pub(in super::super) const KTHREADD: [(&str, &str); 2] = [
+        ("proc/2/stat", "2 (kthreadd) S 0 0 0 0 -1 2129984 0"),
+        ("proc/2/status", "Cpus_allowed_list:\t0-3"),
+    ];
 
     #[test]
     fn rights_and_lockdown_are_told_apart() {

@@ -1,4 +1,5 @@
-//! Scheduling domains that hold the CPU: among their CPUs the scheduler balances, which moves tasks here and takes locks of this CPU's queue.
+//! Scheduling domains that hold the CPU: among their CPUs the scheduler balances, which moves tasks
+//! here and takes locks of this CPU's queue.
 
 use super::id;
 use super::scene::Scene;

@@ -1,8 +1,10 @@
-//! What threads bound to this CPU alone share with threads elsewhere: where they wait for each other, and where one makes the other's CPU
-//! flush or fetch, whatever the kernel keeps away. The model of the RTSS 2024 paper rests on there being nothing of it (section 4).
+//! What threads bound to this CPU alone share with threads elsewhere: where they wait for each
+//! other, and where one makes the other's CPU flush or fetch, whatever the kernel keeps away. The
+//! model of the RTSS 2024 paper rests on there being nothing of it (section 4).
 //!
-//! Files: proc(5): `/proc/PID/maps` (mappings by device and inode), `/proc/PID/fd` (pipes by inode). The other end of a socket, and which
-//! futexes are used, no file shows. Read on the machine itself: a capture holds neither.
+//! Files: proc(5): `/proc/PID/maps` (mappings by device and inode), `/proc/PID/fd` (pipes by
+//! inode). The other end of a socket, and which futexes are used, no file shows. Read on the
+//! machine itself: a capture holds neither.
 
 use super::scene::{Scene, some_of};
 use crate::machine::UserThread;
@@ -14,6 +16,10 @@ use std::fs;
 pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let bound = |thread: &&UserThread| thread.allowed.len() == 1 && thread.allowed.contains(scene.cpu);
     let own: BTreeSet<u32> = scene.threads().iter().filter(bound).map(|thread| thread.pid).collect();
+    if own.is_empty() && !scene.sees_all() {
+        let reason = Some("not all processes are to be seen from here".to_owned());
+        return vec![Resource { reason, ..Resource::new(Kind::Shared, "bound threads") }];
+    }
     if own.is_empty() {
         return vec![Resource {
             may_touch: Some(false),
@@ -91,7 +97,8 @@ impl Held {
         held
     }
 
-    /// `FROM-TO PERMISSIONS OFFSET DEVICE INODE PATH` a line; the fourth permission is `s` where it is shared.
+    /// `FROM-TO PERMISSIONS OFFSET DEVICE INODE PATH` a line; the fourth permission is `s` where it
+    /// is shared.
     fn map(&mut self, maps: &str) {
         for line in maps.lines() {
             let words: Vec<_> = line.split_whitespace().collect();
@@ -154,6 +161,10 @@ fn compare(scene: &Scene, own: &BTreeSet<u32>, all: &[(u32, Held)]) -> Vec<Resou
         }
     }
     let hidden = others().filter(|(_, held)| !held.known).count();
+    if !scene.sees_all() {
+        let reason = Some("not all processes are to be seen from here".to_owned());
+        rows.push(Resource { reason, ..Resource::new(Kind::Shared, "processes of others") });
+    }
     if hidden > 0 {
         let reason = Some(format!("what {hidden} other processes map and have open may not be read"));
         rows.push(Resource { reason, ..Resource::new(Kind::Shared, "other processes") });
@@ -163,6 +174,7 @@ fn compare(scene: &Scene, own: &BTreeSet<u32>, all: &[(u32, Held)]) -> Vec<Resou
 
 #[cfg(test)]
 mod tests {
+    use super::super::scene::tests::KTHREADD;
     use super::*;
     use crate::machine::tree::tree;
 
@@ -177,6 +189,8 @@ mod tests {
     fn machine() -> (tempfile::TempDir, crate::machine::Root) {
         let stat = |tid: u32, name: &str| format!("{tid} ({name}) S 1 7 7 0 -1 64 {}3 0", "0 ".repeat(29));
         tree(&[
+            KTHREADD[0],
+            KTHREADD[1],
             ("proc/7/stat", &stat(7, "control")),
             ("proc/7/task/7/stat", &stat(7, "control")),
             ("proc/7/task/7/status", "Cpus_allowed_list:\t3"),
@@ -222,6 +236,13 @@ mod tests {
         assert_eq!(first.name, "memory of control (7)");
         assert_eq!(first.effective.as_deref(), Some("1 of its threads may run elsewhere"));
         assert_eq!(rows_of(2)[0].may_touch, Some(false));
+    }
+
+    #[test]
+    fn nothing_is_acquitted_where_processes_are_hidden() {
+        let (_dir, root) = tree(&[("proc/9/stat", "9 (own) S 1 9 9 0 -1 64 0")]);
+        let rows = rows(&Scene::new(&root, 3));
+        assert_eq!((rows.len(), rows[0].may_touch), (1, None));
     }
 
     #[test]

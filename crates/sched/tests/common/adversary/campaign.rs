@@ -83,7 +83,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 impl Trial {
-    /// Draws sets until so many are accepted, or two hundred times as many are drawn; looks at as many refused ones as at accepted ones at most.
+    /// Draws sets until so many are accepted, or two hundred times as many are drawn; looks at as
+    /// many refused ones as at accepted ones at most.
     pub(crate) fn run(&self, accepted: u64, effort: Effort, seed: u64) -> Tally {
         let mut numbers = Numbers(seed);
         let mut tally = Tally::default();

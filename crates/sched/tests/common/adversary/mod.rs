@@ -1,9 +1,12 @@
-//! An adversary: it looks for a job that is late, or later than its bound, in a system that a test has accepted.
+//! An adversary: it looks for a job that is late, or later than its bound, in a system that a test
+//! has accepted.
 //!
-//! A simulation in whole nanoseconds of what the tests speak of, which shares no formula with the library: jobs are stretches of execution,
-//! suspension, sections without preemption and critical sections; cores take the most urgent of them. Sets are drawn in ticks of
-//! [`TICK_NS`], and jobs arrive, are delayed and ask for locks at any nanosecond between, as real time has it. Where jobs come and when they
-//! ask is drawn near the worst cases that are known, and then changed step by step towards later jobs.
+//! A simulation in whole nanoseconds of what the tests speak of, which shares no formula with the
+//! library: jobs are stretches of execution, suspension, sections without preemption and critical
+//! sections; cores take the most urgent of them. Sets are drawn in ticks of [`TICK_NS`], and jobs
+//! arrive, are delayed and ask for locks at any nanosecond between, as real time has it. Where jobs
+//! come and when they ask is drawn near the worst cases that are known, and then changed step by
+//! step towards later jobs.
 //!
 //! | file | what |
 //! |---|---|

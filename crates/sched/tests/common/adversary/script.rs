@@ -27,8 +27,9 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// A script in which much comes together: most tasks near one moment, the more urgent ones delayed until then and dense from there on, the
-    /// less urgent ones with their sections in its way.
+    /// A script in which much comes together: most tasks near one moment, the more urgent ones
+    /// delayed until then and dense from there on, the less urgent ones with their sections in its
+    /// way.
     pub(crate) fn draw(system: &System, numbers: &mut Numbers) -> Self {
         let longest = system.tasks.iter().map(|one| one.task.period_ns).max().unwrap_or(1);
         let moment = longest + numbers.between(0, 3);

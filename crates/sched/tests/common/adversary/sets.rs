@@ -1,4 +1,5 @@
-//! Systems to ask the tests about: small, near the border between yes and no, all times whole ticks.
+//! Systems to ask the tests about: small, near the border between yes and no, all times whole
+//! ticks.
 
 use super::Numbers;
 use super::TICK_NS;

@@ -17,8 +17,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) locks: Option<Locks>,
 }
 
-/// Time that interrupts take of a core: it starts at a moment, ns, and takes so long. Whoever runs stays there, holds what it holds, and gets
-/// nowhere.
+/// Time that interrupts take of a core: it starts at a moment, ns, and takes so long. Whoever runs
+/// stays there, holds what it holds, and gets nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Interrupt {
     pub(crate) core: u32,
@@ -67,7 +67,8 @@ pub(crate) struct Simulation<'a> {
     backlog: Vec<u64>,
 }
 
-/// The longest response of each task, ns, from the arrival. A job runs to its end however late it is.
+/// The longest response of each task, ns, from the arrival. A job runs to its end however late it
+/// is.
 pub(crate) fn responses(
     system: &System,
     rules: Rules<'_>,
@@ -158,7 +159,8 @@ impl<'a> Simulation<'a> {
         (0..self.system.tasks.len()).filter(uses)
     }
 
-    /// Who runs first: those that cannot be preempted, then by level or deadline; at its ceiling a job goes before equals.
+    /// Who runs first: those that cannot be preempted, then by level or deadline; at its ceiling a
+    /// job goes before equals.
     fn rank(&self, task: usize, job: &Job, stretch: Stretch) -> (u64, u64, u64, u64) {
         let state = self.states[task];
         let begun = self.jobs[task][state.job].stretches[state.stretch].1 > state.left;
@@ -178,8 +180,8 @@ impl<'a> Simulation<'a> {
         if urgent { (0, 0, 0, 0) } else { (1, place, 1, queued) }
     }
 
-    /// Under EDF a job starts only if its deadline is shorter than that of every user of a resource that another of its core holds at a
-    /// ceiling (the stack resource policy).
+    /// Under EDF a job starts only if its deadline is shorter than that of every user of a resource
+    /// that another of its core holds at a ceiling (the stack resource policy).
     fn held_back(&self, task: usize) -> bool {
         let one = &self.system.tasks[task];
         let shorter = |user: usize| one.task.deadline_ns < self.system.tasks[user].task.deadline_ns;
@@ -248,7 +250,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Who of those that are ready, the most urgent first, runs on a core. While a job is held back, none that is less urgent starts.
+    /// Who of those that are ready, the most urgent first, runs on a core. While a job is held
+    /// back, none that is less urgent starts.
     fn first_of(&self, core: usize, ready: &[usize]) -> Option<usize> {
         let mut held_back = false;
         for &task in ready.iter().filter(|&&task| self.system.tasks[task].core as usize == core) {

@@ -8,7 +8,8 @@ fn cpus(list: &str) -> Cpus {
     if list.is_empty() { Cpus::default() } else { list.parse().unwrap() }
 }
 
-/// Four CPUs, of which 2 and 3 are measured, as a kernel without surprises makes them of a boot line.
+/// Four CPUs, of which 2 and 3 are measured, as a kernel without surprises makes them of a boot
+/// line.
 fn booted(line: &str) -> Ground {
     let parameters: Vec<Parameter> = line
         .split_whitespace()

@@ -28,7 +28,8 @@ fn under(release: &str, cmdline: &str) -> Under {
     }
 }
 
-/// Results of both boot lines; `release` is that of each repetition, `line` what else stands on the line of each.
+/// Results of both boot lines; `release` is that of each repetition, `line` what else stands on the
+/// line of each.
 fn results(release: [&str; 2], line: [&str; 2]) -> Vec<(Cell, CellResult)> {
     let plan = Plan::of(&declared(), &[], 2, 1.0).unwrap();
     let of = |one: &Planned| {
@@ -92,7 +93,8 @@ fn kernels_that_contradict_one_another_are_not_averaged() {
     let of = |one: &Planned| {
         let boot = one.cell.factors["isolation"] == "boot";
         let less = (one.cell.factors["kernel"] == "6.1") == boot;
-        // Of the second kernel only the first repetition: the first has the greater number of pairs.
+        // Of the second kernel only the first repetition: the first has the greater number of
+        // pairs.
         let there = one.cell.factors["kernel"] == "6.1" || one.cell.repetition == 0;
         result(there.then_some(if less { 1.0 } else { 2.0 }), false)
     };

@@ -184,7 +184,8 @@ impl Fleet<'_> {
     fn variables(&self, here: &Path, longest: Duration) -> anyhow::Result<Value> {
         let args = self.args;
         let mut run = vec!["--repetitions".to_owned(), self.repetitions.to_string()];
-        // What kernel runs there stands in the results: ids are made here, where nobody knows it yet.
+        // What kernel runs there stands in the results: ids are made here, where nobody knows it
+        // yet.
         run.extend(["--scale".to_owned(), args.scale().to_string(), "--any-kernel".to_owned()]);
         if let Some(cpus) = &args.cpus {
             run.extend(["--cpus".to_owned(), cpus.to_string()]);

@@ -1,0 +1,33 @@
+//! Control groups below a mount, each once.
+
+use super::scene::Scene;
+use std::fs;
+
+/// Deeper groups, and more of them, are not walked: a reading must end.
+const DEPTH: usize = 16;
+pub(super) const GROUPS: usize = 2000;
+
+/// Calls `each` with the directory and the name below `top` of every group, parents first; where it returns
+/// false the groups below are left out. Whether all were walked.
+pub(super) fn walk(scene: &Scene, top: &str, mut each: impl FnMut(&str, &str) -> bool) -> bool {
+    let mut waiting = vec![(String::new(), 0usize)];
+    let mut walked = 0;
+    while let Some((group, depth)) = waiting.pop() {
+        walked += 1;
+        if walked > GROUPS {
+            return false;
+        }
+        let at = format!("{top}{group}");
+        if each(&at, &group) && depth < DEPTH {
+            let below = scene.root.names(&at).into_iter().rev();
+            let below = below.filter(|name| is_directory(scene, &format!("{at}/{name}")));
+            waiting.extend(below.map(|name| (format!("{group}/{name}"), depth + 1)));
+        }
+    }
+    true
+}
+
+/// A directory itself, not a link to one: links could go round in circles.
+fn is_directory(scene: &Scene, path: &str) -> bool {
+    fs::symlink_metadata(scene.root.at(path)).is_ok_and(|meta| meta.is_dir())
+}
