@@ -47,6 +47,8 @@ pub struct Buffer {
     /// Probes of our own, as the session knows them.
     probes: Vec<String>,
     scratch: PathBuf,
+    /// Buffer per CPU, KiB.
+    kib: u64,
     reader: Option<Reader>,
 }
 
@@ -84,13 +86,14 @@ impl Buffer {
         let (events, mut absent) = enable(&instance, catalogue, order)?;
         absent.extend(refused);
         fs::create_dir_all(scratch).map_err(|source| Error::os("create", scratch.display(), source))?;
-        let (cpus, scratch) = (order.cpus.iter().collect(), scratch.to_owned());
-        Ok(Self { instance, target, cpus, events, absent, probes, scratch, reader: None })
+        let (cpus, scratch, kib) = (order.cpus.iter().collect(), scratch.to_owned(), order.buffer_kib);
+        Ok(Self { instance, target, cpus, events, absent, probes, scratch, kib, reader: None })
     }
 
     /// Starts to take pages of this size out of the buffers.
     pub fn start_reader(&mut self, page_bytes: usize) -> Result<(), Error> {
-        self.reader = Some(Reader::start(&self.instance.path, &self.cpus, page_bytes, &self.scratch)?);
+        let reader = Reader::start(&self.instance.path, &self.cpus, self.kib, page_bytes, &self.scratch)?;
+        self.reader = Some(reader);
         Ok(())
     }
 
