@@ -9,6 +9,7 @@ mod headers;
 mod jobs;
 mod length;
 mod links;
+mod printing;
 mod results;
 mod unfinished;
 mod unsafe_code;
@@ -58,6 +59,7 @@ const RULES: &[fn(&Repo) -> Vec<Violation>] = &[
     headers::check,
     length::check,
     foreign::check,
+    printing::check,
     unfinished::check,
     changelog::check,
     documented::check,

@@ -75,6 +75,27 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
+    /// Whether it changes something on the machine, if only as long as it runs: such a verb first
+    /// takes back what a killed one has left, and ends in order when it is told to.
+    pub(crate) fn touches_the_machine(&self) -> bool {
+        match self {
+            Self::Assess(_) | Self::Disturb(_) | Self::Measure { .. } => true,
+            Self::Audit(_)
+            | Self::Explain(_)
+            | Self::Resources(_)
+            | Self::Snapshot(_)
+            | Self::Report(_)
+            | Self::Summary(_)
+            | Self::Compare(_)
+            | Self::Sched { .. }
+            | Self::Lab(_) => false,
+            Self::Isolate { verb } => verb.touches_the_machine(),
+            Self::Graph { verb } => verb.touches_the_machine(),
+            Self::Trace(verb) => matches!(verb, TraceVerb::Watch(_)),
+            Self::Study { verb } => verb.touches_the_machine(),
+        }
+    }
+
     /// Whether answers and errors are to be JSON.
     pub(crate) fn json(&self) -> bool {
         match self {

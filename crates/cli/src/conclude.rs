@@ -1,5 +1,6 @@
 //! From a run directory to its conclusions: what `assess` does at its end, and `report` at any time later, on any machine.
 
+use crate::stdout;
 use analysis::Asked;
 use anyhow::Context;
 use model::events::EventCatalogue;
@@ -36,7 +37,7 @@ pub(crate) fn write_page(document: &Document, html: &Path) -> anyhow::Result<()>
 
 /// Prints the answer: the summary, or one JSON object.
 pub(crate) fn print(document: &Document, json: bool) -> anyhow::Result<()> {
-    use std::io::{IsTerminal, Write};
+    use std::io::IsTerminal;
     let text = if json {
         report::assess_json(document)?
     } else {
@@ -44,9 +45,11 @@ pub(crate) fn print(document: &Document, json: bool) -> anyhow::Result<()> {
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         report::summary(document, report::TextOptions { color, ..Default::default() })
     };
-    // Whoever reads only the beginning of it has what they wanted.
-    match writeln!(std::io::stdout(), "{}", text.trim_end()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("the answer cannot be written to standard output"),
+    // The summary has made text from outside harmless, and may have colours.
+    if json {
+        println!("{}", text.trim_end());
+    } else {
+        stdout::put(&format!("{}\n", text.trim_end()));
     }
+    Ok(())
 }

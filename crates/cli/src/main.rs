@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return failure::usage(&error, std::env::args().any(|word| word == "--json")),
     };
+    linux::sys::signals::outlive_file_size_limit();
     let json = cli.verb.json();
     match dispatch(cli.verb) {
         Ok(code) => ExitCode::from(code),
@@ -64,14 +65,15 @@ fn main() -> ExitCode {
 
 /// Takes back what a stillcore that was killed together with its guardian has left. What cannot be taken back is `assess`'s to tell,
 /// which looks again.
-fn restore_what_was_left() {
+fn restore_what_was_left() -> anyhow::Result<()> {
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
     if let Some(state) = linux::session::default_state(home.as_deref()) {
-        let restored = linux::isolate::undo::recover(&state).unwrap_or_default();
+        let restored = linux::isolate::undo::recover(&state)?;
         if !restored.undone.is_empty() {
             eprintln!("note: took back what a killed run had left: {}", restored.undone.join(", "));
         }
     }
+    Ok(())
 }
 
 /// Turns a signal into the lab's request to stop; the thread ends with the process.
@@ -87,16 +89,27 @@ pub(crate) fn stop_on(signals: EndSignals) -> lab::Stop {
     stop
 }
 
+/// Ends a call that only reads and computes as soon as it is told to: all that it would have to give
+/// back is a tree that it has unpacked. The thread ends with the process.
+fn end_at_once_on(signals: EndSignals) {
+    std::thread::spawn(move || {
+        loop {
+            if let Some(signal) = signals.arrived() {
+                linux::machine::remove_unpacked();
+                linux::sys::signals::end_by(signal);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    });
+}
+
 fn dispatch(verb: Verb) -> anyhow::Result<u8> {
     // Signals are blocked before any thread exists, so that every thread inherits it.
     let signals = EndSignals::block()?;
-    restore_what_was_left();
-    // Those that only compute hold nothing that would have to be given back.
-    if matches!(
-        verb,
-        Verb::Sched { .. } | Verb::Compare(_) | Verb::Report(_) | Verb::Summary(_) | Verb::Explain(_)
-    ) {
-        linux::sys::signals::unblock_end();
+    if verb.touches_the_machine() {
+        restore_what_was_left()?;
+    } else if !matches!(verb, Verb::Lab(_)) {
+        end_at_once_on(signals.try_clone()?);
     }
     match verb {
         Verb::Assess(args) => assess::run(&args, &signals),

@@ -70,11 +70,5 @@ fn take(root: &Root, out: &Path, selection: &Selection) -> Result<(), Error> {
     if out.exists() {
         return Err(Error::invalid(out.display(), "it exists", "a new file"));
     }
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let tree = folder.join(format!(".stillcore-snapshot-{}", std::process::id()));
-    let taken = machine::capture(root, &tree, selection).and_then(|()| machine::pack(&tree, out));
-    let _ = std::fs::remove_dir_all(&tree);
-    taken.inspect_err(|_| {
-        let _ = std::fs::remove_file(out);
-    })
+    machine::capture_into_archive(root, out, selection)
 }

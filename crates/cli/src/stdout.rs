@@ -1,21 +1,81 @@
-//! Printing that survives its reader: `print!` and `println!` of this crate, instead of those that panic.
+//! Printing that survives its reader, and whose reader survives it: `print!`, `println!`, `eprint!` and `eprintln!` of this crate,
+//! instead of those that panic.
 //!
 //! A pipe whose reader has gone (`| head`) is no error: what was to be done is done all the same. Anything else that keeps the answer from
-//! being written, a full disk, ends the program with one sentence.
+//! being written, a full disk, ends the program with one sentence. Standard error has nobody to tell that it is full or closed.
+//!
+//! All that is printed may hold text from outside, and all goes through here (a rule of `cargo xtask tidy`): nothing but the program
+//! itself drives the terminal.
 
+use model::foreign::escaped;
 use std::fmt::Arguments;
-use std::io::{ErrorKind, Write, stdout};
+use std::io::{BufWriter, ErrorKind, StdoutLock, Write, stderr, stdout};
 
 /// Writes to standard output.
 pub(crate) fn write(text: Arguments<'_>) {
+    put(&escaped(&text.to_string()));
+}
+
+/// Writes what drives the terminal, in which text from outside has been made harmless already.
+pub(crate) fn put(text: &str) {
     let mut stdout = stdout().lock();
-    match stdout.write_fmt(text).and_then(|()| stdout.flush()) {
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("stillcore: cannot write to standard output: {error}");
+            write_error(format_args!("stillcore: cannot write to standard output: {error}\n"));
             std::process::exit(1)
         }
         _ => {}
     }
+}
+
+/// Writes to standard output what is told meanwhile: whoever listens may be gone, and what was begun is brought to its end all the same.
+pub(crate) fn tell(text: Arguments<'_>) {
+    let _ = stdout().lock().write_all(escaped(&text.to_string()).as_bytes());
+}
+
+/// Room for a long answer on its way, bytes.
+pub(crate) const ROOM: usize = 1 << 13;
+
+/// Standard output for long answers, with room for this many bytes; errors are the caller's to tell.
+pub(crate) fn long(room: usize) -> BufWriter<Escaping<StdoutLock<'static>>> {
+    BufWriter::with_capacity(room, Escaping { inner: stdout().lock(), begun: Vec::new() })
+}
+
+/// Makes text harmless on its way.
+pub(crate) struct Escaping<W> {
+    inner: W,
+    /// The first bytes of a character whose others come with the next write.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Write for Escaping<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.begun.is_empty() && bytes.iter().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~')) {
+            self.inner.write_all(bytes)?;
+            return Ok(bytes.len());
+        }
+        self.begun.extend(bytes);
+        let all = std::mem::take(&mut self.begun);
+        let whole = match std::str::from_utf8(&all) {
+            // A character has four bytes at most; what is longer and no text never becomes one.
+            Err(error) if error.error_len().is_none() && all.len() - error.valid_up_to() < 4 => {
+                error.valid_up_to()
+            }
+            _ => all.len(),
+        };
+        self.begun.extend(&all[whole..]);
+        self.inner.write_all(escaped(&String::from_utf8_lossy(&all[..whole])).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// Writes to standard error.
+pub(crate) fn write_error(text: Arguments<'_>) {
+    let _ = stderr().lock().write_all(escaped(&text.to_string()).as_bytes());
 }
 
 macro_rules! print {
@@ -25,4 +85,23 @@ macro_rules! print {
 macro_rules! println {
     () => { $crate::stdout::write(format_args!("\n")) };
     ($($text:tt)*) => { $crate::stdout::write(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+macro_rules! eprintln {
+    ($($text:tt)*) => { $crate::stdout::write_error(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_answer_is_harmless_wherever_it_is_cut() {
+        let text = "name \u{1b}]0;P\u{7} µ \u{202e}txt\n".repeat(3);
+        for length in 1..text.len() {
+            let mut to = Escaping { inner: Vec::new(), begun: Vec::new() };
+            text.as_bytes().chunks(length).for_each(|chunk| to.write_all(chunk).unwrap());
+            assert_eq!(String::from_utf8(to.inner).unwrap(), escaped(&text), "{length}");
+        }
+    }
 }

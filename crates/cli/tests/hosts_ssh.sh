@@ -76,7 +76,7 @@ study() {
 study --out "$work/fleet" >"$work/first.out" 2>"$work/first.err" &
 first=$!
 stored() { find "$work/host2/out/cells" -name '*.json' 2>/dev/null | wc -l; }
-running() { find "$work/host2/out/runs" -name after.json 2>/dev/null | wc -l; }
+running() { find "$work/host2/out/runs" -name undo-due 2>/dev/null | wc -l; }
 tries=0
 until [ "$(stored)" -ge 1 ] && [ "$(running)" -ge 1 ]; do
     tries=$((tries + 1))
@@ -90,7 +90,6 @@ ip link set to2 down
 # Some die with others.
 for pid in $(ip netns pids host2); do kill -9 "$pid" 2>/dev/null || true; done
 stored >"$work/stored-by-2"
-ls "$work/after" >"$work/after-of-power-cut"
 tries=0
 while kill -0 "$first" 2>/dev/null; do
     tries=$((tries + 1))

@@ -1,11 +1,16 @@
 //! The run directory: names of its files, and how JSON is written so that a reader never sees half a file.
 
 use crate::Error;
+use crate::new_file::NewFile;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path};
+
+/// `O_NONBLOCK`.
+const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
 /// Everything the run says about itself.
 pub const RUN: &str = "run.json";
@@ -43,51 +48,97 @@ pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
     write_whole(path, &bytes)
 }
 
-/// Writes bytes through a temporary file beside the target, synced before the rename. A link stays one; what is there and no regular file, a
-/// device or a pipe, is written to as it is.
+/// Writes bytes to a file that appears whole ([`NewFile`]).
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        let write = || OpenOptions::new().write(true).open(path)?.write_all(bytes);
-        return write().map_err(|source| Error::io("write", path, source));
+    let mut file = NewFile::create(path)?;
+    file.write_all(bytes).map_err(|source| Error::io("write", path, source))?;
+    file.keep().map(drop)
+}
+
+/// Waits until every file below a directory, and every name in it, is on the disk.
+pub fn sync_tree(dir: &Path) -> Result<(), Error> {
+    for entry in fs::read_dir(dir).map_err(|source| Error::io("read", dir, source))? {
+        let path = entry.map_err(|source| Error::io("read", dir, source))?.path();
+        let kind = fs::symlink_metadata(&path).map_err(|source| Error::io("read", &path, source))?;
+        if kind.is_dir() {
+            sync_tree(&path)?;
+        } else if kind.is_file() {
+            let synced = File::open(&path).and_then(|file| file.sync_all());
+            synced.map_err(|source| Error::io("sync", &path, source))?;
+        }
     }
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let temporary = temporary_beside(&target);
-    let write = || -> std::io::Result<()> {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, &target)
-    };
-    write().map_err(|source| {
-        let _ = fs::remove_file(&temporary);
-        Error::io("write", path, source)
-    })
+    sync_directory(dir)
 }
 
-fn temporary_beside(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".tmp");
-    path.with_file_name(name)
+/// Waits until the names in a directory are on the disk.
+pub fn sync_directory(dir: &Path) -> Result<(), Error> {
+    let synced = File::open(dir).and_then(|open| open.sync_all());
+    synced.map_err(|source| Error::io("sync", dir, source))
 }
 
-/// Reads a JSON file.
+/// The largest JSON file that is read, bytes: a day's run of 256 CPUs has some tens of MB.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Reads a JSON file: a regular one, of at most 1 GiB.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
-    let bytes = fs::read(path).map_err(|source| Error::io("read", path, source))?;
+    let bytes = read_whole(path, MOST_BYTES)?;
     serde_json::from_slice(&bytes).map_err(|error| {
         let place = format!("{}:{}:{}", path.display(), error.line(), error.column());
         Error::invalid(place, error, "a file written by stillcore")
     })
 }
 
-/// Reads `run.json` of a run directory and checks its schema.
+/// Reads a file that may come from anybody: no device, no pipe, and no more than `most` bytes.
+pub fn read_whole(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
+    let failed = |source| Error::io("read", path, source);
+    // Opening a pipe would wait for somebody who writes.
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(NONBLOCK).open(path).map_err(failed)?;
+    let meta = file.metadata().map_err(failed)?;
+    if !meta.is_file() {
+        return Err(Error::invalid(path.display(), "it is no regular file", "a file of a run"));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(meta.len().min(most)).unwrap_or(0));
+    file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > most {
+        return Err(Error::invalid(path.display(), format!("it has more than {most} bytes"), "fewer"));
+    }
+    Ok(bytes)
+}
+
+/// Reads `run.json` of a run directory and checks its schema, and that the files it names are files
+/// of this run.
 pub fn read_run(dir: &Path) -> Result<crate::Run, Error> {
     let path = dir.join(RUN);
     let run: crate::Run = read_json(&path)?;
-    if run.schema == crate::run::SCHEMA {
-        Ok(run)
-    } else {
-        Err(Error::invalid(path.display(), format!("schema {:?}", run.schema), crate::run::SCHEMA))
+    if run.schema != crate::run::SCHEMA {
+        return Err(Error::invalid(path.display(), format!("schema {:?}", run.schema), crate::run::SCHEMA));
     }
+    for name in run.files() {
+        if let Err(what) = is_inside(dir, name) {
+            let expected = "the name of a regular file below the run";
+            return Err(Error::invalid(path.display(), format!("{name:?} {what}"), expected));
+        }
+    }
+    Ok(run)
+}
+
+/// What keeps a name from being that of a file of a directory, where it is one of a file at all.
+fn is_inside(dir: &Path, name: &str) -> Result<(), &'static str> {
+    let name = Path::new(name);
+    if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err("leads out of the run");
+    }
+    let path = dir.join(name);
+    // What is not there is told by whoever needs it.
+    let Ok(there) = fs::canonicalize(&path) else { return Ok(()) };
+    if !fs::canonicalize(dir).is_ok_and(|dir| there.starts_with(dir)) {
+        return Err("is a link that leads out of the run");
+    }
+    if fs::metadata(&there).is_ok_and(|meta| !meta.is_file()) {
+        return Err("is no regular file");
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -105,28 +156,40 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_a_link_and_what_is_no_file_is_written_to() {
-        let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        fs::write(at("target"), "old").unwrap();
-        std::os::unix::fs::symlink(at("target"), at("link")).unwrap();
-        write_whole(&at("link"), b"new").unwrap();
-        assert!(at("link").is_symlink());
-        assert_eq!(fs::read(at("target")).unwrap(), b"new");
-        // Nobody but root may replace these; whoever runs this must not either.
-        std::os::unix::fs::symlink("/dev/full", at("device")).unwrap();
-        let refused = write_whole(&at("device"), b"new").unwrap_err().to_string();
-        assert!(refused.contains("No space left"), "{refused}");
-        assert!(!fs::metadata("/dev/full").unwrap().is_file());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
-    }
-
-    #[test]
     fn an_error_names_the_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.json");
         fs::write(&path, "[1,\n oops]").unwrap();
         let text = read_json::<Vec<u32>>(&path).unwrap_err().to_string();
         assert!(text.contains("x.json:2:"), "{text}");
+    }
+
+    /// A run directory whose run.json names a file as its snapshot.
+    fn run_naming(name: &str) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/runs/small/run.json");
+        let mut run: serde_json::Value = read_json(&from).unwrap();
+        run["machine_before"] = name.into();
+        write_json(&dir.path().join(RUN), &run).unwrap();
+        dir
+    }
+
+    #[test]
+    fn a_run_names_files_of_its_own_alone() {
+        assert!(read_run(run_naming("machine-before.json").path()).is_ok());
+        for name in ["/dev/zero", "../machine.json", "a/../../b", "/etc/shadow"] {
+            let why = read_run(run_naming(name).path()).unwrap_err().to_string();
+            assert!(why.contains("leads out of the run"), "{name}: {why}");
+        }
+        let dir = run_naming("link");
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("link")).unwrap();
+        assert!(read_run(dir.path()).unwrap_err().to_string().contains("leads out"));
+        let dir = run_naming("pipe");
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        assert!(read_run(dir.path()).unwrap_err().to_string().contains("no regular file"));
+        assert!(read_json::<u32>(&pipe).is_err() && read_json::<u32>(Path::new("/dev/zero")).is_err());
+        std::fs::write(dir.path().join("large"), "1234").unwrap();
+        assert!(read_whole(&dir.path().join("large"), 3).is_err());
     }
 }

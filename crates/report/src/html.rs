@@ -22,6 +22,7 @@ mod overheads;
 mod overlap;
 mod paths;
 mod periodic;
+mod policy;
 mod senders;
 mod shown;
 mod snapshots;
@@ -38,12 +39,12 @@ mod windows;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
+use model::foreign::is_unseen;
 use serde::Serialize;
 
 use crate::{Document, Error, heading};
 
 pub use exposure::exposure_page;
-pub(crate) use filters::unseen;
 pub use groups::comparison_page;
 pub use matrix::matrix_page;
 pub use notebook::notebook;
@@ -173,8 +174,8 @@ fn environment() -> Result<Environment<'static>, Error> {
     // Every value is escaped unless it is marked safe, which only charts and rendered partials are.
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::Html);
     environment.set_formatter(|out, state, value| match value.as_str() {
-        Some(text) if !value.is_safe() && text.contains(filters::unseen) => {
-            let shown = text.replace(filters::unseen, "\u{fffd}");
+        Some(text) if !value.is_safe() && text.contains(is_unseen) => {
+            let shown = text.replace(is_unseen, "\u{fffd}");
             minijinja::escape_formatter(out, state, &Value::from(shown))
         }
         _ => minijinja::escape_formatter(out, state, value),
@@ -203,6 +204,7 @@ fn render(environment: &Environment, name: &'static str, values: Value) -> Resul
     let template = environment.get_template(name);
     template
         .and_then(|template| template.render(values))
+        .map(policy::sealed)
         .map_err(|source| Error::Template { section: name, source })
 }
 

@@ -48,6 +48,7 @@ pub use timeline::{Band, Stretch, timeline};
 pub use wake::{Mark, Piece, wake};
 
 use crate::format;
+use model::foreign::is_unseen;
 
 /// One curve of a chart: the distribution of a window.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,7 +98,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            c if c.is_control() || crate::html::unseen(c) => escaped.push('\u{fffd}'),
+            c if c.is_control() || is_unseen(c) => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }

@@ -188,6 +188,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_killed_run_has_lost_is_not_known() {
+        let mut document = fixture::document();
+        (document.run.complete, document.run.incomplete_reason) = (false, None);
+        let text = summary(&document, TextOptions { color: false, width: 120 });
+        assert!(
+            text.contains("what it lost was never counted") && !text.contains("samples lost 0"),
+            "{text}"
+        );
+        let page = crate::page(&document).unwrap();
+        assert!(page.contains("what it lost was never counted") && !page.contains("lost to a full ring"));
+    }
+
+    #[test]
     fn colour_changes_nothing_but_colour() {
         let plain = summary(&fixture::document(), TextOptions::default());
         let coloured = summary(&fixture::document(), TextOptions { color: true, ..TextOptions::default() });

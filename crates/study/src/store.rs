@@ -3,8 +3,8 @@
 //! A checkpoint is written to a temporary name, synced, renamed and the directory synced, so that after a
 //! crash it is there whole or not at all.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -135,21 +135,13 @@ fn parse(bytes: &[u8]) -> Result<Checkpoint, String> {
     Ok(checkpoint)
 }
 
+/// Two shards may share a directory, and write to the same name at once.
 fn write_whole(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    // The process id keeps two shards that share a directory from writing to one temporary file.
-    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = File::create(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    });
-    if written.is_err() {
-        // Nothing half-written stays behind; the error worth telling is the first one.
-        let _ = fs::remove_file(&temporary);
-    }
-    written?;
-    File::open(directory)?.sync_all()
+    model::store::write_whole(path, bytes).map_err(|error| match error {
+        model::Error::Io { source, .. } => source,
+        other => io::Error::other(other),
+    })
 }
 
 #[cfg(test)]

@@ -31,6 +31,11 @@ pub(crate) enum GraphVerb {
 }
 
 impl GraphVerb {
+    /// Whether it changes something on the machine.
+    pub(crate) fn touches_the_machine(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Latency(_))
+    }
+
     /// Whether answers and errors are to be JSON.
     pub(crate) fn json(&self) -> bool {
         match self {

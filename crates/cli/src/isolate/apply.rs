@@ -3,6 +3,7 @@
 use super::State;
 use super::crash::Crashing;
 use super::target::{Target, leaves_residents, resident};
+use crate::stdout;
 use clap::Args;
 use linux::isolate::apply::{Applied, Change, Observer, apply};
 use linux::isolate::change::Live;
@@ -13,7 +14,6 @@ use linux::machine::Root;
 use linux::sys::signals::EndSignals;
 use model::plan::{Fate, Placement, Plan};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Arguments of `isolate apply`.
@@ -41,9 +41,9 @@ pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     let order = Order { plan: &plan, deployment: None, json: args.json, crash_at: args.crash_at };
     let applied = carry_out(&order, &args.state, signals)?;
     if args.json {
-        let _ = writeln!(std::io::stdout(), "{}", answer(&plan, &applied, "stillcore.isolate-apply/1")?);
+        stdout::tell(format_args!("{}\n", answer(&plan, &applied, "stillcore.isolate-apply/1")?));
     } else {
-        let _ = write!(std::io::stdout(), "{}", summary(&plan, &applied));
+        stdout::tell(format_args!("{}", summary(&plan, &applied)));
     }
     Ok(exit_code(&applied, args.target.placement.is_some()))
 }
@@ -81,8 +81,7 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
     let first = standing.next();
     let mut told = |change: &Change| {
         if !order.json {
-            // Whoever listens may be gone; what was begun is brought to its end all the same.
-            let _ = writeln!(std::io::stdout(), "{}", line(change));
+            stdout::tell(format_args!("{}\n", line(change)));
         }
     };
     let mut stop = || signals.arrived().map(str::to_owned);

@@ -83,6 +83,11 @@ impl State {
 }
 
 impl IsolateVerb {
+    /// Whether it changes something on the machine, or watches it until it is told to end.
+    pub(crate) fn touches_the_machine(&self) -> bool {
+        !matches!(self, Self::Plan(_) | Self::Status(_))
+    }
+
     /// Whether answers and errors are to be JSON.
     pub(crate) fn json(&self) -> bool {
         match self {

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use linux::isolate::keep::Keep;
 use linux::isolate::{Catalogue, Purpose, Request};
 use linux::machine::{self, Root};
+use model::foreign::in_a_line;
 use model::plan::{Fate, Placement, Plan, Resident, ResidentKind};
 use model::{Cpus, Machine};
 use std::path::PathBuf;
@@ -117,7 +118,7 @@ pub(crate) fn resident(one: &Resident) -> String {
     };
     let policy = one.policy.as_ref().map(|policy| format!(", SCHED_{}", policy.to_uppercase()));
     let priority = one.priority.map(|priority| format!(" {priority}"));
-    let printable: String = one.name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let printable = in_a_line(&one.name);
     format!(
         "{what} {printable}{}{}, on {}",
         policy.unwrap_or_default(),

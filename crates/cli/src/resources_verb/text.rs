@@ -3,6 +3,7 @@
 use super::{Tally, tallies};
 use comfy_table::{ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use model::Resource;
+use model::foreign::in_a_line;
 use model::resource::Kind;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -144,7 +145,7 @@ fn table(page: &mut String, rows: &[&Resource]) {
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH - 2);
     table.set_header(used.iter().map(|(title, _)| *title).collect::<Vec<_>>());
     for row in shown {
-        table.add_row(used.iter().map(|(_, cell)| printable(cell(row).unwrap_or("-"))).collect::<Vec<_>>());
+        table.add_row(used.iter().map(|(_, cell)| in_a_line(cell(row).unwrap_or("-"))).collect::<Vec<_>>());
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 1));
@@ -193,7 +194,7 @@ fn some(names: &str) -> String {
 fn paragraph(page: &mut String, first: &str, text: &str) {
     let mut line = first.to_owned();
     let mut empty = true;
-    for word in printable(text).split(' ').filter(|word| !word.is_empty()) {
+    for word in in_a_line(text).split(' ').filter(|word| !word.is_empty()) {
         if !empty && line.chars().count() + 1 + word.chars().count() > usize::from(WIDTH) {
             let _ = writeln!(page, "{line}");
             "    ".clone_into(&mut line);
@@ -206,11 +207,6 @@ fn paragraph(page: &mut String, first: &str, text: &str) {
         empty = false;
     }
     let _ = writeln!(page, "{line}");
-}
-
-/// Machine text with control characters replaced: a task's name must not drive the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use linux::window::Progress;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Tells what is being done.
@@ -24,7 +24,7 @@ impl Teller {
 
     /// One line.
     pub(crate) fn say(text: &str) {
-        let _ = writeln!(std::io::stderr(), "{text}");
+        eprintln!("{text}");
     }
 
     /// Begins a step of a known length.

@@ -5,6 +5,7 @@ use super::jitter::JitterArgs;
 use super::lines::{Batch, Line, Lines, Place};
 use super::overheads::OverheadsArgs;
 use super::probabilistic::{self, ProbabilisticArgs};
+use crate::stdout;
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
@@ -16,7 +17,7 @@ use sched::global::sched_deadline::{Admission, FairServer, RealTimeShare};
 use sched::locks::{Locks, Protocol, Semantics};
 use sched::question::{self, Question};
 use sched::{Ask, Heuristic, Limits, Refusal, Test, Verdict};
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `sched analyze`.
@@ -105,7 +106,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         keep_going: args.keep_going,
     };
     let mut threads = Threads { wanted: args.threads, pool: None };
-    let mut out = BufWriter::with_capacity(PRINTED, io::stdout().lock());
+    let mut out = stdout::long(PRINTED);
     let (mut wrong, mut late, mut any) = (false, false, false);
     let mut lines = Lines::open(&args.file)?;
     let (mut batch, mut answers) = (Batch::default(), Vec::new());

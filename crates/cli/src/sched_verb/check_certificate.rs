@@ -1,6 +1,7 @@
 //! `stillcore sched check-certificate`: whether the numbers that `sched analyze --certificate` gives prove its verdicts.
 
 use super::lines;
+use crate::stdout;
 use anyhow::Context;
 use clap::Args;
 use model::Error;
@@ -8,7 +9,7 @@ use sched::certificate::{Certificate, check};
 use sched::question::{self, Question};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "stillcore.sched-check-certificate/1";
@@ -31,7 +32,7 @@ pub(crate) struct CheckArgs {
 /// Checks every line. Exit code 2 where one does not hold.
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     let questions = args.question.as_deref().map(questions).transpose()?;
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = stdout::long(stdout::ROOM);
     let (mut all_hold, mut seen) = (true, HashSet::new());
     lines::for_each(&args.file, |number, line| {
         let stated = Stated::read(&args.file, number, line?)?;

@@ -1,6 +1,7 @@
 //! `stillcore sched generate`: random task sets, a question a line.
 
 use super::jitter::JitterArgs;
+use crate::stdout;
 use clap::{Args, ValueEnum};
 use model::Error;
 use sched::generate::{
@@ -8,7 +9,7 @@ use sched::generate::{
 };
 use sched::question::Unit;
 use sched::question_line;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 /// Arguments of `sched generate`.
 #[derive(Debug, Args)]
@@ -148,7 +149,7 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<u8> {
     let Some(end) = args.first.checked_add(args.count) else {
         return Err(Error::invalid("--first", args.first, "a number with room for --count behind it").into());
     };
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = stdout::long(stdout::ROOM);
     for set in args.first..end {
         let system = generator.system(set)?;
         // Every time is a whole number of ns.

@@ -2,10 +2,11 @@
 //!
 //! A line is kept whole while it is answered, and no longer: memory is bounded by [`LONGEST`] however large the file.
 
+use crate::stdout;
 use anyhow::Context;
 use model::Error;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -153,7 +154,7 @@ pub(super) fn answer_each(
     answering: &Answering,
     answer: impl Fn(usize, Result<&[u8], Error>) -> anyhow::Result<(String, bool)>,
 ) -> anyhow::Result<u8> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = stdout::long(stdout::ROOM);
     let (mut found, mut wrong) = (false, false);
     for_each(path, |number, line| match answer(number, line) {
         Ok((text, is_finding)) => {

@@ -211,6 +211,11 @@ const RUNNERS: &[Runner] = &[Runner {
 }];
 
 impl StudyVerb {
+    /// Whether it changes something on the machine.
+    pub(crate) fn touches_the_machine(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Stop { .. })
+    }
+
     /// Whether answers and errors are to be JSON.
     pub(crate) fn json(&self) -> bool {
         match self {

@@ -1,6 +1,7 @@
 //! A file that the user asked for by name: it appears when it is whole, or not at all, and never in the place of what it is made from.
 
 use model::Error;
+use model::new_file::NewFile;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -8,17 +9,16 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct Destination {
     path: PathBuf,
-    /// Where it is written until it is whole: beside its place, so that it can be put there at once.
-    part: PathBuf,
+    file: Option<NewFile>,
 }
 
 impl Destination {
     /// A file at `path`, made from `source`: a file, or a directory of which no file is replaced.
     pub(crate) fn new(path: &Path, source: &Path) -> Result<Self, Error> {
         let refused = |what: &str, expected: &str| Err(Error::invalid(path.display(), what, expected));
-        let Some(name) = path.file_name() else {
+        if path.file_name().is_none() {
             return refused("it names no file", "the name of a file");
-        };
+        }
         if let Ok(there) = fs::canonicalize(path) {
             if !there.is_file() {
                 return refused("it is there and no regular file", "a new file, or one to replace");
@@ -28,9 +28,7 @@ impl Destination {
                 return refused("that is what is exported", "a file outside of it");
             }
         }
-        let mut part = name.to_owned();
-        part.push(format!(".{}.part", std::process::id()));
-        Ok(Self { path: path.to_owned(), part: path.with_file_name(part) })
+        Ok(Self { path: path.to_owned(), file: None })
     }
 
     /// Its name, as the user wrote it.
@@ -39,24 +37,15 @@ impl Destination {
     }
 
     /// Begins to write it.
-    pub(crate) fn create(&self) -> Result<File, Error> {
-        File::create_new(&self.part).map_err(|error| Error::io("create", &self.path, error))
+    pub(crate) fn create(&mut self) -> Result<File, Error> {
+        let file = NewFile::create(&self.path)?;
+        let out = file.try_clone();
+        self.file = Some(file);
+        out
     }
 
     /// Puts it in its place; returns its length in bytes.
     pub(crate) fn keep(self) -> Result<u64, Error> {
-        let failed = |error| Error::io("write", &self.path, error);
-        let file = File::open(&self.part).map_err(failed)?;
-        file.sync_all().map_err(failed)?;
-        let length = file.metadata().map_err(failed)?.len();
-        fs::rename(&self.part, &self.path).map_err(failed)?;
-        Ok(length)
-    }
-}
-
-impl Drop for Destination {
-    fn drop(&mut self) {
-        // After `keep` there is nothing under this name.
-        let _ = fs::remove_file(&self.part);
+        self.file.map_or(Ok(0), NewFile::keep)
     }
 }

@@ -52,9 +52,9 @@ pub(super) fn run(args: &TraceExportArgs) -> anyhow::Result<u8> {
         clock: subject.clock.clone(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let outputs = outputs(args)?;
+    let mut outputs = outputs(args)?;
     let mut exporters: Vec<Open> = Vec::new();
-    for (format, output) in &outputs {
+    for (format, output) in &mut outputs {
         let out = output.create()?;
         match exporter(format, out, &origin).with_context(|| output.path().display().to_string())? {
             Begun::Exporter(exporter) => exporters.push((output.path().to_owned(), exporter)),

@@ -26,7 +26,6 @@ use model::watch::{CommandRecord, FILE, SCHEMA, WatchRecord};
 use model::{Cpus, store, syscalls};
 use serde_json::json;
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -124,11 +123,8 @@ fn print(args: &WatchArgs, dir: &Path, analysis: &Analysis) -> anyhow::Result<()
     } else {
         watch_text::text(dir, &run, analysis, section, &statements)
     };
-    // Whoever reads only the beginning of it has what they wanted.
-    match writeln!(std::io::stdout(), "{}", text.trim_end()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("the answer cannot be written to standard output"),
-    }
+    println!("{}", text.trim_end());
+    Ok(())
 }
 
 /// Whom to watch.

@@ -1,9 +1,10 @@
 //! Experiments of `stillcore study`: a file is run cell by cell, goes on where it was killed, and a mistake starts nothing.
 
-use crate::support::shares::{declared, experiment};
+use crate::support::shares::{declared, experiment, standing, undoes};
 use crate::support::{Place, eventually, read_json, stillcore, text};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 fn study(place: &Place, out: &str, arguments: &[&str]) -> Command {
@@ -190,16 +191,12 @@ fn a_plan_starts_nothing() {
     assert!(!place.path("out").exists());
 }
 
-/// A cell that measures for long, and leaves a file where it gives back what it was to change.
-fn long(place: &Place) {
-    let after = place.path("after.tar");
+/// A cell that measures for long, and then undoes what stands.
+fn long(place: &Place, standing: &Path) {
     let text = experiment(&place.path("curves.toml"))
         .replace("repetitions = 2", "repetitions = 1")
         .replace("[\"isolate\", \"apply\", \"--cpus\", \"4095\", \"--json\"]]", "[\"study\", \"list\"]]")
-        .replace(
-            "before = [",
-            &format!("after = [[\"snapshot\", \"--out\", \"{}\"]], before = [", after.display()),
-        )
+        .replace("before = [", &format!("{}, before = [", undoes(standing)))
         .replace("levels = [\"plain\", {", "levels = [{")
         .replace("{ name = \"isolated\", isolated = true }, ", "")
         .replace("[\"0\", \"1\"]", "[\"0\"]");
@@ -216,24 +213,24 @@ fn what_a_cell_changed_is_given_back_after_ctrl_c_and_by_the_next_call_after_a_k
     for end in ["INT", "KILL"] {
         let place = Place::new();
         declared(&place);
-        long(&place);
-        let (after, out) = (place.path("after.tar"), place.path("out"));
+        let (stands, out) = (standing(&place), place.path("out"));
+        long(&place, &stands);
         let mut child =
             study(&place, "out", &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let measuring =
             || fs::read_dir(out.join("runs")).ok()?.flatten().find(|cell| cell.path().join("run").exists());
         eventually("a window", measuring);
-        assert!(!after.exists());
+        assert!(stands.exists());
         crate::support::signal(child.id(), end);
         assert!(!child.wait().unwrap().success());
-        assert_eq!(after.exists(), end == "INT", "{end}");
+        assert_eq!(stands.exists(), end == "KILL", "{end}");
         if end == "KILL" {
             let mut next = study(&place, "out", &["--resume"])
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            eventually("what was given back", || after.exists().then_some(()));
+            eventually("what was given back", || (!stands.exists()).then_some(()));
             crate::support::signal(next.id(), "INT");
             next.wait().unwrap();
         }

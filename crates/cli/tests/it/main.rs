@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod attacks;
 mod audit;
 mod bad_input;
 mod bad_sets;

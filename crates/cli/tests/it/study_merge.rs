@@ -1,6 +1,6 @@
 //! `stillcore study merge`: parts of an experiment are the whole of it, and what does not fit together is refused before anything is written.
 
-use crate::support::shares::{declared, long};
+use crate::support::shares::{declared, long, standing};
 use crate::support::{Place, assert_refused, eventually, read_json, stillcore, text};
 use serde_json::Value;
 use std::fs;
@@ -165,7 +165,8 @@ fn cells_by_name_are_run_alone_and_a_name_that_is_none_starts_nothing() {
 #[test]
 fn one_call_at_a_time_works_on_a_directory_and_another_can_end_it() {
     let place = Place::new();
-    long(&place, 1, &place.path("after.tar"));
+    let stands = standing(&place);
+    long(&place, 1, &stands);
     let out = place.path("out");
     let mut child = stillcore(&["study", "run"]);
     child.arg(place.path("shares.toml")).arg("--state").arg(place.state()).arg("--out").arg(&out);
@@ -179,12 +180,12 @@ fn one_call_at_a_time_works_on_a_directory_and_another_can_end_it() {
         &run(&place, "out", &[]),
         &["another call works on this study", &format!("process {pid}")],
     );
-    assert!(!place.path("after.tar").exists());
+    assert!(stands.exists());
     let stopped = stillcore(&["study", "stop"]).arg(&out).output().unwrap();
     done(&stopped);
     assert!(text(&stopped.stdout).contains(&format!("process {pid} has ended")), "{}", text(&stopped.stdout));
     assert!(!child.wait().unwrap().success());
-    assert!(place.path("after.tar").exists());
+    assert!(!stands.exists());
     let idle = stillcore(&["study", "stop"]).arg(&out).output().unwrap();
     assert_eq!(text(&idle.stdout), "nothing ran there\n");
     assert_refused(

@@ -91,8 +91,30 @@ pub(crate) fn declared(place: &Place) -> PathBuf {
     file
 }
 
-/// An experiment whose cells measure for a minute each, and say by a file `after` when they give back what they were to change.
-pub(crate) fn long(place: &Place, repetitions: u32, after: &Path) {
+/// The journal of an isolation that went with an earlier boot, and is to be undone; it goes when it is.
+pub(crate) fn standing(place: &Place) -> PathBuf {
+    let (boot, head) = (
+        "an-earlier-boot",
+        r#"{"cpus":"1","isolated":"1","housekeeping":"0","placement":"affinity","started_ticks":0}"#,
+    );
+    let text = format!("0\0{boot}\0isolation\0cpus\0{:?}\0{:?}\0Intent", None::<String>, Some(head));
+    let entry = serde_json::json!({
+        "seq": 0, "boot_id": boot, "id": "isolation", "target": "cpus", "old": null, "new": head, "phase": "intent",
+        "crc": crc32fast::hash(text.as_bytes()),
+    });
+    fs::create_dir(place.path("stands")).unwrap();
+    let journal = place.path("stands/isolation.jsonl");
+    fs::write(&journal, format!("{entry}\n")).unwrap();
+    journal
+}
+
+/// What undoes it, as an experiment has it.
+pub(crate) fn undoes(journal: &Path) -> String {
+    format!("after = [[\"isolate\", \"undo\", \"--state\", \"{}\"]]", journal.parent().unwrap().display())
+}
+
+/// An experiment whose cells measure for a minute each, and then undo what stands.
+pub(crate) fn long(place: &Place, repetitions: u32, standing: &Path) {
     let text = format!(
         r#"
 schema = "stillcore.experiment/1"
@@ -103,7 +125,7 @@ seed = 1
 repetitions = {repetitions}
 [[factor]]
 name = "way"
-levels = [{{ name = "changed", after = [["snapshot", "--out", "{}"]] }}]
+levels = [{{ name = "changed", {} }}]
 [[step]]
 run = ["measure", "wakeup", "--duration", "60s", "--quiet", "--out", "{{out}}", "--state", "{}"]
 [[value]]
@@ -112,7 +134,7 @@ title = "n"
 at = "threads"
 take = "count"
 "#,
-        after.display(),
+        undoes(standing),
         place.state().display()
     );
     fs::write(place.path("shares.toml"), text).unwrap();

@@ -4,14 +4,16 @@
 //! directory before the machine is touched, then a `done`, and when it is taken back an `undone`. A torn last line is an intent that
 //! never led to a change, or a note about one whose earlier line is whole; every line carries a checksum.
 
+use super::trust;
 use crate::error::Error;
 use crate::sys::process::Owner;
 use model::plan::StepKind;
+use rustix::fs::{Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// How far a change has got.
@@ -74,19 +76,23 @@ pub struct Journal {
     open: BTreeMap<u64, Entry>,
 }
 
+/// Name of the directory of journals.
+const DIRECTORY: &str = "journal";
+
 /// The directory of journals under a state directory.
 pub fn directory(state: &Path) -> PathBuf {
-    state.join("journal")
+    state.join(DIRECTORY)
 }
 
 impl Journal {
     /// Starts a journal for the calling process.
     pub fn create(state: &Path) -> Result<Self, Error> {
-        let dir = directory(state);
-        fs::create_dir_all(&dir).map_err(|source| Error::os("create", dir.display(), source))?;
-        let path = dir.join(format!("{}.jsonl", Owner::of_this_process()?));
-        let file = OpenOptions::new().append(true).create_new(true).open(&path);
-        let file = file.map_err(|source| Error::os("create the journal", path.display(), source))?;
+        let dir = trust::make_directory(state, DIRECTORY)?;
+        let name = format!("{}.jsonl", Owner::of_this_process()?);
+        let path = directory(state).join(&name);
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = openat(&dir, &name, flags, Mode::RUSR | Mode::WUSR);
+        let file = file.map_err(|error| Error::os("create the journal", path.display(), error))?.into();
         let journal = Self { path, file, boot_id: boot_id()?, next: 0, open: BTreeMap::new() };
         journal.sync()?;
         Ok(journal)
@@ -165,12 +171,8 @@ impl Journal {
 
 /// Adds a line to a journal that another process began, as undoing does.
 pub fn append_to(path: &Path, entry: &Entry, phase: Phase) -> Result<(), Error> {
-    let mut file = match OpenOptions::new().append(true).open(path) {
-        Ok(file) => file,
-        // Somebody else, a guardian perhaps, was done with it first.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(source) => return Err(Error::os("open the journal", path.display(), source)),
-    };
+    // Somebody else, a guardian perhaps, may have been done with it first.
+    let Some(mut file) = trust::open_file(path, OFlags::WRONLY | OFlags::APPEND)? else { return Ok(()) };
     append_line(&mut file, path, Entry { phase, ..entry.clone() })?;
     file.sync_all().map_err(|source| Error::os("sync the journal", path.display(), source))
 }
@@ -199,7 +201,8 @@ pub fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The changes of a journal that are still open, oldest first. Lines that are torn or damaged are left out.
+/// The changes of a journal that are still open, oldest first. Lines that are torn or damaged are left out: where something is undone,
+/// [`read`] names them.
 pub fn read_open(path: &Path) -> Result<Vec<Entry>, Error> {
     read(path).map(|(open, _)| open)
 }
@@ -241,12 +244,12 @@ impl fmt::Display for Damaged {
 /// is none of them: what it was to
 /// say was never done.
 pub fn read(path: &Path) -> Result<(Vec<Entry>, Vec<Damaged>), Error> {
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        // Somebody else, a guardian perhaps, was done with it first.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
-        Err(source) => return Err(Error::os("read the journal", path.display(), source)),
+    // Somebody else, a guardian perhaps, may have been done with it first.
+    let Some(mut file) = trust::open_file(path, OFlags::RDONLY)? else {
+        return Ok((Vec::new(), Vec::new()));
     };
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(|source| Error::os("read the journal", path.display(), source))?;
     let mut open = BTreeMap::new();
     let mut damaged = Vec::new();
     for (at, line) in String::from_utf8_lossy(&text).lines().enumerate() {

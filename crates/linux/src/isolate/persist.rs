@@ -11,10 +11,10 @@
 use crate::error::Error;
 use crate::machine::Root;
 use model::plan::{Plan, StepKind};
+use model::store::write_whole;
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const SYSCTL: &str = "etc/sysctl.d/90-stillcore.conf";
 const UNIT: &str = "etc/systemd/system/stillcore-isolate.service";
@@ -108,7 +108,10 @@ pub fn install(root: &Root, all: &Persistence) -> Result<(), Error> {
     if made.is_err() {
         for (file, text) in before {
             let path = root.at(file);
-            let _ = text.map_or_else(|| fs::remove_file(&path), |text| whole(&path, &text));
+            let _ = match text {
+                Some(text) => write_whole(&path, text.as_bytes()).is_ok(),
+                None => fs::remove_file(&path).is_ok(),
+            };
         }
     }
     made
@@ -120,7 +123,7 @@ fn write_all(root: &Root, all: &Persistence) -> Result<(), Error> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|source| Error::os("create", folder.display(), source))?;
         }
-        whole(&path, text).map_err(|source| Error::os("write", path.display(), source))?;
+        write_whole(&path, text.as_bytes())?;
     }
     for (link, to) in &all.links {
         let path = root.at(link);
@@ -131,20 +134,6 @@ fn write_all(root: &Root, all: &Persistence) -> Result<(), Error> {
         symlink(to, &path).map_err(|source| Error::os("link", path.display(), source))?;
     }
     Ok(())
-}
-
-/// A reader sees the old file or the new one.
-fn whole(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".stillcore-new");
-    let beside = PathBuf::from(beside);
-    let written = fs::File::create(&beside).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&beside);
-    })
 }
 
 /// Commands that make a removal effective on the machine that runs.

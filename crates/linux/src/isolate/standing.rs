@@ -8,13 +8,15 @@ use super::keep::Keep;
 use super::placed::{self, Placed};
 use super::placement;
 use super::purpose::Purpose;
+use super::trust;
 use super::watch::Watched;
 use crate::error::Error;
 use model::Cpus;
 use model::plan::{Placement, Plan, Step, StepKind};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -166,15 +168,15 @@ fn purpose(path: &Path, keep: Vec<String>) -> Result<Purpose, Error> {
 impl Standing {
     /// Opens the journal for writing, a new one or the one that stands. Error: another process holds it.
     pub fn open(state: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(state).map_err(|source| Error::os("create", state.display(), source))?;
+        trust::make_state(state)?;
         let lock = lock(state)?;
         let path = path(state);
         let boot_id = journal::boot_id()?;
         let (entries, damaged) = journal::read(&path)?;
-        let file = match OpenOptions::new().append(true).create(true).open(&path) {
+        let file = match trust::open_file(&path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE) {
             // What stands can be undone all the same.
             Err(error) if read_only(&error) && !entries.is_empty() => None,
-            file => Some(file.map_err(|source| Error::os("open the journal", path.display(), source))?),
+            file => file?,
         };
         let torn = fs::read(&path).unwrap_or_default().last().is_some_and(|byte| *byte != b'\n');
         let next = entries.iter().map(|entry| entry.seq + 1).max().unwrap_or(0).max(lines(&path));
@@ -337,8 +339,8 @@ impl Standing {
     }
 }
 
-fn read_only(error: &std::io::Error) -> bool {
-    error.kind() == ErrorKind::ReadOnlyFilesystem
+fn read_only(error: &Error) -> bool {
+    matches!(error, Error::Os { source, .. } if source.kind() == ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Numbers of entries that were undone are not used again.
@@ -348,11 +350,11 @@ fn lines(path: &Path) -> u64 {
 
 fn lock(state: &Path) -> Result<File, Error> {
     let path = state.join("isolation.lock");
-    let file = match OpenOptions::new().create(true).truncate(false).write(true).open(&path) {
-        Err(error) if read_only(&error) => File::open(&path),
+    let file = match trust::open_file(&path, OFlags::WRONLY | OFlags::CREATE) {
+        Err(error) if read_only(&error) => trust::open_file(&path, OFlags::RDONLY),
         file => file,
     };
-    let file = file.map_err(|source| Error::os("open", path.display(), source))?;
+    let file = file?.ok_or_else(|| Error::os("open", path.display(), Errno::NOENT))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(error) if std::io::Error::from(error).kind() == ErrorKind::WouldBlock => Err(Error::failed(

@@ -4,7 +4,7 @@
 
 use super::change::Live;
 use super::journal::{self, Entry, Phase};
-use super::remember;
+use super::{reach, remember, trust};
 use crate::error::Error;
 use crate::record::{instance, kprobe};
 use crate::sys::clock;
@@ -73,6 +73,7 @@ pub fn undo(id: &str, target: &str, old: Option<&str>) -> Result<(), Error> {
             "this version of stillcore does not know such a change",
         ));
     };
+    reach::transient(kind, target)?;
     let path = Path::new(target);
     match kind {
         Transient::Process => {
@@ -165,9 +166,14 @@ pub struct Restored {
 pub fn undo_journal(path: &Path) -> Result<Restored, Error> {
     let mut restored = Restored::default();
     let boot_id = journal::boot_id()?;
-    for entry in journal::read_open(path)?.iter().rev() {
+    let (open, damaged) = journal::read(path)?;
+    for entry in open.iter().rev() {
         undo_entry(path, entry, &boot_id, &mut restored)?;
     }
+    // Whatever it was to say, perhaps in a later version's words, it is not passed over in silence.
+    let untrusted =
+        |line: &journal::Damaged| format!("{}: {line} cannot be trusted and is not undone", path.display());
+    restored.failed.extend(damaged.iter().map(untrusted));
     if restored.failed.is_empty() {
         journal::remove(path)?;
     }
@@ -204,6 +210,9 @@ pub fn recover(state: &Path) -> Result<Restored, Error> {
 /// Journals whose process is gone.
 fn abandoned(state: &Path) -> Result<Vec<PathBuf>, Error> {
     let dir = journal::directory(state);
+    if !trust::is_own(&dir)? {
+        return Ok(Vec::new());
+    }
     let entries = match fs::read_dir(&dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -229,7 +238,7 @@ mod tests {
     #[test]
     fn what_a_dead_process_left_is_taken_back_newest_first() {
         let state = tempfile::tempdir().unwrap();
-        let (outer, inner) = (state.path().join("outer"), state.path().join("outer/inner"));
+        let (outer, inner) = (state.path().join("tracefs-1"), state.path().join("tracefs-1/tracefs-2"));
         let mut journal = Journal::create(state.path()).unwrap();
         for dir in [&outer, &inner] {
             let seq =
@@ -248,8 +257,48 @@ mod tests {
 
     #[test]
     fn an_intent_that_led_to_nothing_is_no_failure() {
-        for kind in [Transient::Directory, Transient::TraceInstance, Transient::TracefsMount] {
-            undo(kind.id(), "/proc/self/no-such-thing", None).unwrap();
+        for (kind, target) in [
+            (Transient::Directory, "/proc/self/no/tracefs-1"),
+            (Transient::TraceInstance, "/proc/self/instances/stillcore-1"),
+            (Transient::TracefsMount, "/proc/self/no/tracefs-1"),
+        ] {
+            undo(kind.id(), target, None).unwrap();
         }
+    }
+
+    #[test]
+    fn a_line_that_this_version_does_not_know_is_told_by_path_and_number() {
+        let state = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(state.path()).unwrap();
+        journal.intent("directory", "/proc/self/no/tracefs-1", None, None).unwrap();
+        let dead = journal.path().with_file_name("99999999-1.jsonl");
+        fs::rename(journal.path(), &dead).unwrap();
+        let newer =
+            fs::read_to_string(&dead).unwrap() + "{\"version\":9,\"seq\":1,\"change\":{\"kind\":\"new\"}}\n";
+        fs::write(&dead, newer).unwrap();
+        let restored = recover(state.path()).unwrap();
+        assert_eq!((restored.undone.len(), restored.failed.len()), (1, 1), "{restored:?}");
+        assert!(restored.failed[0].contains("99999999-1.jsonl: line 2 (unreadable)"), "{restored:?}");
+        assert!(dead.exists());
+    }
+
+    #[test]
+    fn a_planted_journal_changes_nothing() {
+        let state = tempfile::tempdir().unwrap();
+        let victim = state.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let target = victim.display().to_string();
+        let mut journal = Journal::create(state.path()).unwrap();
+        for (id, old) in
+            [("value", Some("PWNED")), ("directory", None), ("module", Some("loaded")), ("new", None)]
+        {
+            journal.intent(id, &target, old, None).unwrap();
+        }
+        let dead = journal.path().with_file_name("99999999-1.jsonl");
+        fs::rename(journal.path(), &dead).unwrap();
+        let restored = recover(state.path()).unwrap();
+        assert_eq!((restored.undone.len(), restored.failed.len()), (0, 4), "{restored:?}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert!(dead.exists(), "what cannot be undone is told again");
     }
 }

@@ -4,18 +4,43 @@
 //! An archive may come from anybody. It holds directories and plain files under itself, nothing else: links, devices and names that
 //! lead out are refused, and so is more than a capture could hold.
 
+use super::capture::{Selection, capture};
 use super::kconfig::gzip_body;
+use super::root::Root;
 use model::Error;
+use model::new_file::NewFile;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{Cursor, Read, Write};
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use tar::{Archive, Builder, EntryType, Header};
 use tempfile::TempDir;
 
 /// What a capture of a large machine holds, with much to spare.
 const MAX_BYTES: u64 = 256 << 20;
-const MAX_FILES: usize = 1_000_000;
+const MAX_FILES: usize = 250_000;
+/// How deep its files lie at most; those of a capture do at 14.
+const MAX_DEPTH: usize = 32;
+
+/// Trees that have been unpacked and are in use, for a call that is told to end.
+static UNPACKED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Whether the call ends, so that nothing more may be unpacked.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Takes away what was unpacked: before a signal ends the call, which does not come to its end.
+pub fn remove_unpacked() {
+    ENDING.store(true, Ordering::Release);
+    let places = std::mem::take(&mut *UNPACKED.lock().unwrap_or_else(PoisonError::into_inner));
+    for place in places {
+        // What was being written when the call was told to end may come once more.
+        let _ = (0..TRIES).find(|_| fs::remove_dir_all(&place).is_ok() || !place.exists());
+    }
+}
+
+/// How often a tree that still grows is removed.
+const TRIES: u32 = 100;
 
 /// Unpacks an archive into a new private directory, which goes when it is dropped.
 pub(super) fn unpack(path: &Path) -> Result<TempDir, Error> {
@@ -35,6 +60,7 @@ pub(super) fn unpack(path: &Path) -> Result<TempDir, Error> {
             .map_err(|error| bad(format!("it cannot be unpacked ({error})")))?;
     }
     let place = place().map_err(|source| Error::io("create a directory for", path, source))?;
+    UNPACKED.lock().unwrap_or_else(PoisonError::into_inner).push(place.path().to_owned());
     entries(&bytes, place.path()).map_err(bad)?;
     Ok(place)
 }
@@ -56,11 +82,23 @@ fn entries(bytes: &[u8], place: &Path) -> Result<(), String> {
         if name.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(format!("the name {} leads out of it", name.display()));
         }
+        if name.components().count() > MAX_DEPTH {
+            return Err(format!("a file lies {} directories deep in it", name.components().count()));
+        }
+        if ENDING.load(Ordering::Acquire) {
+            return Err("the call was told to end".to_owned());
+        }
         files += 1;
+        // Each directory on the way is one more, whoever asks for it.
+        let mut above = name.parent();
+        while let Some(folder) = above.filter(|folder| folders.insert(folder.to_path_buf())) {
+            files += 1;
+            above = folder.parent();
+        }
         let target = place.join(&name);
         let written = match kind {
             EntryType::Directory => fs::create_dir_all(&target),
-            EntryType::Regular => write(&target, &mut entry, &mut folders),
+            EntryType::Regular => write(&target, &mut entry),
             _ => return Err(format!("{} is neither a file nor a directory", name.display())),
         };
         written.map_err(|error| format!("{} cannot be unpacked ({error})", name.display()))?;
@@ -71,22 +109,30 @@ fn entries(bytes: &[u8], place: &Path) -> Result<(), String> {
     if files == 0 { Err("it holds nothing".to_owned()) } else { Ok(()) }
 }
 
-fn write(target: &Path, entry: &mut impl Read, folders: &mut BTreeSet<PathBuf>) -> std::io::Result<()> {
-    if let Some(folder) = target.parent().filter(|folder| !folders.contains(*folder)) {
-        fs::create_dir_all(folder)?;
-        folders.insert(folder.to_owned());
-    }
-    let mut file = File::create(target)?;
-    std::io::copy(entry, &mut file).map(drop)
+fn write(target: &Path, entry: &mut impl Read) -> std::io::Result<()> {
+    let made = File::create(target).or_else(|_| {
+        target.parent().map_or(Ok(()), fs::create_dir_all)?;
+        File::create(target)
+    });
+    std::io::copy(entry, &mut made?).map(drop)
+}
+
+/// Copies the machine under `root` into a new archive.
+pub fn capture_into_archive(root: &Root, archive: &Path, selection: &Selection) -> Result<(), Error> {
+    // Not beside the archive: whoever owns that directory could put another one in its place.
+    let tree = tempfile::tempdir().map_err(|source| Error::io("create a directory for", archive, source))?;
+    capture(root, tree.path(), selection)?;
+    pack(tree.path(), archive)
 }
 
 /// Packs a tree, files in the order of their names, without times and owners.
-pub fn pack(tree: &Path, archive: &Path) -> Result<(), Error> {
+fn pack(tree: &Path, archive: &Path) -> Result<(), Error> {
     let failed = |source| Error::io("write", archive, source);
     let mut names = Vec::new();
     list(tree, Path::new(""), &mut names).map_err(|source| Error::io("read", tree, source))?;
     names.sort();
-    let mut builder = Builder::new(std::io::BufWriter::new(File::create(archive).map_err(failed)?));
+    let out = NewFile::create(archive)?;
+    let mut builder = Builder::new(std::io::BufWriter::new(out.try_clone()?));
     for name in names {
         let bytes =
             fs::read(tree.join(&name)).map_err(|source| Error::io("read", &tree.join(&name), source))?;
@@ -96,8 +142,8 @@ pub fn pack(tree: &Path, archive: &Path) -> Result<(), Error> {
         header.set_mtime(0);
         builder.append_data(&mut header, &name, bytes.as_slice()).map_err(failed)?;
     }
-    let mut file = builder.into_inner().map_err(failed)?;
-    file.flush().and_then(|()| file.get_ref().sync_all()).map_err(failed)
+    builder.into_inner().and_then(|mut file| file.flush()).map_err(failed)?;
+    out.keep().map(drop)
 }
 
 fn list(tree: &Path, below: &Path, names: &mut Vec<PathBuf>) -> std::io::Result<()> {
@@ -111,7 +157,6 @@ fn list(tree: &Path, below: &Path, names: &mut Vec<PathBuf>) -> std::io::Result<
 
 #[cfg(test)]
 mod tests {
-    use super::super::Root;
     use super::*;
     use proptest::prelude::*;
 

@@ -30,7 +30,7 @@ mod topology;
 #[cfg(test)]
 pub(crate) mod tree;
 
-pub use archive::pack;
+pub use archive::{capture_into_archive, remove_unpacked};
 pub(crate) use boot_log::rcu_offloaded;
 pub use capture::{Selection, capture, planned};
 pub(crate) use cmdline::{parameters, same_name};

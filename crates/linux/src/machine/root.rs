@@ -8,7 +8,7 @@ use model::{Cpus, Error};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -82,7 +82,17 @@ impl Root {
         let result = self.inside(&path).and_then(|()| {
             // Kernel files have no length to go by, and most fit: one read, and one that finds the end.
             let mut bytes = Vec::with_capacity(4096);
-            fs::File::open(&path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+            let mut options = fs::OpenOptions::new();
+            options.read(true);
+            if !self.live {
+                // In a tree that somebody has made a pipe would be waited for, for ever.
+                options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+            }
+            let file = options.open(&path)?;
+            if !self.live && !file.metadata()?.is_file() {
+                return Err(io::Error::other("it is no regular file, and the tree is a captured one"));
+            }
+            file.take(MAX_BYTES).read_to_end(&mut bytes)?;
             Ok(bytes)
         });
         present(result).map_err(|source| Error::io("read", &path, source))

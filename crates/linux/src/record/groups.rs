@@ -6,6 +6,7 @@
 mod containers;
 
 use containers::Runtimes;
+use model::foreign::in_a_line;
 use model::groups::TaskGroup;
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,7 +61,7 @@ impl Groups {
         let runtimes = Runtimes::new(Path::new("/"));
         let group = |(path, tids): (&str, Vec<i32>)| TaskGroup {
             // A user may name a group of his own as he likes.
-            path: containers::printable(path),
+            path: in_a_line(path),
             container: runtimes.container(path),
             tids,
         };

@@ -35,6 +35,11 @@ impl EndSignals {
         Ok(Self { file: unsafe { File::from_raw_fd(descriptor) } })
     }
 
+    /// The same signals, for another thread; each arrives once.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { file: self.file.try_clone()? })
+    }
+
     /// The name of a signal that has arrived since the last call, if any.
     pub fn arrived(&self) -> Option<&'static str> {
         let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
@@ -47,10 +52,12 @@ impl EndSignals {
     }
 }
 
-/// Lets the signals of [`EndSignals::block`] through again, for the program that this process is about to become.
+/// Lets the signals of [`EndSignals::block`] through again, for the program that this process is about to become, which also gets back
+/// what [`outlive_file_size_limit`] has ignored.
 pub fn unblock_end() {
-    // SAFETY: the set is initialised before use, and all calls get valid pointers.
+    // SAFETY: SIG_DFL is a valid disposition; the set is initialised before use, and all calls get valid pointers.
     unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         END.iter().for_each(|(signal, _)| {
@@ -58,6 +65,13 @@ pub fn unblock_end() {
         });
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
     }
+}
+
+/// Makes a file that grows over the limit (RLIMIT_FSIZE) an error of the write, which is told, and not
+/// the end of the process.
+pub fn outlive_file_size_limit() {
+    // SAFETY: SIG_IGN is a valid disposition for this signal.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// Ignores the signals that ask a program to end, in processes that must outlive their parent's Ctrl-C.

@@ -6,14 +6,6 @@ use crate::format;
 
 const NONE: &str = "–";
 
-/// What a reader does not see, or what makes others read otherwise than written: controls, and marks of direction (Trojan Source, Boucher
-/// and Anderson 2023). Names of tasks may hold any.
-pub(crate) fn unseen(c: char) -> bool {
-    let control = c.is_control() && !matches!(c, '\n' | '\t');
-    control
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-}
-
 /// Makes the filters known.
 pub(super) fn add(environment: &mut Environment) {
     environment.add_filter("ns", |v: &Value| float(v, format::ns_f));

@@ -396,7 +396,7 @@ fn marks_of_direction_and_controls_are_shown_as_what_they_are() {
     }
     let page = page(&document).unwrap();
     let body = &page[..page.find("id=\"figures\"").unwrap()];
-    assert!(!body.contains(super::unseen), "something unseen is in the page");
+    assert!(!body.contains(model::foreign::is_unseen), "something unseen is in the page");
     assert!(body.contains("CPU\u{fffd}gpj.exe") && body.contains("a\u{fffd}b"));
     assert!(!body.contains("</code><script>"));
 }

@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle
 use std::fmt::Write;
 
 use super::TextOptions;
+use model::foreign::in_a_line;
 
 /// Columns separated by space, one rule under the header: what can be read in a terminal and pasted into a mail.
 const STYLE: TableStyle = TableStyle::new()
@@ -69,7 +70,7 @@ impl Page {
 
     fn paragraph(&mut self, paint: Option<Paint>, first: &str, rest: &str, text: &str) {
         for (index, line) in
-            wrap(&printable(text), self.width.saturating_sub(first.chars().count())).iter().enumerate()
+            wrap(&in_a_line(text), self.width.saturating_sub(first.chars().count())).iter().enumerate()
         {
             let line = format!("{}{}", if index == 0 { first } else { rest }, line.trim_end());
             match paint {
@@ -89,7 +90,7 @@ impl Page {
         table.set_width(u16::try_from(self.width).unwrap_or(u16::MAX));
         table.set_header(header.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>());
         for row in rows {
-            table.add_row(row.iter().map(|cell| printable(cell)).collect::<Vec<_>>());
+            table.add_row(row.iter().map(|cell| in_a_line(cell)).collect::<Vec<_>>());
         }
         for (index, column) in table.column_iter_mut().enumerate() {
             column.set_padding((0, 1));
@@ -102,11 +103,6 @@ impl Page {
             self.text.push('\n');
         }
     }
-}
-
-/// Machine text with control characters replaced: a task's name must not drive the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// Breaks at spaces; a word longer than a line is cut.

@@ -179,19 +179,23 @@ pub(super) fn guarantee(page: &mut Page, document: &Document) {
     }
 }
 
+/// What a run that was killed has lost.
+const NOT_COUNTED: &str = "not known: the run did not come to its end, and what it lost was never counted";
+
 pub(super) fn losses(page: &mut Page, document: &Document) {
     page.heading("LOSSES");
     let losses = document.run.losses;
-    page.item(
-        "  ",
-        &format!(
+    let counted = || {
+        format!(
             "missed releases {}, samples lost {}, trace events lost {}, failed operations of disturbances {}",
             format::count(losses.missed_releases),
             format::count(losses.ring_samples),
             format::count(losses.trace_events),
             format::count(losses.failed_operations)
-        ),
-    );
+        )
+    };
+    let text = if document.run.has_ended() { counted() } else { NOT_COUNTED.to_owned() };
+    page.item("  ", &text);
     for statement in &document.analysis.losses.statements {
         page.item("  ", statement);
     }

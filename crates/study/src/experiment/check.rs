@@ -95,6 +95,14 @@ impl Checker<'_> {
                     return self.fail(factor.levels.span(), what);
                 }
             }
+            if let Some(words) =
+                levels.iter().flat_map(|level| &level.after).find(|words| undone_in(words).is_none())
+            {
+                // A killed study is given back from what its directory says, which is data and runs nothing else.
+                let what =
+                    format!("after = [{words:?}]; expected [\"isolate\", \"undo\"], with --state or without");
+                return self.fail(factor.levels.span(), what);
+            }
             for words in
                 levels.iter().flat_map(|level| level.before.iter().chain(&level.after).chain(&level.words))
             {
@@ -359,5 +367,18 @@ impl Checker<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Of a call that takes back what a cell has changed, and does nothing else, where its journal is;
+/// `Some(None)`: where it is by default.
+pub fn undone_in(words: &[String]) -> Option<Option<&str>> {
+    let ["isolate", "undo", rest @ ..] = &*words.iter().map(String::as_str).collect::<Vec<_>>() else {
+        return None;
+    };
+    match *rest {
+        [] | ["--json"] => Some(None),
+        ["--state", state] | ["--state", state, "--json"] | ["--json", "--state", state] => Some(Some(state)),
+        _ => None,
     }
 }

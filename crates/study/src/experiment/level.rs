@@ -23,7 +23,7 @@ pub struct Level {
     pub needs: Option<Wants>,
     /// Calls of this program before the cell.
     pub before: Vec<Vec<String>>,
-    /// Calls of this program after it, whatever happened.
+    /// What gives it back, whatever happened: `isolate undo` or nothing.
     pub after: Vec<Vec<String>>,
 }
 

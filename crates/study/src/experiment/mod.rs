@@ -53,6 +53,7 @@ mod words;
 mod tests;
 
 pub use ablation::{Ablated, Ablation, LeftOut, ablated};
+pub use check::undone_in;
 pub use conclude::{Beside, Claimed, Concluded, Group, Judgement, Summary, conclude};
 pub use declared::{
     Claim, EXPERIMENT_SCHEMA, Experiment, Factor, Machine, PublishedAt, SeriesOf, Step, Table, ValueOf,

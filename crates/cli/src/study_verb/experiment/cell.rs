@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use study::Cell;
 use study::experiment::{
     CellResult, CellState, Experiment, Ground, Place, SeriesOf, Under, ValueOf, absent, commands, listed,
-    rows, taken,
+    rows, taken, undone_in,
 };
 use toml::Spanned;
 
@@ -26,7 +26,9 @@ use toml::Spanned;
 pub(super) const HERE: &str = "this machine";
 
 /// In a cell's directory while it runs: the calls that give back what it changes.
-const AFTER: &str = "after.json";
+const DUE: &str = "undo-due";
+/// Bytes of it, at most.
+const MOST_DUE: u64 = 1 << 16;
 
 /// Between two looks at a call.
 const LOOK: Duration = Duration::from_millis(20);
@@ -150,13 +152,19 @@ impl Room {
     }
 }
 
-/// Writes down, before anything is changed, the calls that give it back.
+/// Writes down, before anything is changed, that it is to be given back, and in which journal that
+/// stands: a line each, empty for that of this machine.
 fn foresee(dir: &Path, after: &[Vec<String>]) -> anyhow::Result<()> {
-    if after.is_empty() { Ok(()) } else { Ok(store::write_json(&dir.join(AFTER), &after)?) }
+    let mut journals = String::new();
+    for state in after.iter().filter_map(|words| undone_in(words)) {
+        journals.push_str(state.unwrap_or_default());
+        journals.push('\n');
+    }
+    if journals.is_empty() { Ok(()) } else { Ok(store::write_whole(&dir.join(DUE), journals.as_bytes())?) }
 }
 
 fn forget(dir: &Path) -> anyhow::Result<()> {
-    let path = dir.join(AFTER);
+    let path = dir.join(DUE);
     match fs::remove_file(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(Error::io("remove", &path, error).into())
@@ -165,25 +173,40 @@ fn forget(dir: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Makes the calls that cells of a killed study have not come to; tells which.
-pub(super) fn give_back(runs: &Path) -> anyhow::Result<Vec<String>> {
-    let mut made = Vec::new();
-    let Ok(entries) = fs::read_dir(runs) else { return Ok(made) };
+/// Gives back what cells of a killed study have changed; whether there was any such cell. Whatever
+/// stands in the directory, this makes no other call than `isolate undo`.
+pub(super) fn give_back(runs: &Path) -> anyhow::Result<bool> {
+    let Ok(entries) = fs::read_dir(runs) else { return Ok(false) };
+    let mut given_back = false;
     for entry in entries {
         let dir = entry.map_err(|source| Error::io("read", runs, source))?.path();
-        if !dir.join(AFTER).exists() {
+        let due = dir.join(DUE);
+        if !due.exists() {
             continue;
         }
-        let calls: Vec<Vec<String>> = store::read_json(&dir.join(AFTER))?;
-        for words in calls {
-            if let Called::Failed(why) | Called::Absent(why) = call(&words, &dir, None)? {
-                anyhow::bail!("a killed study left what {} was to give back: {why}", words.join(" "));
-            }
-            made.push(words.join(" "));
+        let journals = String::from_utf8(store::read_whole(&due, MOST_DUE)?)
+            .map_err(|error| Error::invalid(due.display(), error, "directories of journals, a line each"))?;
+        for state in journals.lines() {
+            undo(state)?;
         }
         forget(&dir)?;
+        given_back = true;
     }
-    Ok(made)
+    Ok(given_back)
+}
+
+/// Calls `isolate undo` for a journal; an empty one is that of this machine.
+fn undo(state: &str) -> anyhow::Result<()> {
+    let mut words = ["isolate", "undo", "--json"].map(str::to_owned).to_vec();
+    if !state.is_empty() {
+        // One word, so that it is no option whatever it begins with.
+        words.push(format!("--state={state}"));
+    }
+    let place = tempfile::tempdir().context("a directory for what isolate undo says")?;
+    if let Called::Failed(why) | Called::Absent(why) = call(&words, place.path(), None)? {
+        anyhow::bail!("a killed study left what isolate undo was to give back: {why}");
+    }
+    Ok(())
 }
 
 /// Makes a directory, empty.

@@ -2,6 +2,7 @@
 
 use super::cell;
 use anyhow::Context;
+use linux::isolate::trust;
 use linux::sys::process::Owner;
 use model::{Error, store};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -51,9 +52,18 @@ pub(super) fn open(out: &Path, part: &Part) -> anyhow::Result<Held> {
         _ => {}
     }
     fs::create_dir_all(out).map_err(|source| Error::io("create", out, source))?;
+    is_own(out)?;
     let held = hold(out)?;
     store::write_json(&out.join(PLAN), part)?;
     Ok(held)
+}
+
+/// Refuses, for root, a directory that others can write: what stands in it decides what is run.
+fn is_own(out: &Path) -> anyhow::Result<()> {
+    for dir in [out.to_owned(), out.join("runs")] {
+        trust::is_own(&dir)?;
+    }
+    Ok(())
 }
 
 /// Takes the directory, which must exist; refuses one that another call works on.
@@ -83,6 +93,7 @@ fn hold(out: &Path) -> anyhow::Result<Held> {
 /// Ends the call that works on a study's directory, as Ctrl-C does, and gives back what cells of a killed call have left; says what it did.
 /// A call that does not end within `patience` is killed.
 pub(in super::super) fn stop(out: &Path, patience: Duration) -> anyhow::Result<String> {
+    is_own(out)?;
     if present(out)?.is_none() {
         let expected = "a directory that `stillcore study run` has made for an experiment";
         return Err(Error::invalid(out.display(), format!("no {PLAN}"), expected).into());
@@ -100,9 +111,8 @@ pub(in super::super) fn stop(out: &Path, patience: Duration) -> anyhow::Result<S
         said = format!("process {} has ended", owner.pid);
     }
     let _held = hold(out).context("the study could not be ended")?;
-    let called = cell::give_back(&out.join("runs"))?;
-    if !called.is_empty() {
-        said = format!("{said}; called {}", called.join(", "));
+    if cell::give_back(&out.join("runs"))? {
+        said += "; called isolate undo";
     }
     Ok(said)
 }

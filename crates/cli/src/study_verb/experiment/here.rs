@@ -23,9 +23,8 @@ pub(super) fn run(
     signals: &EndSignals,
 ) -> anyhow::Result<bool> {
     let runs = out.join("runs");
-    let given_back = cell::give_back(&runs)?;
-    if !given_back.is_empty() {
-        Teller::say(&format!("note: a killed study left changes; called {}", given_back.join(", ")));
+    if cell::give_back(&runs)? {
+        Teller::say("note: a killed study left changes; called isolate undo");
     }
     if todo.is_empty() {
         return Ok(false);

@@ -16,6 +16,7 @@ pub mod value;
 pub use held::hold;
 pub use occupied::{Occupied, occupy};
 
+use super::reach;
 use crate::error::Error;
 use model::Cpus;
 use model::plan::StepKind;
@@ -67,6 +68,7 @@ impl Settings for Live {
     }
 
     fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error> {
+        reach::standing(kind, target)?;
         match kind {
             StepKind::File | StepKind::Kept => file::write(target, value),
             StepKind::Flag => flag::write(target, value),

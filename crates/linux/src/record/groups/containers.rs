@@ -9,12 +9,13 @@
 //!
 //! Names are annotations of the OCI runtime specification (`config.md`, "Annotations"), set by the
 //! runtimes for Kubernetes. The files belong to root; what a container can put into them is
-//! its name, and that is kept short and printable.
+//! its name, and that is kept short and harmless.
 //!
 //! Whoever is given a part of the hierarchy may name groups in it after other people's containers.
 //! So the outermost container counts, which root's runtime has made; below `user.slice`, where
 //! users' own runtimes are, it has a number and no name.
 
+use model::foreign::in_a_line;
 use model::groups::Container;
 use serde_json::Value;
 use std::fs::File;
@@ -70,7 +71,7 @@ impl Runtimes {
     pub(super) fn container(&self, path: &str) -> Option<Container> {
         let users = path.split('/').any(|part| part == "user.slice");
         let id = id_in(path).filter(|id| !users || is_number(id))?;
-        let mut container = Container { id: printable(id), ..Container::default() };
+        let mut container = Container { id: in_a_line(id), ..Container::default() };
         if is_number(id) && !users {
             self.name(&mut container);
         }
@@ -139,14 +140,9 @@ fn is_number(id: &str) -> bool {
     id.len() == ID_LENGTH && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Without what would move a terminal's cursor.
-pub(super) fn printable(name: &str) -> String {
-    name.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
-}
-
 /// The same, and not too long.
 fn short(name: &str) -> String {
-    printable(name).chars().take(MOST_CHARACTERS).collect()
+    in_a_line(name).chars().take(MOST_CHARACTERS).collect()
 }
 
 #[cfg(test)]

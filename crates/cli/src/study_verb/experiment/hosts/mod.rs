@@ -5,6 +5,7 @@
 
 mod inventory;
 pub(crate) mod playbook;
+mod sift;
 
 use super::super::RunArgs;
 use super::cell;
@@ -216,6 +217,12 @@ impl Fleet<'_> {
             planned.iter().map(|planned| (planned.cell.id.as_str(), *planned)).collect();
         for host in machines {
             let results = here.join(host).join("results");
+            let removed = sift::sift(&results)?;
+            if removed > 0 {
+                Teller::say(&format!(
+                    "note: {host}: of what came back {removed} files or directories are none of a study's"
+                ));
+            }
             let mut taken = BTreeSet::new();
             for Entry { path, checkpoint } in Store::new(&results).all()? {
                 let checkpoint =

@@ -39,6 +39,10 @@ const FILES: &[(&str, &str)] = &[
         include_str!("../../../../../../deploy/ansible/roles/stillcore_study/tasks/main.yml"),
     ),
     (
+        "roles/stillcore_study/tasks/place.yml",
+        include_str!("../../../../../../deploy/ansible/roles/stillcore_study/tasks/place.yml"),
+    ),
+    (
         "roles/stillcore_study/tasks/stop.yml",
         include_str!("../../../../../../deploy/ansible/roles/stillcore_study/tasks/stop.yml"),
     ),
@@ -48,6 +52,11 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Arguments of ssh behind all others.
+const SSH_ARGUMENTS: &str = "ANSIBLE_SSH_EXTRA_ARGS";
+/// A machine that is gone says nothing: without this a connection to it stays open for a quarter of
+/// an hour. ssh takes the first of two values, so that a user's own count.
+const ALIVE: &str = "-o ServerAliveInterval=10 -o ServerAliveCountMax=3";
 /// Most machines at a time.
 const FORKS: usize = 500;
 /// Between two words on how it goes.
@@ -154,8 +163,7 @@ pub(super) fn run(playbook: &Playbook<'_>, signals: &EndSignals) -> anyhow::Resu
     // Only what this needs; all else is the user's own ansible.cfg.
     command.env("ANSIBLE_CALLBACK_PLUGINS", role.join("callback_plugins"));
     command.env("ANSIBLE_STDOUT_CALLBACK", "stillcore_events").env("ANSIBLE_RETRY_FILES_ENABLED", "false");
-    // A machine that is gone says nothing: without this a connection to it stays open for a quarter of an hour.
-    command.env("ANSIBLE_SSH_EXTRA_ARGS", "-o ServerAliveInterval=10 -o ServerAliveCountMax=3");
+    command.env(SSH_ARGUMENTS, [users_ssh_arguments()?.as_str(), ALIVE].join(" ").trim());
     command.stdout(Stdio::piped()).stderr(log_file.try_clone()?);
     let mut child = command.spawn().context("cannot start ansible-playbook")?;
     let stdout = child.stdout.take().context("no output of ansible-playbook")?;
@@ -204,6 +212,28 @@ pub(super) fn run(playbook: &Playbook<'_>, signals: &EndSignals) -> anyhow::Resu
         heard.said = Some(last_line(&log).unwrap_or_else(|| format!("it ended with {status}")));
     }
     Ok(heard)
+}
+
+/// What the user has ssh called with, by the environment or ansible.cfg: a variable of ours in its
+/// place would drop it. What the inventory says goes before both.
+fn users_ssh_arguments() -> anyhow::Result<String> {
+    if let Ok(arguments) = std::env::var(SSH_ARGUMENTS) {
+        return Ok(arguments);
+    }
+    let mut config = ansible("ansible-config")?;
+    config.args(["dump", "--type", "connection", "--only-changed"]).env("ANSIBLE_NOCOLOR", "1");
+    // Older versions may lack it; then nothing but the environment is known.
+    let Ok(output) = config.stderr(Stdio::null()).output() else { return Ok(String::new()) };
+    Ok(ssh_arguments_of(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// `ssh_extra_args(/etc/ansible/ansible.cfg) = -J gate`, in what `ansible-config dump` says.
+fn ssh_arguments_of(dump: &str) -> String {
+    let value = |line: &str| {
+        let rest = line.trim().strip_prefix("ssh_extra_args(")?;
+        rest.split_once(") = ").map(|(_, value)| value.trim().to_owned())
+    };
+    dump.lines().find_map(value).unwrap_or_default()
 }
 
 fn interrupt(child: &Child) {
@@ -268,6 +298,14 @@ mod tests {
         let mut carried: Vec<_> = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
         carried.sort();
         assert_eq!(found, carried);
+    }
+
+    #[test]
+    fn what_the_user_has_ssh_called_with_is_kept() {
+        let dump = "\nssh:\n____\nssh_args(/etc/ansible/ansible.cfg) = -C\n\
+                    ssh_extra_args(/srv/my (old)/ansible.cfg) = -J gate -o StrictHostKeyChecking=yes\n";
+        assert_eq!(ssh_arguments_of(dump), "-J gate -o StrictHostKeyChecking=yes");
+        assert_eq!(ssh_arguments_of("ssh:\n____\n"), "");
     }
 
     #[test]

@@ -1,0 +1,50 @@
+//! Rule: what the command prints goes through `crates/cli/src/stdout.rs`, where text from outside is made harmless, and where a full
+//! disk or a closed terminal ends nothing in the middle.
+
+use super::Violation;
+use crate::repo::Repo;
+
+const ROOM: &str = "crates/cli/src/";
+/// What goes around it, for these reasons.
+const FREE: &[&str] = &[
+    "crates/cli/src/stdout.rs",
+    // Draws on the terminal, numbers of its own alone.
+    "crates/cli/src/measure/cyclictest/screen.rs",
+    // Talk to their parent, not to a terminal.
+    "crates/cli/src/internal.rs",
+    "crates/cli/src/guest_init.rs",
+    // Passes on what the guest's program has printed, byte by byte.
+    "crates/cli/src/lab_verb.rs",
+];
+const CALLS: &[&str] = &["io::stdout()", " stdout()", "(stdout()", "io::stderr()", " stderr()", "(stderr()"];
+/// Whether it is a terminal may be asked.
+const ASKED: &str = "is_terminal()";
+
+pub(super) fn check(repo: &Repo) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (path, text) in repo.texts(|path| path.starts_with(ROOM) && !FREE.contains(&path)) {
+        for (at, line) in text.lines().enumerate() {
+            if CALLS.iter().any(|word| line.contains(word)) && !line.contains(ASKED) {
+                let what = "printing past the one place that makes text from outside harmless";
+                found.push(Violation::at(path, at + 1, what, "println!, eprintln!, or crate::stdout"));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printing_past_it_is_found() {
+        let repo = |path: &str, line: &str| Repo::of(&[(path, line)]);
+        let found = |path: &str, line: &str| check(&repo(path, line)).len();
+        assert_eq!(found("crates/cli/src/x.rs", "writeln!(std::io::stdout(), \"{comm}\")"), 1);
+        assert_eq!(found("crates/cli/src/x.rs", "let mut out = stderr().lock();"), 1);
+        assert_eq!(found("crates/cli/src/x.rs", "std::io::stdout().is_terminal()"), 0);
+        assert_eq!(found("crates/cli/src/stdout.rs", "stdout().lock()"), 0);
+        assert_eq!(found("crates/lab/src/x.rs", "stdout().lock()"), 0);
+    }
+}
