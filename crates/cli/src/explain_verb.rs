@@ -3,7 +3,7 @@
 use clap::Args;
 use linux::isolate::Catalogue;
 use linux::isolate::catalogue::mechanism_section;
-use linux::isolate::fixes::{Fix, Fixes};
+use linux::isolate::fixes::{Fix, Fixes, NEWEST};
 use model::events::EventCatalogue;
 use model::{Error, EventClass};
 use std::fmt::Write;
@@ -76,9 +76,11 @@ fn class_page(class: EventClass, catalogue: &Catalogue) -> anyhow::Result<String
 }
 
 fn fix_page(fix: &Fix) -> String {
-    let first = fix.first.as_deref().map_or("in no mainline kernel up to 7.2".to_owned(), |first| {
-        format!("first in {first}; stable kernels may have it earlier")
-    });
+    let none = format!("in no mainline kernel up to {}.{}", NEWEST.0, NEWEST.1);
+    let first = fix
+        .first
+        .as_deref()
+        .map_or(none, |first| format!("first in {first}; stable kernels may have it earlier"));
     let mut page = format!("{} {}\n\n{}: {first}\n", fix.commit, fix.title, fix.subsystem);
     if !fix.interference.is_empty() {
         let _ = writeln!(page, "without it: {}", fix.interference);

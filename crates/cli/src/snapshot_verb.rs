@@ -24,7 +24,7 @@ pub(crate) struct SnapshotArgs {
 const TAKEN: &str = "taken: settings of /proc and /sys, the kernel command line and build options; of tasks the name, parent, start, \
 where they may run and where they last ran; of daemons that the catalogue names the control groups; the kubelet's shared CPUs; counts \
 of interrupts and softirqs, timer functions, device queues; which units start by themselves; of the boot log the line about RCU \
-callbacks. No other environment, command lines, file names, addresses or host name.";
+callbacks; of the kernel's code whether it has the symbols and calls that show fixes. No other environment, command lines, file names, addresses or host name.";
 
 /// Takes one.
 pub(crate) fn run(args: &SnapshotArgs) -> anyhow::Result<u8> {
@@ -32,7 +32,9 @@ pub(crate) fn run(args: &SnapshotArgs) -> anyhow::Result<u8> {
     let mut selection = Catalogue::embedded()?.selection();
     let fixes = Fixes::embedded()?.selection();
     selection.names.extend(fixes.names);
+    selection.files.extend(fixes.files);
     selection.functions.extend(fixes.functions);
+    selection.code = fixes.code;
     let resources = machine::resources::selection();
     selection.files.extend(resources.files);
     selection.names.extend(resources.names);

@@ -21,6 +21,7 @@ mod counts;
 mod disturb_kill;
 mod every;
 mod exposure;
+mod fixes;
 mod graph;
 mod held;
 mod isolate;

@@ -5,8 +5,8 @@
 
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
-    admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, graph, held,
-    isolate, keep, matrix, measure, misbooted, probes, study, theirs, time, truth, tutorial,
+    admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, fixes,
+    graph, held, isolate, keep, matrix, measure, misbooted, probes, study, theirs, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -201,6 +201,7 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
                 kernel,
                 vec![
                     Case::new("misbooted", "misbooted.sh", misbooted::the_wrong_half_is_not_green),
+                    Case::new("fixes", "fixes.sh", fixes::what_is_seen_is_so),
                     Case::new("admission", "admission.sh", admission::the_kernel_lets_in_what_is_said),
                 ],
             )

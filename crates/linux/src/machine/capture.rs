@@ -8,6 +8,7 @@
 //! before its extended capabilities, among which are serial numbers.
 
 use super::boot_log::{self, BOOT_LOG};
+use super::kernel_code::{CODE, CodeQuestions, kernel_code};
 use super::root::MODES;
 use super::{KUBELET, Root, mounts, partitions};
 use crate::isolate::fixes::{BTF, names_in};
@@ -75,6 +76,8 @@ pub struct Selection {
     pub names: Vec<String>,
     /// Functions that are looked for in the kernel's type information.
     pub functions: Vec<String>,
+    /// Questions about the kernel's code, of which the answers are taken.
+    pub code: CodeQuestions,
     /// Names of daemons.
     pub daemons: Vec<String>,
     /// Environment variables that are taken of these daemons.
@@ -121,6 +124,10 @@ pub fn capture(root: &Root, destination: &Path, selection: &Selection) -> Result
     let log = boot_log::lines(root);
     if !log.is_empty() {
         out.write(BOOT_LOG, (log.join("\n") + "\n").as_bytes())?;
+    }
+    let code = kernel_code(root, &selection.code).lines();
+    if !code.is_empty() {
+        out.write(CODE, code.as_bytes())?;
     }
     let noted = root.text(MODES)?.unwrap_or(modes);
     out.write(MODES, noted.as_bytes())

@@ -1,24 +1,24 @@
 //! What kernels have learnt about interference, and what the running one still has.
 //!
-//! A version number is the last resort: stable kernels take fixes back years. Where a file or a function came with a fix, its presence
-//! decides. Functions are looked up in the kernel's type information (`/sys/kernel/btf/vmlinux`), which lists names only once and is
-//! read in a millisecond; `/proc/kallsyms` takes a hundred.
+//! A version number is the last resort: stable kernels take fixes back years. What came with a fix,
+//! and what it does, is looked for on the machine (`probe`); where neither is to be seen the version
+//! speaks, and the finding says that it proves nothing.
 
 mod page;
+mod probe;
 
 pub use page::fixes_page;
+pub use probe::Probe;
+pub(crate) use probe::{BTF, names_in};
 
-use crate::machine::{Root, Selection, mounted_at, processes};
+use crate::machine::{Root, Selection};
 use model::fix::{FixFinding, FixState};
-use model::{Cpus, Error, EventClass, Machine};
+use model::{Error, EventClass, Machine};
+use probe::Scene;
 use serde::Deserialize;
-use std::cell::OnceCell;
 
 /// The file that ships with stillcore.
 const EMBEDDED: &str = include_str!("../../../../../catalogue/kernel-fixes.toml");
-
-/// Where the kernel keeps its type information.
-pub(crate) const BTF: &str = "sys/kernel/btf/vmlinux";
 
 /// What a fix is to interference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -34,27 +34,6 @@ pub enum Kind {
     Crash,
     /// No kernel has it.
     Unmerged,
-}
-
-/// What shows whether a kernel has a fix.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Probe {
-    /// A file that came with it.
-    FileExists {
-        /// Its path; `{debugfs}` stands for where debugfs is mounted.
-        path: String,
-    },
-    /// A global function or a type that came with it.
-    Function {
-        /// Its name.
-        name: String,
-    },
-    /// A kernel thread that leaves CPUs isolated at boot alone.
-    KthreadAvoids {
-        /// Its name.
-        thread: String,
-    },
 }
 
 /// One fix.
@@ -81,12 +60,16 @@ pub struct Fix {
     pub arch: Option<String>,
     /// What the processor's name must contain for the fix to work there.
     pub cpu: Option<String>,
+    /// What else the fix needs to work, which nothing shows: a clause.
+    pub needs: Option<String>,
     /// How sure identifier, title and version are.
     pub checked: String,
     /// What else to know.
     pub note: Option<String>,
-    /// What shows it.
-    pub probe: Option<Probe>,
+    /// What shows it. One that finds the fix decides; else one whose finding nothing means that it
+    /// is not there; else nothing does.
+    #[serde(default)]
+    pub probe: Vec<Probe>,
 }
 
 /// All fixes, in the file's order.
@@ -117,32 +100,21 @@ impl Fixes {
     /// What a capture must take, so that the captured machine can be judged.
     pub fn selection(&self) -> Selection {
         let mut wanted = Selection::default();
-        for probe in self.all.iter().filter_map(|fix| fix.probe.as_ref()) {
-            match probe {
-                Probe::FileExists { path } => wanted.names.push(path.clone()),
-                Probe::Function { name } => wanted.functions.push(name.clone()),
-                Probe::KthreadAvoids { .. } => {}
-            }
+        for probe in self.all.iter().flat_map(|fix| &fix.probe) {
+            probe.select(&mut wanted);
         }
         wanted
     }
 
     /// Judges every fix on a machine.
     pub fn judge(&self, root: &Root, machine: &Machine) -> Vec<FixFinding> {
-        let scene = Scene { root, machine, btf: OnceCell::new() };
+        let scene = Scene::new(root, machine, self.all.iter().flat_map(|fix| &fix.probe));
         self.all.iter().map(|fix| judge(&scene, fix)).collect()
     }
 }
 
 /// The newest kernel whose sources were looked at.
-const NEWEST: (u32, u32) = (7, 2);
-
-struct Scene<'a> {
-    root: &'a Root,
-    machine: &'a Machine,
-    /// The type information; empty where the kernel has none.
-    btf: OnceCell<Vec<u8>>,
-}
+pub const NEWEST: (u32, u32) = (7, 3);
 
 fn judge(scene: &Scene, fix: &Fix) -> FixFinding {
     let (state, basis, seen) = state(scene, fix);
@@ -167,32 +139,39 @@ fn state(scene: &Scene, fix: &Fix) -> (FixState, String, bool) {
     {
         return (FixState::Unfixed, format!("it works on {wanted} processors only"), true);
     }
-    match fix.kind {
-        Kind::Groundwork => {
-            return (FixState::NotApplicable, "it removes nothing by itself".to_owned(), false);
-        }
-        Kind::Unmerged => {
-            let newer = version(&scene.machine.kernel.release).is_some_and(|running| running > NEWEST);
-            let told = format!("no mainline kernel up to {}.{} has the fix", NEWEST.0, NEWEST.1);
-            return if newer {
-                (FixState::Unknown, format!("{told}, and this one is newer"), false)
-            } else {
-                (FixState::Unfixed, told, false)
-            };
-        }
-        _ => {}
+    let seen = scene.probed(&fix.probe);
+    if fix.kind == Kind::Groundwork {
+        let nothing = "it removes nothing by itself".to_owned();
+        return match seen {
+            Some((_, seen)) => (FixState::NotApplicable, format!("{nothing}; seen: {seen}"), true),
+            None => (FixState::NotApplicable, nothing, false),
+        };
     }
     let has = |present: bool| match (present, fix.kind) {
-        (true, Kind::Adds) | (false, Kind::Removes | Kind::Crash) => FixState::Unfixed,
+        (true, Kind::Adds) | (false, Kind::Removes | Kind::Crash | Kind::Unmerged) => FixState::Unfixed,
         _ => FixState::Fixed,
     };
-    if let Some((present, seen)) = fix.probe.as_ref().and_then(|probe| probed(scene, probe)) {
-        return (has(present), format!("seen: {seen}"), true);
+    if let Some((present, seen)) = seen {
+        return match &fix.needs {
+            Some(needs) if present => {
+                (FixState::Unknown, format!("seen: {seen}, but it works only where {needs}"), true)
+            }
+            _ => (has(present), format!("seen: {seen}"), true),
+        };
     }
-    match (fix.first.as_deref().and_then(version), version(&scene.machine.kernel.release)) {
+    let running = version(&scene.machine.kernel.release);
+    if fix.kind == Kind::Unmerged {
+        let none = format!("by version, unproven: no mainline kernel up to {}.{} has it", NEWEST.0, NEWEST.1);
+        return if running.is_some_and(|running| running > NEWEST) {
+            (FixState::Unknown, format!("{none}, and this one is newer"), false)
+        } else {
+            (FixState::Unfixed, none, false)
+        };
+    }
+    match (fix.first.as_deref().and_then(version), running) {
         (Some(first), Some(running)) => {
             let by = format!(
-                "by version only: first in {}, and stable kernels may have it earlier",
+                "by version, unproven: first in {}, and stable kernels may have it earlier",
                 fix.first.as_deref().unwrap_or_default()
             );
             (has(running >= first), by, false)
@@ -201,64 +180,10 @@ fn state(scene: &Scene, fix: &Fix) -> (FixState, String, bool) {
     }
 }
 
-/// Whether the fix is there, and what shows it; `None` where this machine cannot show it.
-fn probed(scene: &Scene, probe: &Probe) -> Option<(bool, String)> {
-    match probe {
-        Probe::FileExists { path } => file(scene, path),
-        Probe::Function { name } => {
-            let btf = scene.btf.get_or_init(|| scene.root.bytes(BTF).ok().flatten().unwrap_or_default());
-            let found = contains(btf, name);
-            let told = if found { "the kernel has" } else { "the kernel lacks" };
-            (!btf.is_empty()).then(|| (found, format!("{told} {name}")))
-        }
-        Probe::KthreadAvoids { thread } => {
-            // nohz_full= tells kernel threads from 5.9 on, isolcpus= from 7.0 on: CPUs in both prove the one or the other.
-            let isolated = scene.root.cpus("sys/devices/system/cpu/isolated").unwrap_or_default();
-            let told = isolated.and(&scene.machine.topology.nohz_full);
-            let kernel = processes(scene.root).kernel;
-            let found = kernel.iter().find(|one| one.name == *thread)?;
-            let hit: Cpus = found.allowed.and(&told);
-            (!told.is_empty()).then(|| (hit.is_empty(), format!("{thread} may run on {}", found.allowed)))
-        }
-    }
-}
-
-/// A file whose directory is not there either shows nothing.
-fn file(scene: &Scene, path: &str) -> Option<(bool, String)> {
-    let placed = match path.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
-        Some((kind, rest)) => format!("{}{rest}", mounted_at(scene.root, kind)?),
-        None => path.to_owned(),
-    };
-    let folder = placed.rsplit_once('/').map(|(folder, _)| folder.to_owned()).unwrap_or_default();
-    let shown = format!("/{}", placed.trim_start_matches('/'));
-    if scene.root.has(&placed) {
-        return Some((true, format!("{shown} is there")));
-    }
-    // Without the right to enter a directory its files look absent.
-    (!scene.root.names(&folder).is_empty()).then(|| (false, format!("{shown} is not there")))
-}
-
-/// Names stand between zero bytes.
-fn contains(btf: &[u8], name: &str) -> bool {
-    let wanted: Vec<u8> = [&[0], name.as_bytes(), &[0]].concat();
-    memchr::memmem::find(btf, &wanted).is_some()
-}
-
 /// The first two numbers of a version.
 fn version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
-/// The names among `wanted` that the type information lists, in its own form: what a capture takes of it.
-pub(crate) fn names_in(btf: &[u8], wanted: &[String]) -> Vec<u8> {
-    let found = wanted.iter().filter(|name| contains(btf, name));
-    let mut bytes = vec![0];
-    found.for_each(|name| {
-        bytes.extend_from_slice(name.as_bytes());
-        bytes.push(0);
-    });
-    bytes
 }
 
 #[cfg(test)]
@@ -302,15 +227,100 @@ mod tests {
         assert_eq!((absent.state, absent.seen), (FixState::Unfixed, true), "{}", absent.basis);
         let blind = judged("68d124b09999", &[old]);
         assert_eq!((blind.state, blind.seen), (FixState::Unfixed, false));
-        assert!(blind.basis.starts_with("by version only: first in 6.11"), "{}", blind.basis);
+        assert!(blind.basis.starts_with("by version, unproven: first in 6.11"), "{}", blind.basis);
     }
 
     #[test]
-    fn functions_are_found_by_their_whole_name() {
-        let with = |names: &str| judged("7ee988770326", &[(BTF, names)]).state;
-        assert_eq!(with("\0schedule\0tmigr_cpu_activate\0x\0"), FixState::Fixed);
-        assert_eq!(with("\0schedule\0tmigr_cpu_activated\0x\0"), FixState::Unfixed);
+    fn names_are_found_whole_and_their_absence_shows_nothing_where_their_neighbour_is_absent_too() {
+        let with = |names: &str| {
+            let found = judged("7ee988770326", &[("proc/sys/kernel/osrelease", "6.12.0"), (BTF, names)]);
+            (found.state, found.seen)
+        };
+        let neighbour = "timer_migration_handler";
+        assert_eq!(with("\0schedule\0tmigr_cpu_activate\0x\0"), (FixState::Fixed, true));
+        let lacks = format!("\0{neighbour}\0tmigr_cpu_activated\0x\0");
+        assert_eq!(with(&lacks), (FixState::Unfixed, true));
+        // A build without that part of the kernel, and a kernel without type information.
+        assert_eq!(with("\0schedule\0x\0"), (FixState::Fixed, false));
+        assert_eq!(with(""), (FixState::Fixed, false));
         assert_eq!(names_in(b"\0a\0bc\0", &["bc".to_owned(), "b".to_owned()]), b"\0bc\0");
+    }
+
+    #[test]
+    fn a_name_that_later_kernels_lack_shows_a_fix_only_where_it_was() {
+        let with = |names: &str| judged("443c2accd1b6", &[(BTF, names)]);
+        assert_eq!(with("\0drain_all_pages\0").state, FixState::Fixed);
+        assert_eq!(with("\0drain_all_pages\0drain_local_pages_wq\0").state, FixState::Unfixed);
+        assert!(!with("\0schedule\0").seen);
+        // What sent the interrupts is gone: a kernel that has it may have the fix or not.
+        let reading = |names: &str| {
+            let x86 = ("proc/sys/kernel/arch", "x86_64");
+            judged("cc9e303c91f5", &[x86, (BTF, names)]).seen
+        };
+        assert!(reading("\0arch_freq_get_on_cpu\0"));
+        assert!(!reading("\0arch_freq_get_on_cpu\0arch_freq_prepare_all\0"));
+    }
+
+    #[test]
+    fn a_call_in_the_kernel_s_code_shows_a_fix_and_one_that_is_gone_too() {
+        let with = |commit: &str, line: &str| {
+            let found = judged(commit, &[("stillcore-kernel-code", line)]);
+            (found.state, found.seen, found.basis)
+        };
+        let calls = |answer: &str| format!("call vmstat_shepherd housekeeping_test_cpu {answer}");
+        let (state, seen, basis) = with("be5e015d107d", &calls("yes"));
+        assert_eq!((state, seen), (FixState::Fixed, true));
+        assert_eq!(basis, "seen: vmstat_shepherd calls housekeeping_test_cpu");
+        assert_eq!(with("be5e015d107d", &calls("no")).0, FixState::Unfixed);
+        assert!(!with("be5e015d107d", "").1);
+        let (state, seen, _) =
+            with("not-merged-tlbsync", "call tlb_remove_table_sync_one smp_call_function yes");
+        assert_eq!((state, seen), (FixState::Unfixed, true));
+        let (state, ..) = with("not-merged-tlbsync", "call tlb_remove_table_sync_one smp_call_function no");
+        assert_eq!(state, FixState::Fixed);
+        assert_eq!(with("94ad2e3cedb8", "symbol tick_next_period").0, FixState::Fixed);
+        assert_eq!(with("94ad2e3cedb8", "symbol tick_next_period\nsymbol tick_period").0, FixState::Unfixed);
+    }
+
+    #[test]
+    fn lists_of_cpus_show_a_fix_where_some_are_isolated_at_boot() {
+        let with = |isolated: &str, second: &str| {
+            let files = [
+                ("sys/devices/system/cpu/isolated", isolated),
+                ("sys/block/loop0/mq/0/cpu_list", "0, 1"),
+                ("sys/block/loop1/mq/0/cpu_list", second),
+            ];
+            let found = judged("a46c27026da1", &files);
+            (found.state, found.seen)
+        };
+        assert_eq!(with("2-3", "0, 1"), (FixState::Fixed, true));
+        assert_eq!(with("2-3", "0, 1, 2, 3"), (FixState::Unfixed, true));
+        assert!(!with("", "0, 1, 2, 3").1);
+    }
+
+    #[test]
+    fn what_came_with_another_commit_shows_nothing_of_a_series() {
+        let files = [
+            ("proc/sys/kernel/osrelease", "6.19.3"),
+            ("sys/devices/system/cpu/housekeeping", "0-1"),
+            (BTF, "\0housekeeping_affine\0"),
+        ];
+        let found = judged("cpuset-hk-series", &files);
+        assert_eq!((found.state, found.seen), (FixState::Unfixed, true), "{}", found.basis);
+    }
+
+    #[test]
+    fn a_fix_that_needs_what_nothing_shows_is_unknown_where_it_is_there() {
+        let files = [("proc/sys/kernel/arch", "x86_64"), (BTF, "\0mm_free_global_asid\0")];
+        let found = judged("4afeb0ed1753", &files);
+        assert_eq!((found.state, found.seen), (FixState::Unknown, true), "{}", found.basis);
+    }
+
+    #[test]
+    fn most_fixes_have_a_probe() {
+        let fixes = Fixes::embedded().unwrap();
+        let probed = fixes.all.iter().filter(|fix| !fix.probe.is_empty()).count();
+        assert!(probed >= 36, "{probed} of {}", fixes.all.len());
     }
 
     #[test]

@@ -7,8 +7,8 @@ const HEAD: &str = "# Interference that kernels have, lost and gained
 
 What `stillcore audit` knows of the kernel itself (`catalogue/kernel-fixes.toml`): commits and series that removed an interference
 with isolated CPUs, that brought one, that prepared the removal of one, and proposals that no kernel has. Where something on a running
-kernel shows whether a commit is there, that decides; else the version does, and the audit says \"by version only\", since stable
-kernels take fixes back. `stillcore explain COMMIT` prints one entry.
+kernel shows whether a commit is there (a file, a name in the kernel's type information, a call in its code, what it does), that
+decides. Elsewhere the audit says \"by version, unproven\": stable kernels take fixes back. `stillcore explain COMMIT` prints one entry.
 
 This page is generated: `cargo run -p stillcore-linux --example kernel_fixes > docs/kernel-fixes.md`.
 ";
@@ -47,7 +47,7 @@ fn section(page: &mut String, fix: &Fix) {
         ("Interference", fix.interference.clone()),
         ("Shows as", classes.join(", ")),
         ("Softened by", mechanisms.join(", ")),
-        ("Told by", told_by(fix)),
+        ("Shown by", shown_by(fix)),
         ("Works on", fix.cpu.as_ref().map_or_else(String::new, |cpu| format!("{cpu} processors"))),
         ("Only on", fix.arch.clone().unwrap_or_default()),
         ("Checked", fix.checked.clone()),
@@ -58,12 +58,36 @@ fn section(page: &mut String, fix: &Fix) {
     }
 }
 
-fn told_by(fix: &Fix) -> String {
-    match &fix.probe {
-        Some(Probe::FileExists { path }) => format!("the file `{}`", path.replace("{debugfs}", "DEBUGFS")),
-        Some(Probe::Function { name }) => format!("`{name}` in the kernel's type information"),
-        Some(Probe::KthreadAvoids { thread }) => format!("the affinity of the kernel thread `{thread}`"),
-        None if matches!(fix.kind, Kind::Removes | Kind::Adds | Kind::Crash) => "the version only".to_owned(),
-        None => String::new(),
+fn shown_by(fix: &Fix) -> String {
+    let judged = matches!(fix.kind, Kind::Removes | Kind::Adds | Kind::Crash);
+    if fix.probe.is_empty() && judged {
+        return "nothing: by version, unproven".to_owned();
+    }
+    fix.probe.iter().map(one).collect::<Vec<_>>().join("; or ")
+}
+
+fn one(probe: &Probe) -> String {
+    let code =
+        |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
+    match probe {
+        Probe::FileExists { path } => format!("the file `{}`", path.replace("{debugfs}", "DEBUGFS")),
+        Probe::Name { names, beside: Some(_) } => format!("{} in the kernel's type information", code(names)),
+        Probe::Name { names, beside: None } => {
+            format!("{} in the kernel's type information, which a compiler may leave out", code(names))
+        }
+        Probe::NameGone { name, one_sided, .. } => {
+            let less = if *one_sided { " (its presence shows nothing)" } else { "" };
+            format!("that `{name}` is gone from the kernel's type information{less}")
+        }
+        Probe::Symbol { name, .. } => format!("the symbol `{name}`"),
+        Probe::SymbolGone { name, .. } => format!("that the symbol `{name}` is gone"),
+        Probe::Calls { functions, callees } => {
+            format!("that {} calls {} (root)", code(functions), code(callees))
+        }
+        Probe::CallsNot { functions, callees } => {
+            format!("that {} does not call {} (root)", code(functions), code(callees))
+        }
+        Probe::KthreadAvoids { thread } => format!("the affinity of the kernel thread `{thread}`"),
+        Probe::ListsAvoid { path } => format!("the CPUs in `/{path}`, where some are isolated at boot"),
     }
 }
