@@ -74,6 +74,9 @@ pub struct Finding {
     /// Whether the mechanism is a choice: its state is told, and fails nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub optional: bool,
+    /// Whether it is set as isolation wants and nothing on this machine can show that it is at work: the state is `unknown` then.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unproven: bool,
 }
 
 impl Finding {
@@ -99,6 +102,7 @@ mod tests {
         let old = r#"{"id":"a","title":"A","cpus":"3","state":"ok","want":"1","have":"1","effective":null,"reason":"1","removes":["irq"]}"#;
         let finding: Finding = serde_json::from_str(old).unwrap();
         assert_eq!((&finding.cost, &finding.caveat, finding.risky), (&None, &None, false));
+        assert!(!finding.unproven);
         assert_eq!(serde_json::to_string(&finding).unwrap(), old);
     }
 }

@@ -6,6 +6,7 @@ mod text;
 
 use anyhow::Context;
 use clap::Args;
+use linux::isolate::Count;
 use linux::isolate::fixes::Fixes;
 use linux::isolate::{Audit, Catalogue, audit_with_line};
 use linux::machine::{self, Root};
@@ -53,6 +54,7 @@ pub(crate) struct Audited {
     pub(crate) findings: Vec<Finding>,
     pub(crate) boot_line: BootLine,
     pub(crate) fixes: Vec<FixFinding>,
+    pub(crate) count: Count,
 }
 
 /// Audits; 2 when a finding fails.
@@ -94,7 +96,8 @@ fn audited(root: &Root, catalogue: &Catalogue, cpus: Option<Cpus>) -> anyhow::Re
         machine::housekeeping(&machine, &cpus).unwrap_or_else(|_| machine.topology.online.minus(&cpus));
     let Audit { findings, boot_line } = audit_with_line(root, &machine, catalogue, &cpus);
     let fixes = Fixes::embedded()?.judge(root, &machine);
-    Ok(Audited { machine, cpus, housekeeping, findings, boot_line, fixes })
+    let count = catalogue.count();
+    Ok(Audited { machine, cpus, housekeeping, findings, boot_line, fixes, count })
 }
 
 /// Findings by state.
@@ -116,6 +119,12 @@ fn answer(audited: &Audited, changes: Option<&baseline::Changes>) -> anyhow::Res
         "findings": serde_json::to_value(&audited.findings)?,
         "boot_line": serde_json::to_value(&audited.boot_line)?,
         "counts": counts(&audited.findings),
+        "mechanisms": {
+            "all": audited.count.all,
+            "read": audited.count.read,
+            "build": audited.count.build,
+            "practices": audited.count.practices,
+        },
         "failed": audited.findings.iter().filter(|finding| finding.failed()).count(),
         "fixes": serde_json::to_value(&audited.fixes)?,
     });

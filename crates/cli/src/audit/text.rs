@@ -7,22 +7,25 @@ use model::fix::{FixFinding, FixState};
 use model::{Finding, FindingState};
 use std::fmt::Write;
 
-/// Sections, in this order.
-const SECTIONS: [(FindingState, &str); 6] = [
-    (FindingState::Fixable, "can be changed now"),
-    (FindingState::Boot, "needs another boot"),
-    (FindingState::Immovable, "cannot be moved"),
-    (FindingState::Unknown, "unknown"),
-    (FindingState::Ok, "as isolation wants"),
-    (FindingState::NotApplicable, "not applicable"),
+/// Sections, in this order: state, whether nothing shows it at work, title.
+const SECTIONS: [(FindingState, bool, &str); 7] = [
+    (FindingState::Fixable, false, "can be changed now"),
+    (FindingState::Boot, false, "needs another boot"),
+    (FindingState::Immovable, false, "cannot be moved"),
+    (FindingState::Unknown, false, "unknown"),
+    (FindingState::Unknown, true, "asked; cannot be proven here"),
+    (FindingState::Ok, false, "as isolation wants"),
+    (FindingState::NotApplicable, false, "not applicable"),
 ];
 
 /// The page.
 pub(crate) fn page(audited: &Audited, all: bool, changes: Option<&Changes>) -> String {
     let mut page = head(audited);
-    for (state, title) in SECTIONS {
+    for (state, unproven, title) in SECTIONS {
         let quiet = matches!(state, FindingState::Ok | FindingState::NotApplicable);
-        let of_state = |finding: &&Finding| finding.state == state && (all || !finding.optional && !quiet);
+        let of_state = |finding: &&Finding| {
+            (finding.state, finding.unproven) == (state, unproven) && (all || !finding.optional && !quiet)
+        };
         let mut found = audited.findings.iter().filter(of_state).peekable();
         if found.peek().is_some() {
             let _ = write!(page, "\n{title}\n");
@@ -109,6 +112,12 @@ fn tail(audited: &Audited) -> String {
     let counts: Vec<_> =
         counts(&audited.findings).into_iter().map(|(state, count)| format!("{count} {state}")).collect();
     let choices = audited.findings.iter().filter(|finding| finding.optional).count();
+    let unproven = audited.findings.iter().filter(|finding| finding.unproven).count();
+    let of_unknown = if unproven == 0 {
+        String::new()
+    } else {
+        format!("; {unproven} of the unknown are asked for and cannot be proven here")
+    };
     let failed = audited.findings.iter().filter(|finding| finding.failed()).count();
     let next = if failed == 0 {
         "nothing to change; stillcore assess measures what it comes to".to_owned()
@@ -116,8 +125,8 @@ fn tail(audited: &Audited) -> String {
         format!("next: stillcore isolate plan --cpus {}", audited.cpus)
     };
     format!(
-        "\n{} mechanisms: {}; {choices} of them are choices; {failed} fail\n{next}\n",
-        audited.findings.len(),
+        "\n{}\nof them {}{of_unknown}; {choices} of them are choices; {failed} fail\n{next}\n",
+        audited.count,
         counts.join(", ")
     )
 }

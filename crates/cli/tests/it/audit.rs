@@ -126,6 +126,7 @@ fn a_snapshot_of_this_machine_audits_as_the_machine_does() {
             ["user-tasks", "kthread-affinity", "rcu-threads", "cpu_dma_latency", "systemd-cpu_affinity"];
         // What even root may not read here (lockdown) is not in the capture, as if it were not there.
         let locked = [
+            "fair_server-timers",
             "rt_runtime_share",
             "sched_granularity",
             "sched_hrtick",

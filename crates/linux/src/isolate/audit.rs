@@ -143,9 +143,9 @@ impl Catalogue {
 /// Reads and judges one mechanism.
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Judgement {
     let mut outcome = probe::judge(scene, mechanism);
-    if let Some(moot) = mechanism.moot.as_ref().filter(|_| wrong(outcome.state))
-        && is_moot(scene, moot)
-    {
+    let moot = mechanism.moot.as_ref().filter(|moot| wrong(outcome.state) && is_moot(scene, moot));
+    let asked = moot.is_none() && asked(mechanism, &outcome);
+    if let Some(moot) = moot {
         outcome = Outcome {
             state: FindingState::Ok,
             reason: moot.note.clone(),
@@ -155,6 +155,11 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Judgement {
             parameter: None,
             ..outcome
         };
+    }
+    let unproven = mechanism.shown.unproven(scene.machine).filter(|_| asked);
+    if let Some(why) = &unproven {
+        outcome.state = FindingState::Unknown;
+        outcome.reason = format!("asked; cannot be proven here: {why}");
     }
     let finding = Finding {
         id: mechanism.id.clone(),
@@ -172,8 +177,25 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Judgement {
         cost: Some(mechanism.cost.clone()),
         risky: mechanism.risky,
         optional: mechanism.optional,
+        unproven: unproven.is_some(),
     };
     Judgement { finding, steps: outcome.steps, parameter: outcome.parameter, stays: outcome.stays }
+}
+
+/// Whether the setting is as isolation wants it, where it wants something: a value that may be any is
+/// asked of nobody.
+fn asked(mechanism: &Mechanism, outcome: &Outcome) -> bool {
+    let of_a_value = matches!(
+        mechanism.probe,
+        Probe::Kconfig { .. }
+            | Probe::FileWord { .. }
+            | Probe::FileBracketedWord { .. }
+            | Probe::FileInteger { .. }
+            | Probe::CpulistFile { .. }
+            | Probe::HexmaskFile { .. }
+    );
+    let any = of_a_value && matches!(mechanism.want, Want::Any { .. });
+    outcome.state == FindingState::Ok && !any
 }
 
 /// What leads to the other side of a contested setting, where this machine is not there already.
@@ -212,5 +234,70 @@ fn want(scene: &Scene, mechanism: &Mechanism) -> String {
         Want::None {} => "none".to_owned(),
         Want::Any { .. } => "any".to_owned(),
         Want::OneOf { values } | Want::Contested { values, .. } => values.join(" or "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::catalogue::By;
+    use super::*;
+    use crate::machine::tree::tree;
+
+    fn judged(id: &str, files: &[(&str, &str)]) -> Finding {
+        let all = [&[("sys/devices/system/cpu/online", "0-3")], files].concat();
+        let (_dir, root) = tree(&all);
+        let machine = machine::read(&root).unwrap();
+        let findings = audit(&root, &machine, &Catalogue::embedded().unwrap(), &"2-3".parse().unwrap());
+        findings.into_iter().find(|finding| finding.id == id).unwrap()
+    }
+
+    #[test]
+    fn what_nothing_shows_at_work_is_never_ok() {
+        let poll = |value| judged("edac", &[("sys/module/edac_core/parameters/edac_mc_poll_msec", value)]);
+        let seldom = poll("60000");
+        assert_eq!((seldom.state, seldom.unproven), (FindingState::Unknown, true));
+        assert!(seldom.reason.starts_with("asked; cannot be proven here: "), "{}", seldom.reason);
+        let often = poll("1000");
+        assert_eq!((often.state, often.unproven), (FindingState::Fixable, false), "{}", often.reason);
+    }
+
+    #[test]
+    fn a_virtual_machine_proves_no_frequency_and_no_idle_state() {
+        let governor = [
+            ("sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "performance"),
+            ("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "performance"),
+        ];
+        let bare = judged("cpufreq-governor", &governor);
+        assert_eq!((bare.state, bare.unproven), (FindingState::Ok, false), "{}", bare.reason);
+        let flags = ("proc/cpuinfo", "flags\t\t: fpu hypervisor\n");
+        let guest = judged("cpufreq-governor", &[&governor[..], &[flags]].concat());
+        assert_eq!((guest.state, guest.unproven), (FindingState::Unknown, true), "{}", guest.reason);
+        assert!(guest.reason.contains("virtual machine"), "{}", guest.reason);
+    }
+
+    #[test]
+    fn a_value_that_may_be_any_is_asked_of_nobody() {
+        let reporting = ("sys/module/page_reporting/parameters/page_reporting_order", "9");
+        assert_eq!(judged("page_reporting", &[reporting]).state, FindingState::Ok);
+    }
+
+    #[test]
+    fn no_mechanism_that_nothing_shows_is_ok_on_any_captured_machine() {
+        let catalogue = Catalogue::embedded().unwrap();
+        let machines = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");
+        let mut judged = 0;
+        for entry in std::fs::read_dir(machines).unwrap() {
+            let Ok(root) = Root::open(&entry.unwrap().path()) else { continue };
+            let Ok(machine) = machine::read(&root) else { continue };
+            let Ok(cpus) = machine::cpus_default(&machine) else { continue };
+            for finding in audit(&root, &machine, &catalogue, &cpus) {
+                let shown = &catalogue.get(&finding.id).unwrap().shown;
+                let hidden = shown.by == By::None || shown.bare_metal && machine.hypervisor.is_some();
+                let ok = finding.state == FindingState::Ok;
+                assert!(!(hidden && ok) || finding.want == "any", "{}: {}", finding.id, finding.reason);
+                judged += usize::from(hidden);
+            }
+        }
+        assert!(judged > 0);
     }
 }

@@ -35,7 +35,7 @@ pub mod watch;
 
 pub use audit::{Audit, audit, audit_with_line, snapshot, values};
 pub use booted::booted;
-pub use catalogue::{Catalogue, Mechanism, mechanisms_page};
+pub use catalogue::{Catalogue, Count, Mechanism, mechanisms_page};
 pub use enter::enter;
 pub(crate) use enter::place;
 pub use placement::unknown_group;

@@ -48,7 +48,7 @@ pub fn begin(root: &Root, catalogue: &Catalogue, head: &Head, standing: &mut Sta
     let machine = machine::read(root)?;
     let purpose = standing.purpose()?;
     let findings = findings(root, &machine, catalogue, head, &purpose, |_| true);
-    let right = findings.into_iter().filter(|finding| finding.state == FindingState::Ok);
+    let right = findings.into_iter().filter(|finding| finding.state == FindingState::Ok || finding.unproven);
     let meets = |cpus: &Cpus| !cpus.and(&head.isolated).is_empty();
     let (may, not): (Vec<_>, Vec<_>) = irqs(root).into_iter().partition(|irq| meets(&irq.allowed));
     let named = |irqs: Vec<Irq>| irqs.into_iter().map(|irq| (irq.number, handlers(&irq))).collect();

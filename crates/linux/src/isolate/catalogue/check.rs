@@ -1,7 +1,7 @@
 //! What a catalogue must satisfy beyond its shape: ids, references, texts, and that wants fit the values they are about.
 
-use super::Mechanism;
 use super::kinds::{Change, Probe, ValueType, Want};
+use super::{Mechanism, shown, sources};
 use model::Error;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -35,6 +35,12 @@ pub(super) fn check(mechanisms: &[Mechanism], files: &[(String, String)]) -> Res
         }
         if let Some(what) = misfit(mechanism) {
             return bad("value", what, "a want and a change that fit the value's type");
+        }
+        if let Some(what) = shown::misfit(mechanism) {
+            return bad("[shown]", what, "evidence that goes with the mechanism");
+        }
+        if let Some(source) = mechanism.sources.iter().find(|source| !sources::is_dated(source)) {
+            return bad("sources", format!("source {source:?}"), sources::EXPECTED);
         }
         for template in mechanism.change.iter().filter_map(template) {
             if let Some(name) = names(template).find(|name| !SETS.contains(name)) {

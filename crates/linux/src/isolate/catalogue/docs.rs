@@ -1,14 +1,15 @@
 //! The catalogue as a page to read: `docs/mechanisms.md`, with Table III of the RTSS 2024 paper row by row.
 
 use super::kinds::{Change, Effective, Probe, Want};
-use super::{Catalogue, Layer, Mechanism};
+use super::{Catalogue, Layer, Mechanism, shown};
 use std::fmt::Write;
 
 const HEAD: &str = "# Isolation mechanisms
 
 The cheat-sheet: every way in which Linux keeps a core still that the catalogue knows (`catalogue/mechanisms/`, one file each), what
 isolation wants of it, how it is read, how it is changed, what it costs. `stillcore audit` judges a machine by it, `stillcore isolate`
-changes one, `stillcore explain ID` prints one entry. `{isolated}` and `{housekeeping}` stand for CPU lists, with `:hex` for hex masks
+changes one, `stillcore explain ID` prints one entry. *Shown* says what shows a mechanism at work, beyond its being set; where nothing
+does, the audit never says `ok` but \"asked; cannot be proven here\". `{isolated}` and `{housekeeping}` stand for CPU lists, with `:hex` for hex masks
 without `0x`: the two are never interchangeable.
 
 This page is generated: `cargo run -p stillcore-linux --example mechanisms > docs/mechanisms.md`.
@@ -37,7 +38,7 @@ const LAYERS: [(Layer, &str); 9] = [
 
 /// Renders the page.
 pub fn mechanisms_page(catalogue: &Catalogue) -> String {
-    let mut page = HEAD.to_owned() + TABLE;
+    let mut page = format!("{HEAD}\n{}.\n{TABLE}", catalogue.count());
     let mut rows: Vec<_> =
         catalogue.mechanisms.iter().filter_map(|m| Some((m.table3.as_ref()?, &m.id))).collect();
     rows.sort_by_key(|(row, _)| row.row);
@@ -77,6 +78,7 @@ fn section(page: &mut String, mechanism: &Mechanism) {
     let changes: Vec<_> = mechanism.change.iter().map(change).collect();
     let lines = [
         ("Read", Some(read(mechanism))),
+        ("Shown", Some(shown::line(mechanism))),
         ("Wanted", Some(want(&mechanism.want))),
         ("Without it", Some(mechanism.harm.clone()).filter(|_| !changes.is_empty())),
         ("Change", Some(changes.join("; else ")).filter(|text| !text.is_empty())),

@@ -5,11 +5,16 @@
 //! lists, `{isolated:hex}` and `{housekeeping:hex}` masks.
 
 mod check;
+mod count;
 mod docs;
 mod kinds;
+mod shown;
+mod sources;
 
+pub use count::Count;
 pub use docs::{mechanism_section, mechanisms_page};
 pub use kinds::{Change, Daemon, Effective, Probe, ValueType, Want, When};
+pub use shown::{By, Shown};
 
 use check::check;
 use model::{Error, EventClass};
@@ -109,8 +114,10 @@ pub struct Mechanism {
     pub order: Option<u32>,
     /// Why a machine may not have it: a sentence.
     pub absent: String,
-    /// Kernel documents, papers, commits.
+    /// Kernel documents and sources with the version that was read, commits, papers, manuals.
     pub sources: Vec<String>,
+    /// What shows that it is at work.
+    pub shown: Shown,
     /// Mechanisms without which it does nothing.
     #[serde(default)]
     pub requires: Vec<String>,
