@@ -21,6 +21,8 @@ pub struct Effects {
     pub nohz_full: Cpus,
     /// Whose RCU callbacks run in threads.
     pub rcu_nocbs: Cpus,
+    /// Why it is not known whether these are all of them or fewer: a clause.
+    pub unsure_rcu_nocbs: Option<String>,
     /// Words that the kernel drops.
     pub dropped: Vec<Dropped>,
 }
@@ -62,9 +64,17 @@ pub fn effects(kernel: &Kernel, line: &str) -> Effects {
     let kinds = setup.kinds;
     made.domain = kinds.domain.unwrap_or_default();
     made.managed_irq = kinds.managed_irq.unwrap_or_default();
-    made.nohz_full = kinds.tick.unwrap_or_default();
+    made.nohz_full = kinds.tick.unwrap_or_default().minus(&keeps_time(kernel));
     offload(kernel, line, &mut made);
     made
+}
+
+/// The CPU that boots, where the kernel takes it out of full dynticks because it must be able to
+/// suspend: `tick_nohz_init` of `kernel/time/tick-sched.c`.
+pub(super) fn keeps_time(kernel: &Kernel) -> Cpus {
+    let suspends = kernel.has("CONFIG_PM_SLEEP_SMP") == Some(true);
+    let anywhere = kernel.has("CONFIG_PM_SLEEP_SMP_NONZERO_CPU") == Some(true);
+    if suspends && !anywhere { kernel.present.iter().take(1).collect() } else { Cpus::default() }
 }
 
 /// The isolated CPUs of each kind that a word has set.
@@ -147,32 +157,35 @@ impl Setup<'_> {
     }
 }
 
-/// `rcu_nocb_setup` and `rcu_init_nohz`.
 fn offload(kernel: &Kernel, line: &str, made: &mut Effects) {
-    let all = words(line);
-    // Before 5.18 the parameter has a list or is none.
-    let known =
-        |word: &&Word| same_name(word.name, "rcu_nocbs") && (word.value.is_some() || kernel.since(5, 18));
-    let last = all.iter().rfind(known);
     if kernel.has("CONFIG_RCU_NOCB_CPU") == Some(false) {
         let reason = || "the kernel is built without CONFIG_RCU_NOCB_CPU".to_owned();
-        let dropped = all.iter().filter(known);
-        made.dropped.extend(dropped.map(|word| Dropped { word: word.text.to_owned(), reason: reason() }));
+        let words = words(line).into_iter().filter(|word| is_rcu_nocbs(kernel, word));
+        made.dropped.extend(words.map(|word| Dropped { word: word.text.to_owned(), reason: reason() }));
         return;
     }
-    let listed = match last.map(|word| word.value) {
-        None if default_all(kernel, &made.nohz_full) => kernel.possible.clone(),
-        None | Some(None) => Cpus::default(),
-        Some(Some(list)) if list.eq_ignore_ascii_case("all") => kernel.possible.clone(),
-        // A list that it cannot read means every CPU.
-        Some(Some(list)) => list::cpus(kernel, list).unwrap_or_else(|_| kernel.possible.clone()),
-    };
-    made.rcu_nocbs = listed.and(&kernel.possible).or(&made.nohz_full);
+    made.rcu_nocbs = offloaded(kernel, line, &made.nohz_full).unwrap_or_else(|reason| {
+        made.unsure_rcu_nocbs = Some(reason);
+        kernel.possible.clone()
+    });
 }
 
-/// Whether a kernel without `rcu_nocbs=` offloads every CPU. Before 6.2 `nohz_full=` puts its own
-/// set in the place of all.
-fn default_all(kernel: &Kernel, nohz_full: &Cpus) -> bool {
-    kernel.has("CONFIG_RCU_NOCB_CPU_DEFAULT_ALL") == Some(true)
-        && (nohz_full.is_empty() || kernel.since(6, 2))
+/// The CPUs whose callbacks a kernel built for it offloads, where those of `nohz_full` have full
+/// dynticks: `rcu_nocb_setup` and `rcu_init_nohz`. An error is the reason why it is not known.
+pub(crate) fn offloaded(kernel: &Kernel, line: &str, nohz_full: &Cpus) -> Result<Cpus, String> {
+    let all = words(line);
+    let listed = match all.iter().rfind(|word| is_rcu_nocbs(kernel, word)).map(|word| word.value) {
+        // All CPUs unless somebody names some, be it by nohz_full= alone.
+        None if nohz_full.is_empty() && kernel.has("CONFIG_RCU_NOCB_CPU_DEFAULT_ALL") == Some(true) => {
+            kernel.possible.clone()
+        }
+        None | Some(None) => Cpus::default(),
+        Some(Some(list)) => list::rcu_nocbs(kernel, list)?,
+    };
+    Ok(listed.or(nohz_full))
+}
+
+/// Before 5.18 the parameter has a list or is none.
+fn is_rcu_nocbs(kernel: &Kernel, word: &Word) -> bool {
+    same_name(word.name, "rcu_nocbs") && (word.value.is_some() || kernel.since(5, 18))
 }

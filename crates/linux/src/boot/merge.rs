@@ -5,7 +5,7 @@
 //! proposed that loses a CPU which others have isolated or that does not isolate what was asked
 //! for.
 
-use super::effects::{Effects, effects};
+use super::effects::{Effects, effects, keeps_time};
 use super::housekeeping::{self, Sets};
 use super::limit;
 use super::line::{exchange, plain_name, words, words_of};
@@ -67,6 +67,7 @@ fn in_force(kernel: &Kernel, lines: Lines) -> Effects {
     before.nohz_full = before.nohz_full.or(&reported.nohz_full);
     if let Some(offloaded) = &reported.offloaded {
         before.rcu_nocbs = offloaded.clone();
+        before.unsure_rcu_nocbs = None;
     }
     // Partitions made at run time are reported as well; only those named here are of this line.
     let listed = words(lines.base).into_iter().filter(|word| plain_name(word.name) == "isolcpus");
@@ -106,7 +107,7 @@ impl Work<'_> {
 
     /// The wanted words that this kernel does not ignore, and that its loader can change.
     fn built(&mut self, wanted: &[Wanted]) -> Vec<Wanted> {
-        let mut kept = Vec::new();
+        let mut possible = Vec::new();
         let mut unknown = Vec::new();
         let compiled = self.kernel.config.as_ref().and_then(|config| config.get("CONFIG_CMDLINE")).cloned();
         let compiled = compiled.unwrap_or_default();
@@ -120,8 +121,12 @@ impl Work<'_> {
                 Some((option, None)) => unknown.push(option.to_owned()),
                 _ => {}
             }
-            if words_of(&compiled, name).is_empty() {
-                kept.push(one.clone());
+            let kept = keeps_time(self.kernel).and(self.cpus);
+            if plain_name(name) == "nohz_full" && !kept.is_empty() {
+                let reason = format!("the kernel can suspend, and for that takes CPU {kept} out of it");
+                self.omit(one, reason);
+            } else if words_of(&compiled, name).is_empty() {
+                possible.push(one.clone());
             } else {
                 let reason = format!(
                     "{name} is built into the kernel (CONFIG_CMDLINE), where no boot loader changes it"
@@ -135,7 +140,7 @@ impl Work<'_> {
                 unknown.join(", ")
             ));
         }
-        kept
+        possible
     }
 
     /// `isolcpus=` and `nohz_full=`, which the kernel checks against each other.
@@ -172,8 +177,11 @@ impl Work<'_> {
         let asked = wanted.iter().any(|one| name_of(one) == "rcu_nocbs");
         let goal = if asked { before.rcu_nocbs.or(self.cpus) } else { before.rcu_nocbs.clone() };
         let lacks = |line: &str| !goal.is_subset(&effects(self.kernel, line).rcu_nocbs);
-        if (asked && !self.cpus.is_subset(&before.rcu_nocbs)) || lacks(&self.line) {
-            let why = if before.rcu_nocbs.is_empty() {
+        let unsure = before.unsure_rcu_nocbs.as_deref();
+        if (asked && (unsure.is_some() || !self.cpus.is_subset(&before.rcu_nocbs))) || lacks(&self.line) {
+            let why = if let Some(reason) = unsure {
+                reason
+            } else if before.rcu_nocbs.is_empty() {
                 "no CPU is offloaded now"
             } else {
                 "a new list takes the place of the old one, so it names the CPUs that are offloaded now as well"

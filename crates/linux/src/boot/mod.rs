@@ -11,7 +11,7 @@ mod effects;
 mod housekeeping;
 mod limit;
 mod line;
-mod list;
+pub(crate) mod list;
 mod loader;
 mod merge;
 mod once;
@@ -23,6 +23,7 @@ mod write;
 
 pub use at_hand::{AtHand, at_hand};
 pub use edit::Edit;
+pub(crate) use effects::offloaded;
 pub use effects::{Dropped, Effects, effects};
 pub use merge::{Lines, merge};
 pub use once::writing_once;

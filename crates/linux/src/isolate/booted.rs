@@ -3,7 +3,8 @@
 //! Files: Linux `Documentation/core-api/irq/irq-affinity.rst` (`default_smp_affinity`),
 //! `perf_event_open(2)` (`event_source`).
 
-use super::probe::{BootList, InForce, Scene, possible, rcu_offload};
+use super::probe::{InForce, Scene, rcu_offload};
+use crate::boot::{Kernel, list};
 use crate::machine::{Root, parameters, same_name};
 use model::booted::{Booted, Parameter};
 use model::{Cpus, Machine};
@@ -14,14 +15,19 @@ const COUNTERS: &str = "sys/bus/event_source/devices";
 /// Reads it below a root; what cannot be read is not known there.
 pub fn booted(root: &Root, machine: &Machine) -> Booted {
     let scene = Scene::new(root, machine, &machine.topology.online);
-    let possible = possible(&scene);
+    let kernel = Kernel::running(root, machine);
     let parameter = |(name, value): (&str, &str)| {
-        let list = BootList::split(value);
+        let (flags, cpus) = if same_name(name, "isolcpus") {
+            let listed = list::isolcpus(&kernel, value).and_then(|(_, list)| list::cpus(&kernel, list));
+            (list::flagged(value).0, listed)
+        } else {
+            (Vec::new(), list::cpus(&kernel, value))
+        };
         Parameter {
             name: name.to_owned(),
             value: value.to_owned(),
-            flags: list.flags.iter().map(|flag| (*flag).to_owned()).collect(),
-            cpus: list.cpus(&possible).ok(),
+            flags: flags.into_iter().map(str::to_owned).collect(),
+            cpus: cpus.ok(),
         }
     };
     let parameters: Vec<Parameter> = parameters(&machine.cmdline).map(parameter).collect();

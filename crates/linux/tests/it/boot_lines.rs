@@ -11,16 +11,14 @@ const KERNELS: [&str; 4] = ["5.10", "5.10-full", "6.1", "6.19-all"];
 
 fn kernel(name: &str) -> Kernel {
     let options = match name {
-        "5.10" => vec!["CONFIG_CPU_ISOLATION", "CONFIG_RCU_NOCB_CPU"],
-        "6.19-all" => vec![
-            "CONFIG_CPU_ISOLATION",
-            "CONFIG_RCU_NOCB_CPU",
-            "CONFIG_NO_HZ_FULL",
-            "CONFIG_RCU_NOCB_CPU_DEFAULT_ALL",
-        ],
-        _ => vec!["CONFIG_CPU_ISOLATION", "CONFIG_RCU_NOCB_CPU", "CONFIG_NO_HZ_FULL"],
+        "5.10" => vec![],
+        "6.19-all" => vec!["CONFIG_NO_HZ_FULL", "CONFIG_RCU_NOCB_CPU_DEFAULT_ALL"],
+        _ => vec!["CONFIG_NO_HZ_FULL"],
     };
-    let config: BTreeMap<_, _> = options.iter().map(|name| ((*name).to_owned(), "y".to_owned())).collect();
+    let always =
+        ["CONFIG_CPU_ISOLATION", "CONFIG_RCU_NOCB_CPU", "CONFIG_CPUMASK_OFFSTACK", "CONFIG_PM_SLEEP_SMP"];
+    let options = options.into_iter().chain(always);
+    let config: BTreeMap<_, _> = options.map(|name| (name.to_owned(), "y".to_owned())).collect();
     let eight: Cpus = (0..8).collect();
     Kernel {
         release: name.split('-').next().unwrap().to_owned(),
@@ -175,6 +173,25 @@ fn options_that_cannot_be_read_are_named() {
     let line = merged(&kernel, "quiet", &Cpus::one(6), "");
     assert_eq!(line.words(), "isolcpus=managed_irq,domain,6 nohz_full=6 rcu_nocbs=6");
     assert!(line.notes[0].contains("CONFIG_NO_HZ_FULL"), "{:?}", line.notes);
+}
+
+#[test]
+fn a_list_that_the_kernel_may_read_in_two_ways_is_spelled_out() {
+    let mut kernel = Kernel { release: "6.0".to_owned(), ..kernel("6.1") };
+    let config = kernel.config.as_mut().unwrap();
+    config.remove("CONFIG_CPUMASK_OFFSTACK");
+    let (two, six) = (Cpus::one(2), Cpus::one(6));
+    // All CPUs, or CPUs 2 to 7: whichever it is, none is lost and CPU 6 is among them.
+    assert_eq!(cell(&merged(&kernel, "rcu_nocbs=2-9", &six, "isolcpus nohz_full")), "rcu_nocbs=0-7");
+    kernel.config.as_mut().unwrap().insert("CONFIG_NR_CPUS".to_owned(), "64".to_owned());
+    assert_eq!(cell(&merged(&kernel, "rcu_nocbs=2-9", &two, "isolcpus nohz_full")), "-");
+    let one = merged(&kernel, "rcu_nocbs=2-9", &Cpus::one(1), "isolcpus nohz_full");
+    assert_eq!(cell(&one), "rcu_nocbs=1-7");
+    // N is CPU 63 there, which the kernel does not find.
+    assert_eq!(
+        cell(&merged(&kernel, "isolcpus=2-N", &six, "nohz_full rcu_nocbs")),
+        "isolcpus=managed_irq,domain,6"
+    );
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Boot parameters: asked on the kernel command line, judged by what the kernel made of it.
 
 use super::super::catalogue::{Effective, Mechanism, Want};
-use super::boot_list::why_not;
 use super::effective::{self, InForce};
 use super::remedy::{at_boot, propose};
+use super::why_not::why_not;
 use super::{Outcome, Scene, named};
 use crate::machine::{bracketed, parameters, same_name};
 use model::Cpus;
@@ -202,7 +202,7 @@ fn judge_set(
     let reason = match have {
         None => format!("not in force for {}: {}", named(&missing), mechanism.harm),
         Some(value) => {
-            let why = why_not(scene.machine, &possible(scene), name, value, scene.cpus);
+            let why = why_not(scene, name, value, scene.cpus);
             format!("{name}={value} is not in force for {}: {why}", named(&missing))
         }
     };
@@ -233,13 +233,6 @@ fn unbuilt(scene: &Scene, mechanism: &Mechanism, name: &str, option: &str) -> Ou
     let outcome = Outcome { parameter: None, ..at_boot(scene, mechanism, reason) };
     let then = outcome.remedy.clone().map_or(String::new(), |boot| format!(", then {boot}"));
     outcome.cured_by(format!("use a kernel with {option}=y{then}"))
-}
-
-/// The CPUs that the kernel counts when it reads lists.
-pub(in super::super) fn possible(scene: &Scene) -> Cpus {
-    let topology = &scene.machine.topology;
-    let possible = scene.root.cpus("sys/devices/system/cpu/possible");
-    possible.unwrap_or_else(|| topology.present.or(&topology.online))
 }
 
 fn spelled(mechanism: &Mechanism, set: &Cpus) -> String {

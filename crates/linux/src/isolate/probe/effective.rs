@@ -3,13 +3,10 @@
 //! Sources: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, `kernel/rcu/tree_nocb.h` (names of the offload threads).
 
 use super::super::catalogue::Effective;
-use super::boot_list::BootList;
 use super::{Scene, cmdline, domains};
+use crate::boot::{self, Kernel};
 use crate::machine;
 use model::Cpus;
-
-/// The option that offloads all CPUs unless `rcu_nocbs=` names some (since 6.0).
-const DEFAULT_ALL: &str = "CONFIG_RCU_NOCB_CPU_DEFAULT_ALL";
 
 /// A set of CPUs in force.
 pub(in super::super) enum InForce {
@@ -60,29 +57,18 @@ pub(in super::super) fn rcu_offload(scene: &Scene) -> InForce {
     }
 }
 
-/// The CPUs whose callbacks the kernel was to offload as it booted: those of `rcu_nocbs=`, of
-/// `nohz_full=`, and all where it is built so and nobody said otherwise.
+/// The CPUs whose callbacks the kernel was to offload as it booted, by its command line.
 fn rcu_asked(scene: &Scene) -> Result<Cpus, String> {
-    let kernel = &scene.machine.kernel;
+    let kernel = Kernel::running(scene.root, scene.machine);
+    // What the kernel itself says of full dynticks goes before what it was asked for.
     let implied = &scene.machine.topology.nohz_full;
-    let asked = cmdline::value(scene, "rcu_nocbs");
-    let default_all = kernel.config.get(DEFAULT_ALL).is_some_and(|value| value == "y");
-    match asked {
-        None if default_all => Ok(cmdline::possible(scene)),
-        None if implied.is_empty() && kernel.config_source.is_none() => Err(
+    if implied.is_empty() && kernel.config.is_none() && cmdline::value(scene, "rcu_nocbs").is_none() {
+        return Err(
             "there are threads for offloaded callbacks, and neither the command line nor the boot log says of which CPUs".to_owned(),
-        ),
-        None | Some("") => Ok(implied.clone()),
-        // A list that the kernel cannot read means all CPUs here; what it cannot read differs
-        // between kernels.
-        Some(list) => match BootList::split(list).cpus(&cmdline::possible(scene)) {
-            Ok(cpus) => Ok(cpus.or(implied)),
-            Err(_) => Err(format!(
-                "rcu_nocbs={list} is no list of this machine's CPUs: the kernel takes it for all CPUs or for some, and its boot log \
-                 does not say which"
-            )),
-        },
+        );
     }
+    boot::offloaded(&kernel, &scene.machine.cmdline, implied)
+        .map_err(|reason| format!("{reason}, and its boot log does not say which"))
 }
 
 fn hexmask(scene: &Scene, path: &str) -> InForce {
@@ -111,6 +97,10 @@ mod tests {
 
     /// A kernel since 5.17, which makes threads of all four CPUs whichever are offloaded.
     fn offloading(cmdline: &str, nohz_full: &str, log: &str) -> (String, String) {
+        on_kernel(&[], cmdline, nohz_full, log)
+    }
+
+    fn on_kernel(kernel: &[(&str, &str)], cmdline: &str, nohz_full: &str, log: &str) -> (String, String) {
         let stat =
             |name: &str, pid: u32| format!("{pid} ({name}) S 2 0 0 0 -1 2129984 {}0 0", "0 ".repeat(28));
         let files_of = |cpu: u32| {
@@ -127,6 +117,7 @@ mod tests {
             ("sys/devices/system/cpu/nohz_full", nohz_full),
             ("proc/cmdline", cmdline),
         ]);
+        files.extend_from_slice(kernel);
         files.extend(threads.iter().map(|(path, text)| (path.as_str(), text.as_str())));
         if !log.is_empty() {
             files.push((SAID, log));
@@ -150,6 +141,34 @@ mod tests {
         assert_eq!(state("rcu_nocbs=2 nohz_full=3", "3", ""), "ok");
         // Without a list it only makes ready.
         assert_eq!(state("rcu_nocbs nohz_full=1", "1", ""), "boot");
+        assert_eq!(state("rcu_nocbs=", "", ""), "boot");
+    }
+
+    /// Each was read in another way by the plan than by the audit.
+    #[test]
+    fn a_list_that_cannot_be_read_is_what_the_boot_line_takes_it_for() {
+        let built = |release: &'static str, option: &'static str| {
+            let name: &'static str = format!("boot/config-{release}").leak();
+            [("proc/sys/kernel/osrelease", release), (name, option)]
+        };
+        let fixed = built("6.0.0", "CONFIG_RCU_NOCB_CPU=y\nCONFIG_NR_CPUS=256\n");
+        let offstack = built("6.0.0", "CONFIG_RCU_NOCB_CPU=y\nCONFIG_CPUMASK_OFFSTACK=y\n");
+        let all = built("6.12.0", "CONFIG_RCU_NOCB_CPU=y\nCONFIG_RCU_NOCB_CPU_DEFAULT_ALL=y\n");
+        for (kernel, line, nohz_full, expected) in [
+            // CPU 3 of it is there; or all are taken.
+            (&fixed, "rcu_nocbs=3-9", "", "boot"),
+            (&offstack, "rcu_nocbs=3-9", "", "ok"),
+            (&all, "rcu_nocbs=3-9", "", "ok"),
+            (&fixed, "rcu_nocbs=3-300", "", "ok"),
+            (&offstack, "rcu_nocbs=0x3", "", "ok"),
+            // Every CPU by default, unless nohz_full= names some.
+            (&all, "quiet", "", "ok"),
+            (&all, "nohz_full=1", "1", "boot"),
+            (&all, "rcu_nocbs=1", "", "boot"),
+        ] {
+            let (state, reason) = on_kernel(kernel, line, nohz_full, "");
+            assert_eq!(state, expected, "{kernel:?} {line}: {reason}");
+        }
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! One probe kind a file: each reads its part of the machine and judges it.
 
 mod aspm;
-mod boot_list;
 mod cmdline;
 mod cpu_manager;
 mod daemon;
@@ -26,9 +25,8 @@ mod siblings;
 mod swaps;
 mod tasks;
 mod units;
+mod why_not;
 
-pub(super) use boot_list::BootList;
-pub(super) use cmdline::possible;
 pub(super) use effective::{InForce, rcu_offload};
 pub(super) use partition::owner as partition_of;
 pub(super) use remedy::fill;
