@@ -95,6 +95,9 @@ pub fn apply(
             occupied.join(group);
         }
         work.batch(batch)?;
+        if placing && batch[0].kind == StepKind::Group {
+            work.try_partition(&batch[0].target, &plan.steps);
+        }
         if group.is_some() {
             // A partition that was refused cannot be removed while somebody is in it.
             occupied = None;
@@ -207,6 +210,22 @@ impl Work<'_, '_> {
         }
         self.refuse(step, old, reason);
         (seq, Phase::Undone, None)
+    }
+
+    /// Whether this kernel knows isolated partitions is found on the empty group (before 6.1 none
+    /// does; Linux `kernel/cgroup/cpuset.c`, `sched_partition_write`): who is kept would have
+    /// joined it for nothing, and for a moment had all its CPUs.
+    fn try_partition(&mut self, group: &str, steps: &[Step]) {
+        let joins = |step: &Step| step.kind == StepKind::Member && step.new == group;
+        let partition = steps.iter().find(|step| placement::becomes_partition(step) == Some(group));
+        let Some(step) = partition.filter(|_| steps.iter().any(joins)) else { return };
+        let old = self.settings.read(step.kind, &step.target).ok().flatten();
+        match self.settings.write(step.kind, &step.target, &step.new) {
+            Ok(()) => {
+                let _ = self.settings.write(step.kind, &step.target, old.as_deref().unwrap_or("member"));
+            }
+            Err(error) => self.refuse(step, old, error.to_string()),
+        }
     }
 
     fn remember(&mut self, step: &Step) -> Result<(), Error> {

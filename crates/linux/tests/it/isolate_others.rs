@@ -29,6 +29,8 @@ struct Kernel {
     /// What can neither be written nor, where so told, read.
     broken: BTreeSet<String>,
     unreadable: bool,
+    /// How often a process has joined a group.
+    joins: usize,
 }
 
 impl Kernel {
@@ -80,6 +82,7 @@ impl Settings for Kernel {
         if self.broken.contains(target) {
             return Err(Error::failed("writing", "it is broken"));
         }
+        self.joins += usize::from(kind == StepKind::Member);
         match (kind, value.strip_prefix("on ")) {
             (StepKind::Swap, Some(priority)) => {
                 let priority: i32 = priority.parse().unwrap();
@@ -161,6 +164,33 @@ fn a_partition_that_reads_back_invalid_is_refused() {
     let reverted = undone(state.path(), &mut kernel);
     assert!(reverted.left.is_empty() && reverted.failed.is_empty(), "{reverted:?}");
     assert_eq!(kernel.values, Kernel::of(&UNTOUCHED).values);
+}
+
+/// Joining a group for a moment gives a task all its CPUs before 6.2, and 5.10 has no isolated
+/// partitions: who is kept does not join where none will be made.
+#[test]
+fn nobody_joins_a_group_that_this_kernel_makes_no_partition() {
+    let partition = "/cg/ours/cpuset.cpus.partition";
+    let member = ("cpuset-partition", StepKind::Member, "7/5/rtapp", "/cg/ours");
+    let [controller, group, cpus, isolated] = PARTITION;
+    let plan = plan_with(&[controller, group, cpus, member, isolated]);
+    let with_task = || {
+        let mut kernel = Kernel::of(&UNTOUCHED);
+        kernel.values.insert(member.2.to_owned(), "/cg".to_owned());
+        kernel
+    };
+    let plan = Plan { placement: Placement::Partition, ..plan };
+    let state = tempfile::tempdir().unwrap();
+    let mut kernel = with_task();
+    kernel.broken.insert(partition.to_owned());
+    let done = applied(state.path(), &plan, &mut kernel);
+    assert_eq!((done.applied.len(), done.fallback.len(), kernel.joins), (0, 1, 0), "{done:?}");
+    assert!(done.fallback[0].target == partition && done.refused.is_empty(), "{done:?}");
+    assert_eq!(kernel.values, with_task().values);
+    let state = tempfile::tempdir().unwrap();
+    let mut kernel = with_task();
+    let done = applied(state.path(), &plan, &mut kernel);
+    assert_eq!((done.applied.len(), done.fallback.len(), kernel.joins), (5, 0, 1), "{done:?}");
 }
 
 /// A controller that somebody else has come to use stays on, undoing says so, and comes to its end.
