@@ -76,6 +76,16 @@ call ran run --cpus 2,3 -- /bin/busybox grep Cpus_allowed_list /proc/self/status
 state before.json
 # khugepaged is started anew when huge pages are switched on again, on CPUs of the partition too.
 call applied apply --cpus 1 --without transparent_hugepage --json
+if [ "$(cat applied.code)" = 1 ]; then
+    # Which workers of the kernel the partition has moved.
+    for task in /proc/[0-9]*; do
+        case $(cat $task/comm) in
+        kworker/[0-9]*) echo $(cat $task/comm) $(grep Cpus_allowed_list $task/status) ;;
+        esac
+    done >workers 2>/dev/null
+    state refused.json
+    exit 0
+fi
 call verified verify
 cat $theirs/cpuset.cpus.partition >theirs.state-during
 cat $theirs/cpuset.cpus.effective >theirs.cpus-during

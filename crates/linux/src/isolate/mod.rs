@@ -11,6 +11,7 @@ pub mod fixes;
 mod heirs;
 pub mod journal;
 pub mod keep;
+mod lost_workers;
 mod narrow;
 mod next_boot;
 pub mod persist;

@@ -5,6 +5,7 @@
 
 use super::audit::{Judgement, judge};
 use super::catalogue::{Catalogue, Mechanism};
+use super::lost_workers::cpus_without_their_workers;
 use super::next_boot;
 use super::placement;
 use super::probe::Scene;
@@ -77,6 +78,14 @@ fn plan_for(root: &Root, machine: &Machine, catalogue: &Catalogue, request: &Req
     let isolated = machine.topology.online.minus(&housekeeping).and(&cores(machine, request));
     let scene = Scene::of(root, machine, &request.cpus, isolated.clone(), housekeeping.clone());
     let scene = scene.sparing(&request.purpose);
+    let lost = cpus_without_their_workers(root, &scene.processes().kernel, &machine.topology.online);
+    if !lost.is_empty() && !request.force {
+        let what = format!(
+            "the kernel's own workers of CPUs {lost} may not stay there: on kernels before 5.11 a cpuset partition of somebody's does that, \
+             and whoever waits for such a worker, as isolating does, waits for ever"
+        );
+        return Err(Error::invalid("the kernel", what, "another boot without that partition, or --force"));
+    }
     let tenants = Tenants::of(root, &isolated, &request.purpose);
     let chosen = placement::choose(root, machine, &isolated, request.placement, &tenants)?;
     let mut plan = Plan {

@@ -119,7 +119,7 @@ impl<'a> Scene<'a> {
     }
 
     /// What runs; read once an audit.
-    fn processes(&self) -> &Processes {
+    pub(super) fn processes(&self) -> &Processes {
         self.processes.get_or_init(|| {
             let mut all = machine::processes(self.root);
             all.kernel.retain(|thread| !self.purpose.keeps_kernel_thread(thread));
