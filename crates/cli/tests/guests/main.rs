@@ -30,6 +30,7 @@ mod machine;
 mod matrix;
 mod measure;
 mod misbooted;
+mod owners;
 mod probes;
 mod state;
 mod study;

@@ -5,8 +5,8 @@
 
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
-    admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, fixes,
-    graph, held, isolate, keep, matrix, measure, misbooted, probes, study, theirs, time, truth, tutorial,
+    admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, fixes, graph,
+    held, isolate, keep, matrix, measure, misbooted, owners, probes, study, theirs, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -53,6 +53,7 @@ pub(crate) fn machines() -> Vec<Machine> {
         all.extend(matrix_of(kernel));
     }
     all.extend(boot_line::machines("6.1"));
+    all.extend(["6.1", "6.12"].map(owned));
     all
 }
 
@@ -225,6 +226,20 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
 fn machine(name: &str, kernel: &'static str, cases: Vec<Case>) -> Machine {
     let (name, more) = (name.to_owned(), Vec::new());
     Machine { name, arm64: false, kernel, smp: "4", append: "", more, cases }
+}
+
+/// Where tuned can run.
+fn owned(kernel: &'static str) -> Machine {
+    let packages = ["tuned", "coreutils", "grep", "sed", "bash", "dash", "perl-base", "util-linux"];
+    Machine {
+        append: PLAIN,
+        more: packages.iter().flat_map(|name| ["--packages", *name]).collect(),
+        ..machine(
+            &format!("matrix::{kernel}::owners"),
+            kernel,
+            vec![Case::new("owners", "owners.sh", owners::owners_keep_what_is_theirs).limit(900)],
+        )
+    }
 }
 
 fn modules_and(more: &[&'static str]) -> Vec<&'static str> {
