@@ -1,6 +1,6 @@
 //! `stillcore resources` as it is typed: on this machine with whatever rights there are, on captured machines, on bad input.
 
-use crate::support::{assert_refused, stillcore};
+use crate::support::{assert_refused, is_root, stillcore};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -96,4 +96,41 @@ fn bad_input_has_one_sentence() {
     refused(&[], &["--cpu"]);
     refused(&["--cpu", "0", "--kind", "irqs"], &["irqs", "one of irq, vector"]);
     refused(&["--cpu", "0", "--root", "/nonexistent/tree"], &["/nonexistent/tree"]);
+}
+
+/// Descriptors of others are closed to a user: a program that they hold is not acquitted.
+#[test]
+fn programs_of_bpf_that_a_user_may_not_see_are_not_acquitted() {
+    let rows = |output: std::process::Output| -> Vec<Value> {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rows = answer["rows"].as_array().unwrap().iter();
+        rows.filter(|row| row["kind"] == "bpf" && row["name"] == "programs of others").cloned().collect()
+    };
+    let cpu = first_online();
+    if !is_root() {
+        println!("skipped: only root can become another user");
+        return;
+    }
+    // Of how many processes the descriptors are closed; a container may close some to root, too.
+    let closed = |rows: &[Value]| -> u64 {
+        let Some(row) = rows.first() else { return 0 };
+        assert_eq!(row["may_touch"], Value::Null, "{row}");
+        let reason = row["reason"].as_str().unwrap();
+        let number = reason.strip_prefix("what ").and_then(|rest| rest.split(' ').next());
+        assert!(reason.contains("may not be read here"), "{reason}");
+        number.unwrap().parse().unwrap()
+    };
+    let of_root = rows(stillcore(&["resources", "--json", "--cpu", &cpu]).output().unwrap());
+    // The build directory may be closed to others; a copy is not.
+    let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let binary = place.path().join("stillcore");
+    fs::copy(env!("CARGO_BIN_EXE_stillcore"), &binary).unwrap();
+    let user = ["--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", "--inh-caps=-all"];
+    let mut command = std::process::Command::new("setpriv");
+    command.args(user).arg(&binary).args(["resources", "--json", "--cpu", &cpu]).current_dir("/");
+    let of_user = rows(command.output().unwrap());
+    assert_eq!(of_user.len(), 1, "{of_user:?}");
+    assert!(closed(&of_user) > closed(&of_root), "{of_user:?} {of_root:?}");
 }

@@ -82,7 +82,10 @@ pub(super) fn rows(scene: &Scene) -> Vec<Resource> {
     let unread = (hidden > 0 || !scene.sees_all()).then(|| Resource {
         reason: Some(match hidden {
             0 => "not all processes are to be seen from here".to_owned(),
-            hidden => format!("only root may read what {hidden} processes have open"),
+            // Not even root may where it lacks the capability.
+            hidden => {
+                format!("what {hidden} processes have open may not be read here (CAP_SYS_PTRACE may)")
+            }
         }),
         ..Resource::new(Kind::Bpf, "programs of others")
     });
