@@ -3,6 +3,9 @@
 # $1: the CPU that the line is to isolate.
 
 cpu=/sys/devices/system/cpu
+# What the kernel's package would have put there.
+/bin/busybox mkdir -p /boot
+/bin/busybox cp config /boot/config-$(/bin/busybox uname -r)
 /bin/busybox cat /proc/cmdline >cmdline
 /bin/busybox cat $cpu/isolated >isolated
 /bin/busybox cat $cpu/nohz_full >nohz_full

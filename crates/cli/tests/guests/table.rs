@@ -52,7 +52,9 @@ pub(crate) fn machines() -> Vec<Machine> {
     for kernel in KERNELS {
         all.extend(matrix_of(kernel));
     }
-    all.extend(boot_line::machines("6.1"));
+    for kernel in ["6.1", "5.10", "6.12"] {
+        all.extend(boot_line::machines(kernel));
+    }
     all.extend(["6.1", "6.12"].map(owned));
     all
 }
