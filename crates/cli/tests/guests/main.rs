@@ -26,6 +26,7 @@ mod graph;
 mod held;
 mod isolate;
 mod keep;
+mod loaders;
 mod machine;
 mod matrix;
 mod measure;

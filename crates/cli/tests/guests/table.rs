@@ -6,7 +6,8 @@
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
     admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, fixes, graph,
-    held, isolate, keep, matrix, measure, misbooted, owners, probes, study, theirs, time, truth, tutorial,
+    held, isolate, keep, loaders, matrix, measure, misbooted, owners, probes, study, theirs, time, truth,
+    tutorial,
 };
 
 /// The kernels of the lab.
@@ -29,6 +30,28 @@ const MODULES: [&str; 11] = [
     "ts_fsm",
     "msr",
     "af_packet",
+];
+
+/// Programs that make boot configurations, and what every Debian has besides.
+const LOADERS: [&str; 18] = [
+    "grub2-common",
+    "u-boot-menu",
+    "systemd-boot",
+    "systemd",
+    "dash",
+    "bash",
+    "coreutils",
+    "diffutils",
+    "findutils",
+    "grep",
+    "sed",
+    "mawk",
+    "gettext-base",
+    "debianutils",
+    "perl-base",
+    "util-linux",
+    "mount",
+    "e2fsprogs",
 ];
 
 /// A test that boots its guests through the command under test, by its name.
@@ -134,6 +157,22 @@ fn slow() -> Vec<Machine> {
             append: PLAIN,
             more: vec!["--module", "zram"],
             ..machine("slow::6.12-smt", "6.12", vec![every::case(), fair_server()])
+        },
+        Machine {
+            append: PLAIN,
+            more: LOADERS
+                .iter()
+                .flat_map(|name| ["--packages", *name])
+                .chain(["--module", "zram", "--module", "crc32c_generic", "--module", "ext4"])
+                .collect(),
+            ..machine(
+                "slow::6.1-loaders",
+                "6.1",
+                vec![
+                    Case::new("loaders", "loaders.sh", loaders::what_is_written_survives_the_real_programs)
+                        .with(&["2,3"]),
+                ],
+            )
         },
         machine("slow::6.12", "6.12", vec![provoked(false)]),
         machine("slow::6.12-rt", "6.12-rt", vec![assessed("4s"), isolated("2,3", ASTRAY, "60", "v2")]),

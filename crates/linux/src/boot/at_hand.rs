@@ -81,23 +81,18 @@ pub fn at_hand(root: &Root, cmdline: &str) -> AtHand {
 /// The line that the loader keeps, without our words, and the file it is in; the first of several.
 fn stored(root: &Root, record: Option<&Record>) -> Option<(String, String)> {
     let edits = record.map(|record| record.edits.as_slice()).unwrap_or_default();
-    let (places, ours) = match loader::find(root).way {
-        Way::Files(places) => (places, true),
+    match loader::find(root).way {
+        Way::Files(places) => {
+            let place = places.first()?;
+            let text = root.maybe(&place.path).unwrap_or_default();
+            let line = form::lines(place.form, &text).into_iter().next()?;
+            Some((backward(&line, edits), format!("/{}", place.path)))
+        }
         // Our own file is none of these.
-        Way::DropIn(places) => (places, false),
-        Way::Kargs | Way::Grubby | Way::Paste(_) => return None,
-    };
-    let read = |path: &str| root.maybe(path).unwrap_or_default();
-    let parts: Vec<String> = if ours {
-        let place = places.first()?;
-        form::lines(place.form, &read(&place.path)).into_iter().take(1).collect()
-    } else {
-        places.iter().flat_map(|place| form::lines(place.form, &read(&place.path))).collect()
-    };
-    if parts.is_empty() {
-        return None;
+        Way::DropIn => {
+            let values = loader::grub_values(root).ok()?;
+            Some((values.join(" ").trim().to_owned(), format!("/{}", loader::DEFAULT)))
+        }
+        Way::Kargs | Way::Grubby | Way::Paste(_) => None,
     }
-    let line = parts.join(" ");
-    let line = if ours { backward(&line, edits) } else { line };
-    Some((line, format!("/{}", places.first()?.path)))
 }

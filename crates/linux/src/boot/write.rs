@@ -2,7 +2,7 @@
 
 use super::edit::{Edit, backward, between, forward};
 use super::line::words;
-use super::loader::{self, DROP_IN, GRUB_MARK, Loader, Way, command, drop_in, form};
+use super::loader::{self, DROP_IN, Loader, MARK, Way, command, drop_in, form};
 use super::record::{self, File, Record};
 use super::store;
 use crate::error::Error;
@@ -56,7 +56,7 @@ pub struct Undone {
 /// that is refused, a file that cannot be changed, a line of it that would be cut.
 pub fn writing(root: &Root, line: &BootLine) -> Result<Writing, Error> {
     refuse(line)?;
-    let Loader { name, way, after, next } = loader::find(root);
+    let Loader { name, way, generated, after, next } = loader::find(root);
     let edits = between(&line.base, &line.line);
     let record = record::read(root)?;
     let mut writing = Writing {
@@ -81,36 +81,29 @@ pub fn writing(root: &Root, line: &BootLine) -> Result<Writing, Error> {
     match way {
         Way::Files(places) => {
             for place in places {
-                let before = base(root, record.as_ref(), &place.path, place.form)?.unwrap_or_default();
-                let text = String::from_utf8(before.clone())
+                let before = base(root, record.as_ref(), &place.path, place.form)?;
+                let text = String::from_utf8(before.clone().unwrap_or_default())
                     .map_err(|_| unfit(root, &place.path, "it is not UTF-8"))?;
                 let after = form::change(place.form, &text, &|line| forward(line, &edits))
                     .map_err(|reason| unfit(root, &place.path, &reason))?;
                 short_enough(root, line.longest, &place.path, &form::lines(place.form, &after))?;
-                writing.files.push(NewFile {
-                    path: place.path,
-                    before: Some(before),
-                    after: after.into_bytes(),
-                });
+                if before.is_none() && after.is_empty() {
+                    continue;
+                }
+                writing.files.push(NewFile { path: place.path, before, after: after.into_bytes() });
+            }
+            if let Some((path, text)) = generated {
+                writing.files.push(own_file(root, path, text(&edits))?);
             }
             writing.commands = after;
         }
-        Way::DropIn(places) => {
-            for place in &places {
-                let text = root.maybe(&place.path).unwrap_or_default();
-                form::change(place.form, &text, &str::to_owned)
-                    .map_err(|reason| unfit(root, &place.path, &reason))?;
-                quoted_names(root, &place.path, &form::lines(place.form, &text), &edits)?;
-            }
-            let there = store::read(root, DROP_IN)?;
-            if there.is_some_and(|bytes| !bytes.starts_with(GRUB_MARK.as_bytes())) {
-                return Err(unfit(root, DROP_IN, "it is not stillcore's"));
-            }
-            writing.files.push(NewFile {
-                path: DROP_IN.to_owned(),
-                before: None,
-                after: drop_in(&edits).into_bytes(),
-            });
+        Way::DropIn => {
+            let named = |unfit_file: loader::Unfit| unfit(root, &unfit_file.path, &unfit_file.reason);
+            let values = loader::grub_values(root).map_err(named)?;
+            quoted_names(root, &values, &edits)?;
+            loader::has_last_word(root, &edits).map_err(named)?;
+            short_enough(root, line.longest, DROP_IN, &[forward(&values.join(" "), &edits)])?;
+            writing.files.push(own_file(root, DROP_IN, drop_in(&edits))?);
             writing.commands = after;
         }
         Way::Kargs => {
@@ -129,6 +122,14 @@ pub fn writing(root: &Root, line: &BootLine) -> Result<Writing, Error> {
         }
     }
     Ok(writing)
+}
+
+/// A file that is stillcore's alone.
+fn own_file(root: &Root, path: &str, text: String) -> Result<NewFile, Error> {
+    if store::read(root, path)?.is_some_and(|bytes| !bytes.starts_with(MARK.as_bytes())) {
+        return Err(unfit(root, path, "it is not stillcore's"));
+    }
+    Ok(NewFile { path: path.to_owned(), before: None, after: text.into_bytes() })
 }
 
 /// Writes the files, record and backups first. On an error what was written is given back.
@@ -180,7 +181,7 @@ pub fn undo(root: &Root) -> Result<Option<Undone>, Error> {
 /// The file that an earlier version has left for GRUB, of which there is no record.
 fn unrecorded(root: &Root) -> Result<Option<Undone>, Error> {
     let found = store::read(root, DROP_IN)?;
-    if !found.is_some_and(|bytes| bytes.starts_with(GRUB_MARK.as_bytes())) {
+    if !found.is_some_and(|bytes| bytes.starts_with(MARK.as_bytes())) {
         return Ok(None);
     }
     store::remove(root, DROP_IN)?;
@@ -282,8 +283,11 @@ pub(super) fn base(
     let Some(now) = store::read(root, path)? else { return Ok(None) };
     let Some(record) = record else { return Ok(Some(now)) };
     let as_written = record.files.iter().find(|file| file.path == path && file.is_as_written(&now));
-    if let Some(backup) = as_written.and_then(|file| file.backup.as_ref()) {
-        return store::read(root, backup);
+    match as_written.map(|file| file.backup.as_ref()) {
+        Some(Some(backup)) => return store::read(root, backup),
+        // It was not there.
+        Some(None) => return Ok(None),
+        None => {}
     }
     let text = String::from_utf8(now).map_err(|_| unfit(root, path, "it is not UTF-8"))?;
     let changed = form::change(form, &text, &|line| backward(line, &record.edits));
@@ -308,12 +312,16 @@ pub(super) fn short_enough(root: &Root, longest: usize, path: &str, lines: &[Str
 
 /// The shell that reads our own file takes words out by their names: such a name inside quotes of
 /// another word it would harm.
-fn quoted_names(root: &Root, path: &str, lines: &[String], edits: &[Edit]) -> Result<(), Error> {
+fn quoted_names(root: &Root, lines: &[String], edits: &[Edit]) -> Result<(), Error> {
     let harmed = |text: &str| edits.iter().any(|edit| text.replace('-', "_").contains(&edit.name));
     for line in lines {
         let mut quoted = words(line).into_iter().filter(|word| word.text.contains(char::is_whitespace));
         if let Some(word) = quoted.find(|word| harmed(word.text)) {
-            return Err(unfit(root, path, &format!("{} has one of the parameters inside quotes", word.text)));
+            return Err(unfit(
+                root,
+                loader::DEFAULT,
+                &format!("{} has one of the parameters inside quotes", word.text),
+            ));
         }
     }
     Ok(())

@@ -4,7 +4,9 @@
 //! Sources: the Boot Loader Specification (type 1 entries); Syslinux `doc/extlinux.txt` and U-Boot
 //! `doc/README.pxe` (`append`); GRUB's manual, "Simple configuration"; the Raspberry Pi
 //! documentation, "Kernel command line" (`cmdline.txt`: one line); kernel-install(8)
-//! (`/etc/kernel/cmdline`).
+//! (`/etc/kernel/cmdline`); Armbian's documentation, "U-Boot and boot environment"
+//! (`armbianEnv.txt`), and U-Boot's `env import -t` (a line a variable, the last one counts);
+//! Debian's raspi-firmware (`raspi-extra-cmdline`).
 
 /// How a file keeps command lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +15,11 @@ pub(crate) enum Form {
     Whole,
     /// As `Whole`, and blank space may be line ends as well.
     Blanks,
+    /// As `Whole`, but the end of a line of which the loader's generator has the rest: it may be
+    /// empty or absent.
+    End,
+    /// The value of the variable `extraargs`, the end of the line.
+    Extraargs,
     /// The values of `options` lines, which belong together.
     Options,
     /// Each `append` line is a line of its own.
@@ -53,6 +60,8 @@ pub(crate) fn change(form: Form, text: &str, edit: &dyn Fn(&str) -> String) -> R
             (_, new) if new.is_empty() => Ok(text.to_owned()),
             (Form::Options, new) => Ok(added(text, &format!("options {new}"))),
             (Form::Grub, new) => Ok(added(text, &format!("{}=\"{new}\"", GRUB[0]))),
+            (Form::Extraargs, new) => Ok(added(text, &format!("{EXTRAARGS}={new}"))),
+            (Form::End, new) => Ok(format!("{new}\n")),
             (Form::Append, _) => Err("it has no append line".to_owned()),
             (Form::Whole | Form::Blanks, _) => Err("it is empty".to_owned()),
         };
@@ -92,11 +101,11 @@ fn added(text: &str, line: &str) -> String {
 
 fn parts(form: Form, text: &str) -> Result<Vec<Part>, String> {
     match form {
-        Form::Whole if text.trim_end().contains('\n') => {
+        Form::Whole | Form::End if text.trim_end().contains('\n') => {
             Err("it has more than one line, and the loader reads the first alone".to_owned())
         }
-        Form::Whole | Form::Blanks if text.trim().is_empty() => Ok(Vec::new()),
-        Form::Whole | Form::Blanks => Ok(vec![Part { start: 0, end: text.trim_end().len() }]),
+        Form::Whole | Form::Blanks | Form::End if text.trim().is_empty() => Ok(Vec::new()),
+        Form::Whole | Form::Blanks | Form::End => Ok(vec![Part { start: 0, end: text.trim_end().len() }]),
         Form::Options => {
             let parts = keyed(text, "options", false);
             if parts.iter().any(|part| text[part.start..part.end].contains('$')) {
@@ -105,6 +114,7 @@ fn parts(form: Form, text: &str) -> Result<Vec<Part>, String> {
             Ok(parts)
         }
         Form::Append => Ok(keyed(text, "append", true)),
+        Form::Extraargs => Ok(extraargs(text).into_iter().collect()),
         Form::Grub => grub(text),
     }
 }
@@ -123,6 +133,16 @@ fn keyed(text: &str, key: &str, any_case: bool) -> Vec<Part> {
         }
     }
     found
+}
+
+/// Armbian's variable.
+const EXTRAARGS: &str = "extraargs";
+
+fn extraargs(text: &str) -> Option<Part> {
+    let assigned = |line: &str| line.strip_prefix(EXTRAARGS).is_some_and(|rest| rest.starts_with('='));
+    let (start, line) = starts(text).into_iter().rfind(|(_, line)| assigned(line))?;
+    let start = start + EXTRAARGS.len() + 1;
+    Some(Part { start, end: start.max(start - EXTRAARGS.len() - 1 + line.trim_end().len()) })
 }
 
 /// The last assignment of each variable, inside its quotes.
@@ -205,6 +225,15 @@ mod tests {
                 "GRUB_CMDLINE_LINUX='x'\nGRUB_CMDLINE_LINUX_DEFAULT=\"isolcpus=1\"\n",
                 "GRUB_CMDLINE_LINUX='x'\nGRUB_CMDLINE_LINUX_DEFAULT=\"isolcpus=2\"\n",
             ),
+            (Form::End, "", "isolcpus=2\n"),
+            (Form::End, "a isolcpus=1\n", "a isolcpus=2\n"),
+            (Form::Extraargs, "verbosity=1\nextraargs=\nx=1\n", "verbosity=1\nextraargs=isolcpus=2\nx=1\n"),
+            (
+                Form::Extraargs,
+                "extraargs=a\nextraargs=isolcpus=1 b\n",
+                "extraargs=a\nextraargs=isolcpus=2 b\n",
+            ),
+            (Form::Extraargs, "verbosity=1", "verbosity=1\nextraargs=isolcpus=2\n"),
             (Form::Grub, "# none\n", "# none\nGRUB_CMDLINE_LINUX=\"isolcpus=2\"\n"),
         ] {
             assert_eq!(with(form, text).as_deref(), Ok(expected), "{text}");
@@ -215,6 +244,7 @@ mod tests {
     fn what_cannot_be_changed_safely_is_refused() {
         for (form, text) in [
             (Form::Whole, "a\nb\n"),
+            (Form::End, "a\nb\n"),
             (Form::Options, "options $kernelopts quiet\n"),
             (Form::Append, "LABEL a\nKERNEL x\n"),
             (Form::Grub, "GRUB_CMDLINE_LINUX=\"$X\"\n"),
@@ -228,8 +258,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "(options |append |GRUB_CMDLINE_LINUX=|[\"' a=\\n$é]){0,12}") {
-            for form in [Form::Whole, Form::Blanks, Form::Options, Form::Append, Form::Grub] {
+        fn no_text_panics(text in "(options |append |extraargs=|GRUB_CMDLINE_LINUX=|[\"' a=\\n$é]){0,12}") {
+            let forms = [
+                Form::Whole,
+                Form::Blanks,
+                Form::End,
+                Form::Extraargs,
+                Form::Options,
+                Form::Append,
+                Form::Grub,
+            ];
+            for form in forms {
                 let _ = with(form, &text);
                 let _ = lines(form, &text);
             }

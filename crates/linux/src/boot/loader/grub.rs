@@ -5,11 +5,13 @@
 //! reads them. Elsewhere the variables themselves are changed.
 
 use super::form::Form;
+use super::variables::{self, Unfit};
 use super::{Loader, Place, Way, command};
 use crate::boot::edit::Edit;
 use crate::machine::Root;
 
-const DEFAULT: &str = "etc/default/grub";
+/// The file that the generator reads first.
+pub(crate) const DEFAULT: &str = "etc/default/grub";
 /// Our own file.
 pub(crate) const DROP_IN: &str = "etc/default/grub.d/90-stillcore.cfg";
 /// Its first line.
@@ -37,36 +39,63 @@ pub(super) fn find(root: &Root) -> Option<Loader> {
     if after.is_empty() {
         next.push("make GRUB's menu anew: grub-mkconfig -o where this machine has grub.cfg".to_owned());
     }
-    let mut places = vec![Place { path: DEFAULT.to_owned(), form: Form::Grub }];
     let generator = ["usr/sbin/grub-mkconfig", "usr/bin/grub-mkconfig"];
     let reads_folder = generator.iter().any(|path| {
         root.maybe(path)
             .is_some_and(|text| text.contains("default/grub.d") || text.contains("/default/grub.d/"))
     });
     let way = if reads_folder || root.has("etc/default/grub.d") {
-        let others = root.glob("etc/default/grub.d/*.cfg").into_iter().filter(|path| path != DROP_IN);
-        places.extend(others.map(|path| Place { path, form: Form::Grub }));
-        Way::DropIn(places)
+        Way::DropIn
     } else {
-        Way::Files(places)
+        Way::Files(vec![Place { path: DEFAULT.to_owned(), form: Form::Grub }])
     };
-    Some(Loader { name: "GRUB", way, after, next })
+    Some(Loader { name: "GRUB", way, generated: None, after, next })
+}
+
+/// The files that the generator reads before ours, and those after it.
+fn texts(root: &Root) -> [Vec<variables::Text>; 2] {
+    let others = root.glob("etc/default/grub.d/*.cfg").into_iter().filter(|path| path != DROP_IN);
+    let (before, after): (Vec<_>, Vec<_>) = others.partition(|path| path.as_str() < DROP_IN);
+    let read = |paths: Vec<String>| {
+        paths.into_iter().map(|path| (path.clone(), root.maybe(&path).unwrap_or_default()))
+    };
+    [read([vec![DEFAULT.to_owned()], before].concat()).collect(), read(after).collect()]
+}
+
+/// The variables for every entry and for those that are no rescue, without our own file.
+pub(crate) fn values(root: &Root) -> Result<[String; 2], Unfit> {
+    variables::read(&texts(root).concat())
+}
+
+/// Whether our own file has the last word on these parameters.
+pub(crate) fn has_last_word(root: &Root, edits: &[Edit]) -> Result<(), Unfit> {
+    let names: Vec<_> = edits.iter().map(|edit| edit.name.as_str()).collect();
+    variables::overruled(&texts(root)[1], &names)
 }
 
 /// The text of our own file. The shell takes words of these names out of both variables, then adds
 /// the new ones.
 pub(crate) fn drop_in(edits: &[Edit]) -> String {
-    let names: Vec<_> = edits.iter().map(|edit| pattern(&edit.name)).collect();
-    let words: Vec<_> = edits.iter().flat_map(|edit| edit.new.iter().map(String::as_str)).collect();
-    let words = escaped(&words.join(" "));
+    let (function, words) = without_words(edits);
     format!(
         "{MARK}\n\
-         stillcore_without() {{ printf ' %s\\n' \"$1\" | sed -E ':a; \
-         s/[[:space:]]({})(=(\"[^\"]*\"|[^[:space:]\"])*)?([[:space:]]|$)/\\4/; ta; s/^ //'; }}\n\
+         {function}\
          GRUB_CMDLINE_LINUX=\"$(stillcore_without \"$GRUB_CMDLINE_LINUX\") {words}\"\n\
-         GRUB_CMDLINE_LINUX_DEFAULT=\"$(stillcore_without \"$GRUB_CMDLINE_LINUX_DEFAULT\")\"\n",
-        names.join("|"),
+         GRUB_CMDLINE_LINUX_DEFAULT=\"$(stillcore_without \"$GRUB_CMDLINE_LINUX_DEFAULT\")\"\n"
     )
+}
+
+/// A function of the shell that takes words of these names out of its argument, and the new words
+/// as they stand within double quotes.
+pub(super) fn without_words(edits: &[Edit]) -> (String, String) {
+    let names: Vec<_> = edits.iter().map(|edit| pattern(&edit.name)).collect();
+    let words: Vec<_> = edits.iter().flat_map(|edit| edit.new.iter().map(String::as_str)).collect();
+    let function = format!(
+        "stillcore_without() {{ printf ' %s\\n' \"$1\" | sed -E ':a; \
+         s/[[:space:]]({})(=(\"[^\"]*\"|[^[:space:]\"])*)?([[:space:]]|$)/\\4/; ta; s/^ //'; }}\n",
+        names.join("|"),
+    );
+    (function, escaped(&words.join(" ")))
 }
 
 /// A name for `sed -E`, in both spellings.

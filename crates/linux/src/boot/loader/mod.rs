@@ -4,9 +4,14 @@
 pub(crate) mod form;
 mod grub;
 mod places;
+mod u_boot;
+mod variables;
 
-pub(crate) use grub::{DROP_IN, MARK as GRUB_MARK, drop_in};
+use grub::without_words;
+pub(crate) use grub::{DEFAULT, DROP_IN, MARK, drop_in, has_last_word, values as grub_values};
+pub(crate) use variables::Unfit;
 
+use super::edit::Edit;
 use crate::machine::Root;
 use form::Form;
 
@@ -22,8 +27,8 @@ pub(crate) struct Place {
 pub(crate) enum Way {
     /// Files are changed.
     Files(Vec<Place>),
-    /// A file of stillcore's own, which GRUB's generator reads after these.
-    DropIn(Vec<Place>),
+    /// A file of stillcore's own, which GRUB's generator reads after those of others.
+    DropIn,
     /// `rpm-ostree kargs` keeps it.
     Kargs,
     /// `grubby` keeps it, in variables that no entry shows.
@@ -32,12 +37,18 @@ pub(crate) enum Way {
     Paste(String),
 }
 
+/// A file that a loader's generator reads: where, and what it holds for these words.
+pub(crate) type Generated = (&'static str, fn(&[Edit]) -> String);
+
 /// A boot loader as found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Loader {
     /// As users call it.
     pub(crate) name: &'static str,
     pub(crate) way: Way,
+    /// A file of stillcore's own from which the loader's generator makes the same words anew, and
+    /// what it holds.
+    pub(crate) generated: Option<Generated>,
     /// Commands that make changed files effective, for the machine that runs.
     pub(crate) after: Vec<Vec<String>>,
     /// What the user should know or may do next, a sentence each.
@@ -47,10 +58,11 @@ pub(crate) struct Loader {
 /// The loaders in the order in which they are looked for: a machine with entries of the Boot Loader
 /// Specification may have GRUB's older files too, and firmware of a Raspberry Pi starts what it
 /// likes.
-const LOADERS: [fn(&Root) -> Option<Loader>; 6] = [
+const LOADERS: [fn(&Root) -> Option<Loader>; 7] = [
     places::ostree,
     places::raspberry,
-    places::extlinux,
+    u_boot::extlinux,
+    u_boot::armbian,
     places::entries,
     grub::find,
     places::kernel_install,
@@ -60,6 +72,7 @@ pub(crate) fn find(root: &Root) -> Loader {
     LOADERS.iter().find_map(|find| find(root)).unwrap_or_else(|| Loader {
         name: "no boot loader that is known here",
         way: Way::Paste("no file of a known boot loader was found".to_owned()),
+        generated: None,
         after: Vec::new(),
         next: Vec::new(),
     })

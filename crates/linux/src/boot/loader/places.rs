@@ -6,8 +6,11 @@ use crate::boot::once::ENTRY;
 use crate::machine::Root;
 
 const CMDLINE: &str = "etc/kernel/cmdline";
+/// What makes `cmdline.txt` in Debian's raspi-firmware, and what it puts at its end.
+const RASPI_HOOK: &str = "etc/kernel/postinst.d/z50-raspi-firmware";
+const RASPI_EXTRA: &str = "etc/default/raspi-extra-cmdline";
 
-fn place(path: impl Into<String>, form: Form) -> Place {
+pub(super) fn place(path: impl Into<String>, form: Form) -> Place {
     Place { path: path.into(), form }
 }
 
@@ -17,6 +20,7 @@ pub(super) fn ostree(root: &Root) -> Option<Loader> {
     found.then(|| Loader {
         name: "rpm-ostree",
         way: Way::Kargs,
+        generated: None,
         after: Vec::new(),
         next: vec!["the earlier deployment stays in the boot menu; rpm-ostree rollback boots it".to_owned()],
     })
@@ -27,30 +31,19 @@ pub(super) fn raspberry(root: &Root) -> Option<Loader> {
     let folder = ["boot/firmware", "boot"].into_iter().find(|folder| {
         root.has(&format!("{folder}/cmdline.txt")) && root.has(&format!("{folder}/config.txt"))
     })?;
+    let mut places = vec![place(format!("{folder}/cmdline.txt"), Form::Whole)];
+    // Debian makes cmdline.txt anew with each kernel, and this file is the end of it.
+    if root.maybe(RASPI_HOOK).is_some_and(|text| text.contains(RASPI_EXTRA)) {
+        places.push(place(RASPI_EXTRA, Form::End));
+    }
     Some(Loader {
         name: "the Raspberry Pi's firmware",
-        way: Way::Files(vec![place(format!("{folder}/cmdline.txt"), Form::Whole)]),
+        way: Way::Files(places),
+        generated: None,
         after: Vec::new(),
         next: vec![format!(
             "the firmware has no entry to fall back on: should it not boot, copy the backup over {folder}/cmdline.txt on another machine"
         )],
-    })
-}
-
-pub(super) fn extlinux(root: &Root) -> Option<Loader> {
-    let found = ["boot/extlinux/extlinux.conf", "boot/extlinux.conf", "extlinux/extlinux.conf"];
-    let path = found.into_iter().find(|path| root.has(path))?;
-    let mut next = vec!["every label gets the words: none is left to fall back on".to_owned()];
-    if root.has("etc/default/u-boot") {
-        next.push(
-            "u-boot-update writes this file anew: put the words into U_BOOT_PARAMETERS of /etc/default/u-boot as well".to_owned(),
-        );
-    }
-    Some(Loader {
-        name: "extlinux or U-Boot",
-        way: Way::Files(vec![place(path, Form::Append)]),
-        after: Vec::new(),
-        next,
     })
 }
 
@@ -73,7 +66,8 @@ pub(super) fn entries(root: &Root) -> Option<Loader> {
         form::change(place.form, &root.maybe(&place.path).unwrap_or_default(), &str::to_owned).is_err()
     });
     if variables {
-        return Some(Loader { name, way: Way::Grubby, after: Vec::new(), next: Vec::new() });
+        let way = Way::Grubby;
+        return Some(Loader { name, way, generated: None, after: Vec::new(), next: Vec::new() });
     }
     if root.has(CMDLINE) {
         places.push(place(CMDLINE, Form::Blanks));
@@ -85,7 +79,7 @@ pub(super) fn entries(root: &Root) -> Option<Loader> {
     if !root.has(CMDLINE) {
         next.push("kernels installed before the next boot get their line from elsewhere: call persist again after installing one".to_owned());
     }
-    Some(Loader { name, way: Way::Files(places), after: Vec::new(), next })
+    Some(Loader { name, way: Way::Files(places), generated: None, after: Vec::new(), next })
 }
 
 /// Unified kernel images, whose line is inside; built from kernel-install's.
@@ -107,6 +101,7 @@ pub(super) fn kernel_install(root: &Root) -> Option<Loader> {
     Some(Loader {
         name: "kernel-install",
         way: Way::Files(vec![place(CMDLINE, Form::Blanks)]),
+        generated: None,
         after: if images.is_empty() { Vec::new() } else { vec![command(&["kernel-install", "add-all"])] },
         next: vec![next],
     })
