@@ -32,6 +32,7 @@ mod matrix;
 mod measure;
 mod misbooted;
 mod owners;
+mod planted;
 mod probes;
 mod state;
 mod study;

@@ -6,8 +6,8 @@
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
     admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, fixes, graph,
-    held, isolate, keep, loaders, matrix, measure, misbooted, owners, probes, study, theirs, time, truth,
-    tutorial,
+    held, isolate, keep, loaders, matrix, measure, misbooted, owners, planted, probes, study, theirs, time,
+    truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -247,8 +247,20 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
                     Case::new("misbooted", "misbooted.sh", misbooted::the_wrong_half_is_not_green),
                     Case::new("fixes", "fixes.sh", fixes::what_is_seen_is_so),
                     Case::new("admission", "admission.sh", admission::the_kernel_lets_in_what_is_said),
+                    planted::case("misbooted"),
                 ],
             )
+        },
+        Machine {
+            smp: "2x2",
+            append: planted::RUN_TIME,
+            more: planted::DEVICES.to_vec(),
+            ..machine(&name("run-time"), kernel, vec![planted::case("run-time")])
+        },
+        Machine {
+            append: planted::RIGHT,
+            more: planted::DEVICES.to_vec(),
+            ..machine(&name("right"), kernel, vec![planted::case("right")])
         },
         Machine {
             smp: "4x2",
