@@ -8,3 +8,4 @@ $stillcore audit --cpus 2,3 --json >audit.json 2>audit.err
 echo $? >audit.code
 $stillcore snapshot --out captured >snapshot.log 2>&1
 $stillcore audit --root captured --cpus 2,3 --json >captured.json 2>captured.err
+echo $? >captured.code
