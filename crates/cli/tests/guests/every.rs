@@ -41,6 +41,7 @@ fn unwanted(mechanism: &Mechanism) -> Option<String> {
             _ => return None,
         },
         Want::OneOf { values } if values.iter().any(|value| value == "never") => "always",
+        Want::OneOf { values } if values.iter().any(|value| value == "0") => "1",
         Want::AtLeast { .. } => "1",
         Want::AtMost { .. } => "60",
         Want::Avoids {} if matches!(mechanism.probe, Probe::CpulistFile { .. }) => EVERY_LIST,

@@ -186,7 +186,7 @@ fn is_moot(scene: &Scene, moot: &Moot) -> bool {
     let Some(path) = &moot.path else { return moot.realtime && scene.machine.kernel.realtime };
     let avoids = || scene.root.cpus(path).is_some_and(|cpus| cpus.and(scene.cpus).is_empty());
     match &moot.value {
-        Some(value) => scene.root.maybe(path).as_ref() == Some(value),
+        Some(value) => scene.root.maybe(path).is_some_and(|text| text == *value || moot.or.contains(&text)),
         None => moot.avoids && avoids(),
     }
 }
@@ -205,7 +205,7 @@ fn want(scene: &Scene, mechanism: &Mechanism) -> String {
         Want::Covers {} => set(scene.cpus),
         Want::Avoids {} => set(&scene.housekeeping),
         Want::OneOf { values } if values.iter().any(String::is_empty) => "given".to_owned(),
-        Want::AtLeast { value } => format!("{value} or more"),
+        Want::AtLeast { value, .. } => format!("{value} or more"),
         Want::AtMost { value } => format!("{value} or less"),
         Want::NotOneOf { values } => format!("not {}", values.join(" or ")),
         Want::Unset {} => "not set".to_owned(),

@@ -105,7 +105,10 @@ pub fn capture(root: &Root, destination: &Path, selection: &Selection) -> Result
     }
     for file in selection.names.iter().flat_map(|pattern| found(root, pattern)) {
         let file = if root.at(&file).is_dir() { format!("{file}/.keep") } else { file };
-        out.write(&file, b"")?;
+        // One whose text is wanted too has been taken.
+        if !destination.join(&file).exists() {
+            out.write(&file, b"")?;
+        }
     }
     if let Ok(Some(btf)) = root.bytes(BTF) {
         out.write(BTF, &names_in(&btf, &selection.functions))?;
@@ -375,6 +378,18 @@ mod tests {
         let (was, is) =
             (super::super::state(&live, BTreeMap::new()), super::super::state(&captured, BTreeMap::new()));
         assert_eq!(was.irq_affinity, is.irq_affinity);
+    }
+
+    #[test]
+    fn a_file_whose_name_is_wanted_too_keeps_its_text() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = "sys/module/rcutree/parameters/nohz_full_patience_delay".to_owned();
+        fs::create_dir_all(from.path().join(&file).parent().unwrap()).unwrap();
+        fs::write(from.path().join(&file), "1000\n").unwrap();
+        let selection =
+            Selection { files: vec![file.clone()], names: vec![file.clone()], ..Selection::default() };
+        capture(&Root::open(from.path()).unwrap(), to.path(), &selection).unwrap();
+        assert_eq!(fs::read_to_string(to.path().join(&file)).unwrap(), "1000\n");
     }
 
     #[test]

@@ -37,8 +37,16 @@ fn read(root: &Root, number: u32, debugfs: Option<&str>) -> Option<Irq> {
         return None;
     }
     let effective = root.cpus(&format!("{own}/effective_affinity_list")).filter(|cpus| !cpus.is_empty());
-    let movable = movable(root, &own, number, debugfs);
+    let movable =
+        if is_first_timer(number, &names) { Some(false) } else { movable(root, &own, number, debugfs) };
     Some(Irq { number, names, effective: effective.unwrap_or_else(|| allowed.clone()), allowed, movable })
+}
+
+/// A PC's timer before those of the CPUs: the kernel asks for it as one that nobody may move (Linux
+/// arch/x86/kernel/time.c, `setup_default_timer_irq`: `IRQF_NOBALANCING`), which no file shows before
+/// 6.12.
+fn is_first_timer(number: u32, names: &[String]) -> bool {
+    number == 0 && names.len() == 1 && names[0] == "timer"
 }
 
 /// Interrupts that each arm CPU has for itself (timer, performance counters) have a mask all the same, which nobody may write: below 32

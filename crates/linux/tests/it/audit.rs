@@ -97,6 +97,26 @@ fn dropped_parameters_are_judged_by_what_is_in_force() {
     );
 }
 
+/// Beside it what the kernel does was counted: it ticked on idle CPUs, nobody polled, nothing averaged
+/// pressure, interrupts had threads, and the CPUs ticked at different times.
+#[test]
+fn parameters_are_read_as_the_kernel_has_read_them() {
+    let found = audited(&open("misspelt-6.1"), "2-3");
+    for (id, state) in [
+        ("nohz", Boot),
+        ("rcu_nocb_poll", Boot),
+        ("psi", Ok),
+        ("threadirqs", Ok),
+        ("skew_tick", Ok),
+        ("mce", Ok),
+        // The kernel has no such code; it does not show how it was built.
+        ("csdlock_debug", Unknown),
+    ] {
+        assert_eq!(found[id].state, state, "{:?}", found[id]);
+    }
+    assert!(!found["irq-affinity"].reason.contains("0 timer"), "{:?}", found["irq-affinity"]);
+}
+
 #[test]
 fn a_real_time_kernel_lacks_things_without_failing() {
     expect(

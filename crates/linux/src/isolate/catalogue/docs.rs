@@ -171,6 +171,8 @@ fn in_force(effective: &Effective) -> String {
         Effective::HexmaskFile { path } => code(&format!("/{path}")),
         Effective::File { path, value } => format!("{} is {}", code(&format!("/{path}")), code(value)),
         Effective::Within { path } => format!("what of it is in {}", code(&format!("/{path}"))),
+        Effective::TscWatched {} => "not known where the counter is not offered as a clock".to_owned(),
+        Effective::RcuPoll {} => "where callbacks of the CPUs are offloaded".to_owned(),
         Effective::FairServer {} => "`fair_server/cpu*/runtime` in debugfs as well".to_owned(),
     }
 }
@@ -189,7 +191,11 @@ fn want(want: &Want) -> String {
         Want::Avoids {} => "no isolated CPU".to_owned(),
         Want::OneOf { values } if values.iter().any(String::is_empty) => "given".to_owned(),
         Want::OneOf { values } => values.iter().map(|value| code(value)).collect::<Vec<_>>().join(" or "),
-        Want::AtLeast { value } => format!("{value} or more"),
+        Want::AtLeast { value, or } if or.is_empty() => format!("{value} or more"),
+        Want::AtLeast { value, or } => {
+            let or: Vec<_> = or.iter().map(i64::to_string).collect();
+            format!("{value} or more, or {}", or.join(" or "))
+        }
         Want::AtMost { value } => format!("{value} or less"),
         Want::Unset {} => "not set".to_owned(),
         Want::None {} => "none".to_owned(),

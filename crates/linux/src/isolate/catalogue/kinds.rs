@@ -12,6 +12,8 @@ pub enum ValueType {
     Cpulist,
     /// One word of a fixed choice.
     Word,
+    /// On or off, spelled in any way that the kernel takes (`kstrtobool`).
+    Switch,
     /// A number.
     Integer,
     /// The affinity of tasks.
@@ -185,6 +187,10 @@ pub enum Effective {
         /// What it holds where the parameter is in force.
         value: String,
     },
+    /// Whether threads of offloaded callbacks poll: asked for, and there are such threads.
+    RcuPoll {},
+    /// Whether the clocks' watchdog has a time-stamp counter to watch.
+    TscWatched {},
     /// A hex mask within which the probe's own masks are in force.
     Within {
         /// Its path.
@@ -214,6 +220,9 @@ pub enum Want {
     AtLeast {
         /// The number.
         value: i64,
+        /// Smaller ones that mean "never".
+        #[serde(default)]
+        or: Vec<i64>,
     },
     /// A number no larger than this.
     AtMost {

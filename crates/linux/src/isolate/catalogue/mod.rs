@@ -52,6 +52,9 @@ pub struct Moot {
     pub path: Option<String>,
     /// …that holds this value,
     pub value: Option<String>,
+    /// or one of these that mean the same;
+    #[serde(default)]
+    pub or: Vec<String>,
     /// or a list of CPUs without the measured ones;
     #[serde(default)]
     pub avoids: bool,

@@ -1,12 +1,12 @@
 //! Boot parameters: asked on the kernel command line, judged by what the kernel made of it.
 
-use super::super::catalogue::{Effective, Mechanism, Want};
+use super::super::catalogue::{Effective, Mechanism, ValueType, Want};
 use super::boot_list::why_not;
 use super::effective::{self, InForce};
 use super::remedy::{at_boot, propose};
 use super::{Outcome, Scene, named};
 use crate::machine::{bracketed, parameters, same_name};
-use model::Cpus;
+use model::{Cpus, Machine};
 
 pub(super) fn value<'a>(scene: &'a Scene, name: &str) -> Option<&'a str> {
     parameter(&scene.machine.cmdline, name)
@@ -27,7 +27,7 @@ pub(super) struct Built<'a> {
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, name: &str, built: &Built) -> Outcome {
     let have = value(scene, name);
     if mechanism.effective.is_none() && matches!(mechanism.want, Want::Covers {}) {
-        return told(have, name, judge_mask(scene, mechanism, have));
+        return told(have, name, judge_mask(scene, mechanism, built, have));
     }
     if !matches!(mechanism.want, Want::Covers {} | Want::Avoids {}) {
         return told(have, name, judge_word(scene, mechanism, name, built, have));
@@ -58,8 +58,12 @@ fn as_given(name: &str, value: &str) -> String {
 
 /// A parameter of a subsystem that this kernel may not have at all: a hex mask that should name the CPUs that are isolated, and only
 /// them.
-fn judge_mask(scene: &Scene, mechanism: &Mechanism, have: Option<&str>) -> Outcome {
+fn judge_mask(scene: &Scene, mechanism: &Mechanism, built: &Built, have: Option<&str>) -> Outcome {
     let Some(value) = have else { return Outcome::absent(mechanism) };
+    if let Some(path) = built.evidence.filter(|path| !scene.root.has(path)) {
+        let absent = Outcome::absent(mechanism);
+        return Outcome { reason: format!("there is no /{path}: the parameter does nothing"), ..absent };
+    }
     let digits = value.trim_start_matches("0x");
     let Ok(mask) = Cpus::parse_hex(digits) else {
         return at_boot(scene, mechanism, format!("{value} is no hex mask: {}", mechanism.harm));
@@ -89,16 +93,9 @@ fn judge_word(
         return Outcome::ok(note);
     }
     if let Want::NotOneOf { values } = &mechanism.want {
-        return match have.filter(|value| values.iter().any(|one| one == value)) {
+        return match have.filter(|value| values.iter().any(|one| means(mechanism, one, value))) {
             None => Outcome::ok(format!("{name} is not given as {}", values.join(" or "))),
-            Some(value) => {
-                let given = as_given(name, value);
-                at_boot(
-                    scene,
-                    mechanism,
-                    format!("{given} is on the kernel command line: {}", mechanism.harm),
-                )
-            }
+            Some(value) => unwelcome(scene, mechanism, &as_given(name, value), built),
         };
     }
     if let Want::Unset {} = &mechanism.want {
@@ -134,15 +131,67 @@ fn judge_word(
             }
         };
     }
-    if have.is_some_and(|value| wants(mechanism, value)) {
+    if mechanism.effective == Some(Effective::RcuPoll {}) && have.is_some() {
+        return polls(scene, mechanism);
+    }
+    // Of a flag the kernel does not look at what stands behind `=`.
+    let flag = matches!(&mechanism.want, Want::Literal { value } if value.is_empty());
+    if have.is_some_and(|value| flag || wants(mechanism, value)) {
         return Outcome::ok("given on the kernel command line; no file shows what the kernel made of it");
     }
     if lacking(scene, built).is_some() {
         return absent_or_unbuilt(scene, mechanism, name, built);
     }
+    if mechanism.effective == Some(Effective::TscWatched {})
+        && let Some(reason) = unwatched(scene)
+    {
+        return Outcome::unknown(reason);
+    }
     let asked =
         have.map_or_else(|| "not given".to_owned(), |value| format!("given as {}", as_given(name, value)));
     propose(scene, mechanism, &[], format!("{asked}: {}", mechanism.harm))
+}
+
+/// Why it is not known whether the time-stamp counter is watched; one that was found unstable is
+/// not (Linux kernel/time/clocksource.c), and in guests of the lab nothing else was either.
+fn unwatched(scene: &Scene) -> Option<String> {
+    let clocks = &scene.machine.clocksource;
+    let other = !clocks.available.is_empty() && !clocks.available.iter().any(|name| name == "tsc");
+    other.then(|| {
+        "the time-stamp counter is not offered as a clock, found unstable or switched off: whether the watchdog has another to \
+         watch no file shows"
+            .to_owned()
+    })
+}
+
+/// A parameter that is given and should not be; a kernel that is not built for it ignores it.
+fn unwelcome(scene: &Scene, mechanism: &Mechanism, given: &str, built: &Built) -> Outcome {
+    if let Some(option) = lacking(scene, built) {
+        return Outcome::ok(format!(
+            "{given} is given, and this kernel is built without {option} and ignores it"
+        ));
+    }
+    if let Some(option) = built.option.filter(|_| scene.machine.kernel.config_source.is_none()) {
+        return Outcome::unknown(format!(
+            "{given} is given; a kernel with {option} takes it, and this one does not show its build options"
+        ));
+    }
+    at_boot(scene, mechanism, format!("{given} is on the kernel command line: {}", mechanism.harm))
+}
+
+/// `rcu_nocb_poll`: without offloaded callbacks there is no thread that could poll
+/// (Linux kernel/rcu/tree_nocb.h, `rcu_init_nohz`).
+fn polls(scene: &Scene, mechanism: &Mechanism) -> Outcome {
+    match effective::rcu_offload(scene) {
+        InForce::Unknown(reason) => Outcome::unknown(reason),
+        InForce::Set(set) if scene.cpus.is_subset(&set) => {
+            Outcome::ok(format!("the threads of {} poll", named(scene.cpus))).in_effect(set.to_string())
+        }
+        InForce::Set(_) | InForce::Absent => {
+            let reason = format!("it is given, and callbacks of {} are not offloaded", named(scene.cpus));
+            Outcome { remedy: None, ..at_boot(scene, mechanism, reason) }
+        }
+    }
 }
 
 fn absent_or_unbuilt(scene: &Scene, mechanism: &Mechanism, name: &str, built: &Built) -> Outcome {
@@ -155,12 +204,42 @@ fn absent_or_unbuilt(scene: &Scene, mechanism: &Mechanism, name: &str, built: &B
 fn wants(mechanism: &Mechanism, value: &str) -> bool {
     let number = || value.parse::<i64>().ok();
     match &mechanism.want {
-        Want::Literal { value: wanted } => wanted == value,
-        Want::OneOf { values } | Want::Contested { values, .. } => values.iter().any(|one| one == value),
-        Want::AtLeast { value } => number().is_some_and(|number| number >= *value),
+        Want::Literal { value: wanted } => means(mechanism, wanted, value),
+        Want::OneOf { values } | Want::Contested { values, .. } => {
+            values.iter().any(|one| means(mechanism, one, value))
+        }
+        Want::AtLeast { value, or } => {
+            number().is_some_and(|number| number >= *value || or.contains(&number))
+        }
         Want::AtMost { value } => number().is_some_and(|number| number <= *value),
         _ => false,
     }
+}
+
+/// Whether the kernel reads a value as this one.
+fn means(mechanism: &Mechanism, one: &str, value: &str) -> bool {
+    let alike = || switch(one).is_some() && switch(one) == switch(value);
+    one == value || (mechanism.value == ValueType::Switch && alike())
+}
+
+/// On or off (Linux lib/kstrtox.c, `kstrtobool`: the first letters decide; t and f since 6.3).
+pub(super) fn switch(text: &str) -> Option<bool> {
+    let mut letters = text.chars().map(|letter| letter.to_ascii_lowercase());
+    match letters.next()? {
+        'y' | 't' | '1' => Some(true),
+        'n' | 'f' | '0' => Some(false),
+        'o' => match letters.next()? {
+            'n' => Some(true),
+            'f' => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether `nohz=` switches dynticks off. Linux kernel/time/tick-sched.c, `setup_tick_nohz`.
+pub(super) fn without_dynticks(machine: &Machine) -> bool {
+    parameter(&machine.cmdline, "nohz").and_then(switch) == Some(false)
 }
 
 fn in_force(scene: &Scene, mechanism: &Mechanism) -> InForce {
@@ -201,6 +280,13 @@ fn judge_set(
     }
     let reason = match have {
         None => format!("not in force for {}: {}", named(&missing), mechanism.harm),
+        Some(value) if name == "nohz_full" && without_dynticks(scene.machine) => {
+            let nohz = as_given("nohz", self::value(scene, "nohz").unwrap_or_default());
+            format!(
+                "{name}={value} is not in force for {}: {nohz} switches off full dynticks too",
+                named(&missing)
+            )
+        }
         Some(value) => {
             let why = why_not(scene.machine, &possible(scene), name, value, scene.cpus);
             format!("{name}={value} is not in force for {}: {why}", named(&missing))
@@ -252,7 +338,67 @@ fn spelled(mechanism: &Mechanism, set: &Cpus) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{judged, with_cpus};
     use super::*;
+
+    fn state(id: &str, cmdline: &str, more: &[(&str, &str)]) -> String {
+        judged(id, &with_cpus(&[&[("proc/cmdline", cmdline)], more].concat())).0
+    }
+
+    /// Each was green for a kernel that had it off, or red for one that had taken it.
+    #[test]
+    fn words_are_read_as_the_kernel_reads_them() {
+        for off in ["off", "0", "n", "N", "no", "OFF", "false"] {
+            assert_eq!(state("nohz", &format!("nohz={off}"), &[]), "boot", "{off}");
+            assert_eq!(state("psi", &format!("psi={off}"), &[]), "ok", "{off}");
+        }
+        for on in ["on", "1", "yes", "y"] {
+            assert_eq!(state("nohz", &format!("nohz={on}"), &[]), "ok", "{on}");
+            assert_eq!(state("psi", &format!("psi={on}"), &[]), "boot", "{on}");
+        }
+        assert_eq!(state("skew_tick", "skew_tick=2", &[]), "ok", "any number but 0");
+        assert_eq!(state("skew_tick", "skew_tick=0", &[]), "boot");
+        assert_eq!(state("threadirqs", "threadirqs=0", &[]), "ok", "the kernel looks at no value");
+        let at_work = [("proc/sys/kernel/soft_watchdog", "1")];
+        assert_eq!(state("nosoftlockup", "nosoftlockup=1", &at_work), "boot", "whoever switched it on");
+    }
+
+    #[test]
+    fn what_another_word_of_the_same_name_says_holds_too() {
+        let file = |text| [("sys/devices/system/machinecheck/machinecheck0/ignore_ce", text)];
+        assert_eq!(state("mce", "mce=ignore_ce mce=dont_log_ce", &file("1")), "ok");
+        assert_eq!(state("mce", "mce=dont_log_ce", &file("0")), "boot");
+    }
+
+    #[test]
+    fn a_counter_that_is_no_clock_is_not_called_watched() {
+        let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+        assert_eq!(state("tsc", "quiet", &[(clocks, "hpet acpi_pm")]), "unknown");
+        assert_eq!(state("tsc", "quiet", &[(clocks, "tsc hpet acpi_pm")]), "boot");
+        assert_eq!(state("tsc", "tsc=nowatchdog", &[(clocks, "hpet acpi_pm")]), "ok");
+    }
+
+    #[test]
+    fn without_dynticks_there_are_no_full_ones() {
+        let file = [("sys/devices/system/cpu/nohz_full", "2-3")];
+        assert_eq!(state("nohz_full", "nohz_full=2-3", &file), "ok");
+        let files = with_cpus(&[("proc/cmdline", "nohz_full=2-3 nohz=off"), file[0]]);
+        let (state, reason, _) = judged("nohz_full", &files);
+        assert_eq!(state, "boot");
+        assert!(reason.contains("nohz=off switches off full dynticks too"), "{reason}");
+    }
+
+    #[test]
+    fn what_a_kernel_has_no_code_for_is_neither_green_nor_red() {
+        assert_eq!(state("csdlock_debug", "csdlock_debug=1", &[]), "unknown");
+        assert_eq!(state("xenomai-supported_cpus", "xenomai.supported_cpus=0xc", &[]), "not-applicable");
+        let config = |text| [("proc/sys/kernel/osrelease", "6.1.0"), ("boot/config-6.1.0", text)];
+        let built = config("CONFIG_CSD_LOCK_WAIT_DEBUG=y");
+        assert_eq!(state("csdlock_debug", "csdlock_debug=1", &built), "boot");
+        assert_eq!(state("csdlock_debug", "csdlock_debug=1", &config("CONFIG_SMP=y")), "ok");
+        let with = [("proc/xenomai/version", "3.2")];
+        assert_eq!(state("xenomai-supported_cpus", "xenomai.supported_cpus=0xc", &with), "ok");
+    }
 
     #[test]
     fn the_last_word_before_the_dashes_counts() {

@@ -26,10 +26,14 @@ pub(super) fn set(scene: &Scene, effective: &Effective) -> InForce {
         // What cpusets of version 1 have taken out is in no list of the kernel's.
         Effective::IsolatedCpus {} => InForce::Set(topology.isolated.or(&domains::taken_out(scene))),
         // 5.10 has the file only with the option; 6.1 always. Either way an empty set is the truth.
+        // nohz=off takes full dynticks away, and the file goes on naming the CPUs.
+        Effective::NohzFullCpus {} if cmdline::without_dynticks(scene.machine) => {
+            InForce::Set(Cpus::default())
+        }
         Effective::NohzFullCpus {} => InForce::Set(topology.nohz_full.clone()),
-        Effective::RcuOffload {} => rcu_offload(scene),
+        Effective::RcuOffload {} | Effective::RcuPoll {} => rcu_offload(scene),
         // Words and numbers are judged by `cmdline`, masks within others by `file`.
-        Effective::File { .. } => InForce::Absent,
+        Effective::File { .. } | Effective::TscWatched {} => InForce::Absent,
         Effective::HexmaskFile { path } | Effective::Within { path } => hexmask(scene, path),
         Effective::FairServer {} => {
             InForce::Set(topology.online.iter().filter(|cpu| server(scene, *cpu)).collect())
@@ -111,6 +115,10 @@ mod tests {
 
     /// A kernel since 5.17, which makes threads of all four CPUs whichever are offloaded.
     fn offloading(cmdline: &str, nohz_full: &str, log: &str) -> (String, String) {
+        finding("rcu_nocbs", cmdline, nohz_full, log)
+    }
+
+    fn finding(id: &str, cmdline: &str, nohz_full: &str, log: &str) -> (String, String) {
         let stat =
             |name: &str, pid: u32| format!("{pid} ({name}) S 2 0 0 0 -1 2129984 {}0 0", "0 ".repeat(28));
         let files_of = |cpu: u32| {
@@ -131,7 +139,7 @@ mod tests {
         if !log.is_empty() {
             files.push((SAID, log));
         }
-        let (state, reason, _) = judged("rcu_nocbs", &files);
+        let (state, reason, _) = judged(id, &files);
         (state, reason)
     }
 
@@ -159,6 +167,17 @@ mod tests {
         assert_eq!(offloading("rcu_nocbs=2-9", "", &log("0-3")).0, "ok");
         let (state, reason) = offloading("rcu_nocbs=2-9", "", "");
         assert_eq!(state, "unknown", "{reason}");
+    }
+
+    /// Asked for without a list of CPUs it does nothing; the audit was green for it.
+    #[test]
+    fn threads_poll_only_where_there_are_some() {
+        let state = |cmdline: &str| finding("rcu_nocb_poll", cmdline, "", "");
+        assert_eq!(state("rcu_nocbs=2-3 rcu_nocb_poll").0, "ok");
+        let (wrong, reason) = state("rcu_nocbs=0-1 rcu_nocb_poll");
+        assert_eq!(wrong, "boot", "{reason}");
+        assert!(reason.contains("not offloaded"), "{reason}");
+        assert_eq!(state("rcu_nocbs=2-3").0, "boot");
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism, paths: &[String]) -> O
     match verdicts(scene, mechanism, &held) {
         Err(reason) => Outcome::unknown(reason),
         Ok(wrong) if wrong.is_empty() => in_effect(scene, mechanism, good(mechanism, &have)),
+        Ok(_) if let Some(outcome) = superseded(scene, mechanism) => outcome,
         Ok(wrong) => {
             let harm = whole_period(scene, mechanism).unwrap_or_else(|| mechanism.harm.clone());
             let reason = format!("{}: {harm}", wrong[0].1);
@@ -106,8 +107,8 @@ fn miss(scene: &Scene, mechanism: &Mechanism, held: &Held) -> Result<Option<Stri
         Want::OneOf { values } | Want::Contested { values, .. } => other(&values.join(" or ")),
         Want::NotOneOf { values } if !values.iter().any(|value| value == text) => None,
         Want::NotOneOf { values } => other(&format!("anything but {}", values.join(" or "))),
-        Want::AtLeast { value } if number(text)? >= *value => None,
-        Want::AtLeast { value } => other(&format!("{value} or more")),
+        Want::AtLeast { value, or } if number(text)? >= *value || or.contains(&number(text)?) => None,
+        Want::AtLeast { value, .. } => other(&format!("{value} or more")),
         Want::AtMost { value } if number(text)? <= *value => None,
         Want::AtMost { value } => other(&format!("{value} or less")),
         Want::Avoids {} => {
@@ -196,6 +197,25 @@ fn whole_period(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
     })
 }
 
+/// A kernel with fair servers has no limit besides, unless it is built with limits for groups (6.12,
+/// commit 5f6bd380c7bd): where no server takes time on the CPUs, the number stops nobody.
+fn superseded(scene: &Scene, mechanism: &Mechanism) -> Option<Outcome> {
+    let servers = &scene.machine.limits.fair_server_runtime_ns;
+    let off = |cpu: u32| servers.get(&cpu) == Some(&0);
+    if mechanism.effective != Some(Effective::FairServer {}) || !scene.cpus.iter().all(off) {
+        return None;
+    }
+    let kernel = &scene.machine.kernel;
+    let without = format!("no fair server takes time on {}", named(scene.cpus));
+    match (&kernel.config_source, kernel.config.contains_key("CONFIG_RT_GROUP_SCHED")) {
+        (Some(_), true) => None,
+        (Some(_), false) => Some(Outcome::ok(format!("{without}, and this kernel has no other limit"))),
+        (None, _) => Some(Outcome::unknown(format!(
+            "{without}; whether this kernel has another limit (CONFIG_RT_GROUP_SCHED) it does not show"
+        ))),
+    }
+}
+
 /// Why the fair server cannot be seen, where it cannot; a debugfs that can be read and has none is that of an older kernel.
 fn unread_server(scene: &Scene) -> Option<String> {
     let Some(debugfs) = crate::machine::debugfs(scene.root) else {
@@ -263,6 +283,23 @@ mod tests {
         assert_eq!(judged("numa_balancing", &with_cpus(&[numa, fixed])).0, "immovable");
     }
 
+    /// Values past the one that everybody writes.
+    #[test]
+    fn what_never_comes_is_rare_enough() {
+        let writeback = |text| {
+            judged("dirty_writeback", &with_cpus(&[("proc/sys/vm/dirty_writeback_centisecs", text)])).0
+        };
+        assert_eq!([writeback("0"), writeback("1500")], ["ok", "ok"]);
+        assert_eq!(writeback("500"), "fixable");
+        let merging = |run| {
+            let files = [("sys/kernel/mm/ksm/run", run), ("sys/kernel/mm/ksm/merge_across_nodes", "1")];
+            ["ksm-run", "ksm-merge_across_nodes"].map(|id| judged(id, &with_cpus(&files)).0)
+        };
+        // 2 stops it and takes apart what it has merged.
+        assert_eq!(merging("2"), ["ok", "ok"]);
+        assert_eq!(merging("1"), ["fixable", "fixable"]);
+    }
+
     #[test]
     fn wide_masks_are_read_word_by_word() {
         let mask = |text| {
@@ -282,6 +319,28 @@ mod tests {
         let (state, _, remedy) = judge(&[PERIOD, debugfs, server("50000000")]);
         assert_eq!((state.as_str(), remedy.contains("cpu2/runtime")), ("fixable", true));
         assert_eq!(judge(&[PERIOD, debugfs, server("0")]).0, "ok");
+    }
+
+    /// 6.12: the audit was red for a limit that stops nobody.
+    #[test]
+    fn where_fair_servers_stand_for_it_the_limit_stops_nobody() {
+        let state = |runtime, config| {
+            let release = ("proc/sys/kernel/osrelease", "6.12.0");
+            let files = [
+                release,
+                ("boot/config-6.12.0", config),
+                ("proc/sys/kernel/sched_rt_runtime_us", "950000"),
+                ("proc/mounts", "none /sys/kernel/debug debugfs rw 0 0"),
+                ("sys/kernel/debug/sched/fair_server/cpu2/runtime", runtime),
+                ("sys/kernel/debug/sched/fair_server/cpu3/runtime", "0"),
+            ];
+            let files: Vec<_> = files.into_iter().filter(|(_, text)| !text.is_empty()).collect();
+            judged("sched_rt_runtime", &with_cpus(&files)).0
+        };
+        assert_eq!(state("0", "CONFIG_SMP=y"), "ok");
+        assert_eq!(state("50000000", "CONFIG_SMP=y"), "fixable");
+        assert_eq!(state("0", "CONFIG_RT_GROUP_SCHED=y"), "fixable");
+        assert_eq!(state("0", ""), "unknown");
     }
 
     #[test]

@@ -130,6 +130,18 @@ mod tests {
         assert_eq!(pinned("0-3", "").0, "immovable");
     }
 
+    /// Before 6.12 its file can be written by its mode, and the kernel refuses.
+    #[test]
+    fn nobody_moves_the_first_timer_of_a_pc() {
+        let files = with_cpus(&[
+            ("proc/irq/0/smp_affinity_list", "0-3"),
+            ("proc/irq/0/effective_affinity_list", "0"),
+            ("proc/irq/0/timer/keep", ""),
+        ]);
+        let (state, reason, _) = judged("irq-affinity", &files);
+        assert_eq!(state, "ok", "{reason}");
+    }
+
     /// `isolcpus=managed_irq` at work, on a kernel that tells of managed interrupts in debugfs
     /// alone.
     #[test]
