@@ -29,6 +29,7 @@ mod machine;
 mod matrix;
 mod measure;
 mod misbooted;
+mod planted;
 mod probes;
 mod state;
 mod study;

@@ -5,8 +5,10 @@ use crate::machine::Guest;
 use crate::support::read_json;
 use serde_json::Value;
 
-/// For CPU 1, on a machine of four; the audit asks about CPUs 2 and 3.
-pub(crate) const APPEND: &str = "isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=0-1 irqaffinity=";
+/// For CPU 1, on a machine of four; the audit asks about CPUs 2 and 3. The kernel drops a second
+/// `isolcpus=` that differs, and takes full dynticks away without dynticks.
+pub(crate) const APPEND: &str = "isolcpus=managed_irq,domain,1 isolcpus=domain,2,3 nohz_full=1 rcu_nocbs=0-1 irqaffinity= nohz=no \
+     skew_tick=0 psi=1 audit=1";
 
 /// What names a CPU at boot, and what is in force of it as APPEND has it.
 const ASKED: [(&str, &str); 3] = [("isolcpus", "1"), ("nohz_full", "1"), ("rcu_nocbs", "0,1")];

@@ -6,7 +6,7 @@
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
     admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, graph, held,
-    isolate, keep, matrix, measure, misbooted, probes, study, theirs, time, truth, tutorial,
+    isolate, keep, matrix, measure, misbooted, planted, probes, study, theirs, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -202,8 +202,20 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
                 vec![
                     Case::new("misbooted", "misbooted.sh", misbooted::the_wrong_half_is_not_green),
                     Case::new("admission", "admission.sh", admission::the_kernel_lets_in_what_is_said),
+                    planted::case("misbooted"),
                 ],
             )
+        },
+        Machine {
+            smp: "2x2",
+            append: planted::RUN_TIME,
+            more: planted::DEVICES.to_vec(),
+            ..machine(&name("run-time"), kernel, vec![planted::case("run-time")])
+        },
+        Machine {
+            append: planted::RIGHT,
+            more: planted::DEVICES.to_vec(),
+            ..machine(&name("right"), kernel, vec![planted::case("right")])
         },
         Machine {
             smp: "4x2",

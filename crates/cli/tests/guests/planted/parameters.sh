@@ -1,0 +1,69 @@
+# What the kernel made of its parameters, seen without stillcore. As evidence.sh, whose `say` it uses.
+
+# Whether the audit subsystem has its thread.
+truth_auditing() {
+    threads=$(named kauditd | grep -c .)
+    verdict=right
+    [ $threads -eq 0 ] || verdict=wrong
+    say audit $verdict behaviour "$threads threads kauditd"
+}
+
+# Whether pressure is averaged.
+truth_pressure() {
+    verdict=wrong
+    [ -e /proc/pressure/cpu ] || verdict=right
+    say psi $verdict behaviour "/proc/pressure/cpu: $(cat /proc/pressure/cpu 2>&1 | head -n 1)"
+}
+
+truth_mitigations() {
+    # Page table entries are inverted whatever is asked for.
+    kept=$(grep '^Mitigation' /sys/devices/system/cpu/vulnerabilities/* /dev/null | grep -v 'PTE Inversion$' | sed 's/.*\///' | tr '\n' ' ')
+    verdict=right
+    [ -z "$kept" ] || verdict=wrong
+    say mitigations $verdict setting "mitigated: ${kept:-nothing}"
+}
+
+# Whether the ticks of the CPUs fall together.
+truth_skew() {
+    phases=$(awk '/(tick_sched_timer|tick_nohz_handler)/ { tick = 1; next }
+        tick && /expires at/ { sub("-.*", "", $4); print int(($4 % 4000000) / 1000); tick = 0 }' /proc/timer_list | sort -n | uniq | tr '\n' ' ')
+    verdict=wrong
+    [ $(echo $phases | wc -w) -lt 2 ] || verdict=right
+    say skew_tick $verdict behaviour "the CPUs tick at these microseconds of 4000: $phases"
+}
+
+# Whether the timer of the clocks' watchdog goes from CPU to CPU.
+truth_clock_watchdog() {
+    here=/sys/kernel/tracing/instances/evidence
+    mkdir $here
+    echo 1 >$here/events/timer/timer_expire_entry/enable
+    sleep 3
+    echo 0 >$here/events/timer/timer_expire_entry/enable
+    runs=$(grep -c 'clocksource_watchdog' $here/trace)
+    rmdir $here
+    verdict=right
+    [ $runs -eq 0 ] || verdict=wrong
+    say tsc $verdict behaviour "the timer of the clocks' watchdog ran $runs times in three seconds"
+}
+
+truth_threaded() {
+    # Some drivers have a thread of their own; that of the console has none unless it is made to.
+    threads=$(named 'irq/*ttyS0' | grep -c .)
+    verdict=wrong
+    [ $threads -eq 0 ] || verdict=right
+    say threadirqs $verdict behaviour "$threads threads of the console's interrupt"
+}
+
+# Parameters for what this kernel has not: it ignores them.
+truth_ignored() {
+    verdict=right
+    grep -q ' csdlock_debug' /proc/kallsyms && grep -q 'csdlock_debug' /proc/cmdline && verdict=wrong
+    say csdlock_debug $verdict setting "$(grep -c ' csdlock_debug' /proc/kallsyms) symbols of the diagnosis of cross-calls in the kernel"
+    verdict=right
+    grep -q kthread_cpus= /proc/cmdline && verdict=wrong
+    say kthread_cpus $verdict setting "on the command line $(grep -c kthread_cpus= /proc/cmdline) times, in the kernel $(grep -c kthread_cpus /proc/kallsyms)"
+    grep -q xenomai.supported_cpus= /proc/cmdline || return
+    verdict=absent
+    [ -e /proc/xenomai ] && verdict=right
+    say xenomai-supported_cpus $verdict behaviour "/proc/xenomai: $(ls -d /proc/xenomai 2>&1)"
+}
