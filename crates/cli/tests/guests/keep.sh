@@ -46,7 +46,14 @@ app=$!
 
 # What it has come to: itself, and how often the kernel has moved it.
 look() {
-    { cat app.now; grep nr_migrations /proc/$app/sched; } >$1 2>/dev/null
+    # Empty while it is written, and until it has begun on a slow host.
+    tries=0
+    while now=$(cat app.now 2>/dev/null) && [ -z "$now" ] || [ ! -e app.now ]; do
+        [ $tries -lt 100 ] || break
+        tries=$((tries + 1))
+        /bin/busybox usleep 50000
+    done
+    { echo "$now"; grep nr_migrations /proc/$app/sched; } >$1 2>/dev/null
 }
 
 call() {

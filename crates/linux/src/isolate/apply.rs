@@ -19,6 +19,11 @@ use serde::Serialize;
 /// How often stray tasks are looked for at most: a fork bomb is not waited for.
 const ROUNDS: usize = 50;
 
+/// What the kernel's control groups can do, and a word that is there since 6.0 (6a010a49b63a), one
+/// release before isolated partitions.
+const FEATURES: &str = "/sys/kernel/cgroup/features";
+const SINCE_6_0: &str = "favordynmods";
+
 /// One change as it went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
@@ -212,17 +217,24 @@ impl Work<'_, '_> {
         (seq, Phase::Undone, None)
     }
 
-    /// Whether this kernel knows isolated partitions is found on the empty group (before 6.1 none
+    /// Whether an old kernel knows isolated partitions is found on the empty group (before 6.1 none
     /// does; Linux `kernel/cgroup/cpuset.c`, `sched_partition_write`): who is kept would have
-    /// joined it for nothing, and for a moment had all its CPUs.
+    /// joined it for nothing, and for a moment had all its CPUs. A kernel that may know them is not
+    /// tried: taking the word it gives all CPUs to every task of the group above (before 6.2,
+    /// `update_prstate`).
     fn try_partition(&mut self, group: &str, steps: &[Step]) {
         let joins = |step: &Step| step.kind == StepKind::Member && step.new == group;
         let partition = steps.iter().find(|step| placement::becomes_partition(step) == Some(group));
         let Some(step) = partition.filter(|_| steps.iter().any(joins)) else { return };
+        let features = self.settings.read(StepKind::File, FEATURES).ok().flatten();
+        if features.is_none_or(|features| features.contains(SINCE_6_0)) {
+            return;
+        }
         let old = self.settings.read(step.kind, &step.target).ok().flatten();
         match self.settings.write(step.kind, &step.target, &step.new) {
             Ok(()) => {
                 let _ = self.settings.write(step.kind, &step.target, old.as_deref().unwrap_or("member"));
+                self.narrow_again();
             }
             Err(error) => self.refuse(step, old, error.to_string()),
         }

@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// That others may write. The group of an ordinary user is often his alone.
 const OTHERS_WRITE: u32 = 0o002;
-/// The same, for root.
+/// The same, where the owner is root.
 const GROUP_WRITES: u32 = 0o020;
 
 /// Makes a state directory that everybody may read, whatever the umask, and those above it.
@@ -96,7 +96,9 @@ fn check(stat: &Stat, path: &Path) -> Result<(), Error> {
     if stat.st_uid != 0 && stat.st_uid != geteuid().as_raw() {
         return Err(refused(path, &format!("it belongs to user {}", stat.st_uid)));
     }
-    let writers = if stat.st_uid == 0 { OTHERS_WRITE | GROUP_WRITES } else { OTHERS_WRITE };
+    // Root's own group is root.
+    let group = if stat.st_uid == 0 && stat.st_gid != 0 { GROUP_WRITES } else { 0 };
+    let writers = OTHERS_WRITE | group;
     if stat.st_mode & writers != 0 {
         return Err(refused(path, &format!("others may write it (mode {:o})", stat.st_mode & 0o7777)));
     }
@@ -132,8 +134,14 @@ mod tests {
         fs::hard_link(at("journal"), at("other")).unwrap();
         assert!(why(&at("journal")).contains("another name"));
         fs::remove_file(at("other")).unwrap();
-        fs::set_permissions(at("journal"), fs::Permissions::from_mode(0o664)).unwrap();
-        assert!(why(&at("journal")).contains("others may write it (mode 664)"));
+        fs::set_permissions(at("journal"), fs::Permissions::from_mode(0o646)).unwrap();
+        assert!(why(&at("journal")).contains("others may write it (mode 646)"));
+        if geteuid().is_root() {
+            chown(at("journal"), None, Some(65_534)).unwrap();
+            fs::set_permissions(at("journal"), fs::Permissions::from_mode(0o664)).unwrap();
+            assert!(why(&at("journal")).contains("others may write it (mode 664)"));
+            chown(at("journal"), None, Some(0)).unwrap();
+        }
         fs::set_permissions(at("journal"), fs::Permissions::from_mode(0o644)).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         assert!(why(&at("journal")).contains("mode 777"));

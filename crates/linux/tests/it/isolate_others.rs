@@ -174,9 +174,11 @@ fn nobody_joins_a_group_that_this_kernel_makes_no_partition() {
     let member = ("cpuset-partition", StepKind::Member, "7/5/rtapp", "/cg/ours");
     let [controller, group, cpus, isolated] = PARTITION;
     let plan = plan_with(&[controller, group, cpus, member, isolated]);
+    let features = "/sys/kernel/cgroup/features";
     let with_task = || {
         let mut kernel = Kernel::of(&UNTOUCHED);
         kernel.values.insert(member.2.to_owned(), "/cg".to_owned());
+        kernel.values.insert(features.to_owned(), "nsdelegate\nmemory_recursiveprot".to_owned());
         kernel
     };
     let plan = Plan { placement: Placement::Partition, ..plan };
@@ -191,6 +193,14 @@ fn nobody_joins_a_group_that_this_kernel_makes_no_partition() {
     let mut kernel = with_task();
     let done = applied(state.path(), &plan, &mut kernel);
     assert_eq!((done.applied.len(), done.fallback.len(), kernel.joins), (5, 0, 1), "{done:?}");
+    // A kernel that may know them is not tried on the empty group: 6.1 gives everybody outside of
+    // it all CPUs for that.
+    let state = tempfile::tempdir().unwrap();
+    let mut kernel = with_task();
+    kernel.values.insert(features.to_owned(), "nsdelegate\nfavordynmods".to_owned());
+    kernel.broken.insert(partition.to_owned());
+    let done = applied(state.path(), &plan, &mut kernel);
+    assert_eq!((done.fallback.len(), kernel.joins), (1, 2), "joined and back: {done:?}");
 }
 
 /// A controller that somebody else has come to use stays on, undoing says so, and comes to its end.

@@ -75,7 +75,7 @@ impl Place {
     }
 
     fn verify(&self) -> Verified {
-        self.verify_with(&mut Live::new(Path::new("/none")))
+        self.verify_with(&mut Live::below(Path::new("/none"), &std::env::temp_dir()))
     }
 
     fn verify_with(&self, settings: &mut dyn Settings) -> Verified {

@@ -390,7 +390,8 @@ mod tests {
         assert_eq!(state("csdlock_debug", "csdlock_debug=1", &built), "boot");
         assert_eq!(state("csdlock_debug", "csdlock_debug=1", &config("CONFIG_SMP=y")), "ok");
         let with = [("proc/xenomai/version", "3.2")];
-        assert_eq!(state("xenomai-supported_cpus", "xenomai.supported_cpus=0xc", &with), "ok");
+        // Asked for, and nothing of the lab shows what came of it.
+        assert_eq!(state("xenomai-supported_cpus", "xenomai.supported_cpus=0xc", &with), "unknown");
     }
 
     #[test]
