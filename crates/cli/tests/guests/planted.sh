@@ -195,6 +195,7 @@ boot_truths() {
     truth_skew
     truth_threaded
     truth_ignored
+    truth_preemption
     truth_clock_watchdog
     truth_watchdog
     truth_all_threads

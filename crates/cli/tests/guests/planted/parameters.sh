@@ -54,6 +54,17 @@ truth_threaded() {
     say threadirqs $verdict behaviour "$threads threads of the console's interrupt"
 }
 
+# The model of preemption, where it was chosen as the kernel was built.
+truth_preemption() {
+    built=$(uname -v)
+    case $built in
+    *PREEMPT_RT*) say preempt-mode right setting "built as $built" ;;
+    *PREEMPT_DYNAMIC*) ;;
+    *PREEMPT*) say preempt-mode right setting "built as $built" ;;
+    *) say preempt-mode wrong setting "built as $built, which names no preemption" ;;
+    esac
+}
+
 # Parameters for what this kernel has not: it ignores them.
 truth_ignored() {
     verdict=right
