@@ -1,7 +1,7 @@
-# Mechanisms set wrong and right on purpose, what the kernel then does, and what the audit says of it.
-# Runs under busybox sh as root in its own directory; leaves its evidence for planted.rs. Facts only:
-# nothing is compared here. Argument: which machine this is: `run-time` (four CPUs that are two cores,
-# isolated in nothing at boot), `right` (booted as isolation wants) or `misbooted`.
+# Mechanisms set wrong and right on purpose, what the kernel then does, and what the audit says of
+# it. Runs under busybox sh as root in its own directory; leaves its evidence for planted.rs. Facts
+# only: nothing is compared here. Argument: which machine this is: `run-time` (four CPUs that are
+# two cores, isolated in nothing at boot), `right` (booted as isolation wants) or `misbooted`.
 #
 # A world is a state of the machine: WORLD.truth has the kernel's own say, WORLD.json the audit's.
 
@@ -296,8 +296,8 @@ right_at_run_time() {
     each_task_to 3
 }
 
-# What looks right, or wrong, and is not: one CPU of the two, a file that something else makes moot, a
-# value past the one that everybody writes.
+# What looks right, or wrong, and is not: one CPU of the two, a file that something else makes moot,
+# a value past the one that everybody writes.
 half_at_run_time() {
     # The partition of another CPU beside one of these. Made anew: 6.1 leaves a CPU that a partition
     # gives away without a domain.

@@ -1,6 +1,7 @@
-# What the kernel does, seen without stillcore. Each function judges one mechanism or a few for the
-# CPUs 2 and 3 (or those in $cpus) and says so: `say MECHANISM right|wrong|none KIND WORDS`, where KIND
-# is `behaviour` (something was provoked and counted) or `setting` (read back).
+# What the kernel does, seen without stillcore. Each function judges one mechanism or a few for CPUs
+# 2 and 3 (or those that it is given) and says so: `say MECHANISM STATE KIND WORDS`. STATE is right,
+# wrong, absent (the kernel has no such thing) or none (not to be seen); KIND is `behaviour`
+# (something was provoked and counted) or `setting` (read back).
 
 say() {
     echo "$*" >>$world.truth
@@ -51,8 +52,8 @@ task_time() {
     echo $((${12} + ${13}))
 }
 
-# A task that never sleeps, held to a CPU, in the group whose tasks may be there, under a policy if one
-# is given.
+# A task that never sleeps, held to a CPU, in the group whose tasks may be there, started by a
+# command if one is given.
 hog() {
     eval "group=\$group_of_$1"
     hog_mask=$(hex $((1 << $1)))
@@ -137,14 +138,6 @@ truth_nohz_full() {
     say nohz_full $verdict behaviour "local timer interrupts in a busy second, the fewest of three:$words"
 }
 
-# Ticks of a CPU that is idle.
-truth_nohz() {
-    least=$(fewest_ticks 3)
-    verdict=right
-    [ $least -lt $TICKING ] || verdict=wrong
-    say nohz $verdict behaviour "local timer interrupts of an idle CPU in a second, the fewest of three: $least"
-}
-
 switches() {
     all=0
     for pid in $(named "rcuo[ps]/$1"); do
@@ -178,13 +171,6 @@ truth_rcu_nocbs() {
         [ $by_thread -ge 3 ] || verdict=wrong
     done
     say rcu_nocbs $verdict behaviour "wake-ups of the offload thread while files were removed:$words"
-}
-
-# Threads that wait for callbacks by looking, and not by being woken.
-truth_rcu_nocb_poll() {
-    verdict=wrong
-    dmesg | grep -q 'Poll for callbacks from no-CBs CPUs' && verdict=right
-    say rcu_nocb_poll $verdict setting "boot log: $(dmesg | grep -c 'Poll for callbacks') line says that callbacks are polled for"
 }
 
 # Which CPUs work of unbound queues may use: a helper of the kernel inherits its worker's.
@@ -234,8 +220,8 @@ truth_watchdog() {
     say nowatchdog $anywhere behaviour "the detector has timers on CPUs: ${timers:-none}"
 }
 
-# Packets that CPUs 2 and 3 have processed; a line a CPU, in hex (real-time kernels do it in threads,
-# which /proc/softirqs does not count).
+# Packets that CPUs 2 and 3 have processed; a line a CPU, in hex. Real-time kernels do it in
+# threads, which /proc/softirqs does not count.
 packets_there() {
     set -- $(sed -n '3p;4p' /proc/net/softnet_stat | cut -d' ' -f1)
     echo $((0x$1 + 0x$2))
@@ -253,8 +239,8 @@ truth_rps() {
     say net-rps $verdict behaviour "of 30 echoes that went round on CPU 0, packets that CPUs 2 and 3 processed: $done_there"
 }
 
-# What an ordinary task gets beside a SCHED_FIFO one that never sleeps. An emulated 5.10-rt was seen to
-# stop there for minutes: it only shows its setting.
+# What an ordinary task gets beside a SCHED_FIFO one that never sleeps. An emulated 5.10-rt was seen
+# to stop there for minutes: it only shows its setting.
 truth_throttling() {
     case $(uname -r) in
     5.10.*-rt-*)
@@ -443,21 +429,6 @@ truth_interrupts() {
     say irq-affinity $verdict behaviour "$came numbered interrupts came while the console wrote; may come:${may:- none}"
 }
 
-# The CPUs that a new interrupt gets: that of the network card is asked for as it is switched on.
-truth_new_interrupt() {
-    [ -e /sys/class/net/eth0 ] || return
-    ip link set eth0 down
-    ip link set eth0 up
-    usleep 200000
-    irq=$(awk '/eth0/ { sub(":", "", $1); print $1; exit }' /proc/interrupts)
-    [ -n "$irq" ] || return
-    got=$(cat /proc/irq/$irq/smp_affinity)
-    ip link set eth0 down
-    verdict=right
-    [ $((0x$got & 12)) -eq 0 ] || verdict=wrong
-    say irqaffinity $verdict behaviour "interrupt $irq, new, may be handled on $got"
-}
-
 # Daemons: those that run, and not those that are stopped or dead.
 truth_daemons() {
     while read -r id process; do
@@ -513,16 +484,3 @@ files_of() {
     esac
 }
 
-# Build options by what is in the kernel.
-truth_symbols() {
-    while read -r id symbol wanted; do
-        [ "$id" != '#' ] || continue
-        other=right
-        [ $wanted = wrong ] || other=wrong
-        if grep -qE " $symbol( |\$|\.)" /proc/kallsyms; then
-            say $id $wanted setting "the kernel has $symbol"
-        else
-            say $id $other setting "the kernel has no $symbol"
-        fi
-    done <symbols
-}

@@ -1,4 +1,5 @@
-# What the kernel made of its parameters, seen without stillcore. As evidence.sh, whose `say` it uses.
+# What the kernel made of its parameters and its build options, seen without stillcore. As
+# evidence.sh, whose functions it uses.
 
 # Whether the audit subsystem has its thread.
 truth_auditing() {
@@ -77,4 +78,48 @@ truth_ignored() {
     verdict=absent
     [ -e /proc/xenomai ] && verdict=right
     say xenomai-supported_cpus $verdict behaviour "/proc/xenomai: $(ls -d /proc/xenomai 2>&1)"
+}
+
+# Ticks of a CPU that is idle.
+truth_nohz() {
+    least=$(fewest_ticks 3)
+    verdict=right
+    [ $least -lt $TICKING ] || verdict=wrong
+    say nohz $verdict behaviour "local timer interrupts of an idle CPU in a second, the fewest of three: $least"
+}
+
+# Threads that wait for callbacks by looking, and not by being woken.
+truth_rcu_nocb_poll() {
+    verdict=wrong
+    dmesg | grep -q 'Poll for callbacks from no-CBs CPUs' && verdict=right
+    say rcu_nocb_poll $verdict setting "boot log: $(dmesg | grep -c 'Poll for callbacks') line says that callbacks are polled for"
+}
+
+# Build options by what is in the kernel.
+truth_symbols() {
+    while read -r id symbol wanted; do
+        [ "$id" != '#' ] || continue
+        other=right
+        [ $wanted = wrong ] || other=wrong
+        if grep -qE " $symbol( |\$|\.)" /proc/kallsyms; then
+            say $id $wanted setting "the kernel has $symbol"
+        else
+            say $id $other setting "the kernel has no $symbol"
+        fi
+    done <symbols
+}
+
+# The CPUs that a new interrupt gets: that of the network card is asked for as it is switched on.
+truth_new_interrupt() {
+    [ -e /sys/class/net/eth0 ] || return
+    ip link set eth0 down
+    ip link set eth0 up
+    usleep 200000
+    irq=$(awk '/eth0/ { sub(":", "", $1); print $1; exit }' /proc/interrupts)
+    [ -n "$irq" ] || return
+    got=$(cat /proc/irq/$irq/smp_affinity)
+    ip link set eth0 down
+    verdict=right
+    [ $((0x$got & 12)) -eq 0 ] || verdict=wrong
+    say irqaffinity $verdict behaviour "interrupt $irq, new, may be handled on $got"
 }
