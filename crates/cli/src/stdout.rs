@@ -44,7 +44,7 @@ pub(crate) fn long(room: usize) -> BufWriter<Escaping<StdoutLock<'static>>> {
 /// Makes text harmless on its way.
 pub(crate) struct Escaping<W> {
     inner: W,
-    /// The first bytes of a character whose others come with the next write.
+    /// What only the next write completes: a character, the end of a line.
     begun: Vec<u8>,
 }
 
@@ -61,6 +61,8 @@ impl<W: Write> Write for Escaping<W> {
             Err(error) if error.error_len().is_none() && all.len() - error.valid_up_to() < 4 => {
                 error.valid_up_to()
             }
+            // What follows a return says whether it ends a line.
+            _ if all.ends_with(b"\r") => all.len() - 1,
             _ => all.len(),
         };
         self.begun.extend(&all[whole..]);
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_long_answer_is_harmless_wherever_it_is_cut() {
-        let text = "name \u{1b}]0;P\u{7} µ \u{202e}txt\n".repeat(3);
+        let text = "name \u{1b}]0;P\u{7} µ \u{202e}txt\r\n".repeat(3);
         for length in 1..text.len() {
             let mut to = Escaping { inner: Vec::new(), begun: Vec::new() };
             text.as_bytes().chunks(length).for_each(|chunk| to.write_all(chunk).unwrap());

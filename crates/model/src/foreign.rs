@@ -18,14 +18,17 @@ pub fn in_a_line(text: &str) -> String {
 }
 
 /// Each such character as its number, `\u001b`: for all that goes to a terminal. In a JSON text,
-/// where it can only stand inside of a string, that is the same string.
+/// where it can only stand inside of a string, that is the same string. Lines may end as CSV's do
+/// (RFC 4180): with a return before the end, which moves nothing.
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unseen) {
+    if !text.contains(is_unseen) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if is_unseen(c) {
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let ends_a_line = c == '\r' && rest.peek() == Some(&'\n');
+        if is_unseen(c) && !ends_a_line {
             // All of these are below U+10000: one number each.
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         } else {
@@ -48,6 +51,7 @@ mod tests {
         assert_eq!(in_a_line(name).chars().count(), name.chars().count());
         assert_eq!(in_a_line("a\nb"), "a?b");
         assert_eq!(escaped("a\nb\tµs – 1"), "a\nb\tµs – 1");
+        assert_eq!(escaped("a,b\r\nc\rd\r"), "a,b\r\nc\\u000dd\\u000d");
     }
 
     #[test]
