@@ -76,7 +76,7 @@ pub(crate) enum Verb {
 
 impl Verb {
     /// Whether it changes something on the machine, if only as long as it runs: such a verb first
-    /// takes back what a killed one has left, and ends in order when it is told to.
+    /// takes back what a killed one has left, and gives back what it changed when a signal ends it.
     pub(crate) fn touches_the_machine(&self) -> bool {
         match self {
             Self::Assess(_) | Self::Disturb(_) | Self::Measure { .. } => true,

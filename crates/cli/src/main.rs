@@ -89,7 +89,7 @@ pub(crate) fn stop_on(signals: EndSignals) -> lab::Stop {
     stop
 }
 
-/// Ends a call that only reads and computes as soon as it is told to: all that it would have to give
+/// Ends a call that only reads and computes at once when a signal arrives: all that it has to give
 /// back is a tree that it has unpacked. The thread ends with the process.
 fn end_at_once_on(signals: EndSignals) {
     std::thread::spawn(move || {

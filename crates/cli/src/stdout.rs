@@ -1,11 +1,12 @@
-//! Printing that survives its reader, and whose reader survives it: `print!`, `println!`, `eprint!` and `eprintln!` of this crate,
-//! instead of those that panic.
+//! Printing that survives its reader, and whose reader survives it: `print!`, `println!`, `eprint!`
+//! and `eprintln!` of this crate, instead of those that panic.
 //!
-//! A pipe whose reader has gone (`| head`) is no error: what was to be done is done all the same. Anything else that keeps the answer from
-//! being written, a full disk, ends the program with one sentence. Standard error has nobody to tell that it is full or closed.
+//! A pipe whose reader has gone (`| head`) is no error: what was to be done is done all the same.
+//! Anything else that keeps the answer from being written, a full disk, ends the program with one
+//! sentence. Standard error has nobody to tell that it is full or closed.
 //!
-//! All that is printed may hold text from outside, and all goes through here (a rule of `cargo xtask tidy`): nothing but the program
-//! itself drives the terminal.
+//! All that is printed may hold text from outside, and all goes through here (a rule of `cargo
+//! xtask tidy`): nothing but the program itself drives the terminal.
 
 use model::foreign::escaped;
 use std::fmt::Arguments;
@@ -28,15 +29,16 @@ pub(crate) fn put(text: &str) {
     }
 }
 
-/// Writes to standard output what is told meanwhile: whoever listens may be gone, and what was begun is brought to its end all the same.
-pub(crate) fn tell(text: Arguments<'_>) {
+/// Writes progress to standard output: its reader may be gone, and the work goes on all the same.
+pub(crate) fn progress(text: Arguments<'_>) {
     let _ = stdout().lock().write_all(escaped(&text.to_string()).as_bytes());
 }
 
 /// Room for a long answer on its way, bytes.
 pub(crate) const ROOM: usize = 1 << 13;
 
-/// Standard output for long answers, with room for this many bytes; errors are the caller's to tell.
+/// Standard output for long answers, with room for this many bytes; the caller reports
+/// errors.
 pub(crate) fn long(room: usize) -> BufWriter<Escaping<StdoutLock<'static>>> {
     BufWriter::with_capacity(room, Escaping { inner: stdout().lock(), begun: Vec::new() })
 }

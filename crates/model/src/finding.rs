@@ -74,7 +74,8 @@ pub struct Finding {
     /// Whether the mechanism is a choice: its state is told, and fails nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub optional: bool,
-    /// Whether it is set as isolation wants and nothing on this machine can show that it is at work: the state is `unknown` then.
+    /// Whether it is set as isolation wants and nothing on this machine can show that it is at
+    /// work: the state is `unknown` then.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unproven: bool,
 }

@@ -3,8 +3,8 @@
 //! Whoever runs as root is led by every link on the way, and an ordinary user can lay one. A way is
 //! walked one name at a time, and a link on it is followed where the kernel itself would be sure of
 //! it: it is ours or root's (Linux Documentation/admin-guide/sysctl/fs.rst, `protected_symlinks`,
-//! which holds for shared directories alone, and not for a program that resolves links itself). What
-//! is renamed in between is not followed either: everything happens below the open directory.
+//! which holds for shared directories alone, and not for a program that resolves links itself).
+//! What is renamed in between is not followed either: everything happens below the open directory.
 
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;

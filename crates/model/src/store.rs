@@ -130,7 +130,7 @@ fn is_inside(dir: &Path, name: &str) -> Result<(), &'static str> {
         return Err("leads out of the run");
     }
     let path = dir.join(name);
-    // What is not there is told by whoever needs it.
+    // A missing file is an error for whoever needs it.
     let Ok(there) = fs::canonicalize(&path) else { return Ok(()) };
     if !fs::canonicalize(dir).is_ok_and(|dir| there.starts_with(dir)) {
         return Err("is a link that leads out of the run");

@@ -151,7 +151,11 @@ fn losses(document: &Document) -> Condition {
         format::count(losses.ring_samples),
         format::count(losses.trace_events)
     );
-    let text = if document.run.complete { text } else { format!("{text}; the run is partial") };
+    let text = match &document.run {
+        run if run.complete => text,
+        run if run.has_ended() => format!("{text}; the run is partial"),
+        _ => "not known: the run was cut off before it counted its losses".to_owned(),
+    };
     let weak =
         losses.missed_releases + losses.ring_samples + losses.trace_events > 0 || !document.run.complete;
     Condition { name: "lost", text, weak }

@@ -42,7 +42,8 @@ struct RunSummary<'a> {
     housekeeping_cpus: &'a Cpus,
     phases: &'a [Phase],
     stressors: &'a [StressorRecord],
-    losses: Losses,
+    /// Null where the run never counted them.
+    losses: Option<Losses>,
     observer: &'a ObserverCost,
     seeds: &'a BTreeMap<String, u64>,
     limits: &'a [String],
@@ -67,7 +68,7 @@ pub fn assess_value(document: &Document) -> Result<Value, Error> {
             housekeeping_cpus: &run.housekeeping_cpus,
             phases: &run.phases,
             stressors: &run.stressors,
-            losses: run.losses,
+            losses: run.has_ended().then_some(run.losses),
             observer: &run.observer,
             seeds: &run.seeds,
             limits: &run.limits,

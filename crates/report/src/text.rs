@@ -193,11 +193,19 @@ mod tests {
         (document.run.complete, document.run.incomplete_reason) = (false, None);
         let text = summary(&document, TextOptions { color: false, width: 120 });
         assert!(
-            text.contains("what it lost was never counted") && !text.contains("samples lost 0"),
+            text.contains("cut off before it counted its losses") && !text.contains("samples lost 0"),
             "{text}"
         );
         let page = crate::page(&document).unwrap();
-        assert!(page.contains("what it lost was never counted") && !page.contains("lost to a full ring"));
+        assert!(
+            page.contains("cut off before it counted its losses") && !page.contains("lost to a full ring")
+        );
+        let json = crate::assess_json(&document).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["run"]["losses"], serde_json::Value::Null);
+        let lost =
+            crate::conditions::conditions(&document).into_iter().find(|one| one.name == "lost").unwrap();
+        assert!(lost.weak && lost.text.starts_with("not known"), "{}", lost.text);
     }
 
     #[test]

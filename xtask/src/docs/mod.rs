@@ -6,6 +6,8 @@
 //! CONTRIBUTING.md describes the attributes.
 
 mod block;
+#[cfg(test)]
+mod effects;
 mod inline;
 
 use std::path::Path;

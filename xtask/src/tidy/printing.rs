@@ -1,5 +1,5 @@
-//! Rule: what the command prints goes through `crates/cli/src/stdout.rs`, where text from outside is made harmless, and where a full
-//! disk or a closed terminal ends nothing in the middle.
+//! Rule: what the command prints goes through `crates/cli/src/stdout.rs`, where text from outside
+//! is made harmless, and where a full disk or a closed terminal ends nothing in the middle.
 
 use super::Violation;
 use crate::repo::Repo;

@@ -41,9 +41,9 @@ pub(crate) fn run(args: &ApplyArgs, signals: &EndSignals) -> anyhow::Result<u8> 
     let order = Order { plan: &plan, deployment: None, json: args.json, crash_at: args.crash_at };
     let applied = carry_out(&order, &args.state, signals)?;
     if args.json {
-        stdout::tell(format_args!("{}\n", answer(&plan, &applied, "stillcore.isolate-apply/1")?));
+        stdout::progress(format_args!("{}\n", answer(&plan, &applied, "stillcore.isolate-apply/1")?));
     } else {
-        stdout::tell(format_args!("{}", summary(&plan, &applied)));
+        stdout::progress(format_args!("{}", summary(&plan, &applied)));
     }
     Ok(exit_code(&applied, args.target.placement.is_some()))
 }
@@ -81,7 +81,7 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
     let first = standing.next();
     let mut told = |change: &Change| {
         if !order.json {
-            stdout::tell(format_args!("{}\n", line(change)));
+            stdout::progress(format_args!("{}\n", line(change)));
         }
     };
     let mut stop = || signals.arrived().map(str::to_owned);

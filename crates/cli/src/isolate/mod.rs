@@ -83,7 +83,7 @@ impl State {
 }
 
 impl IsolateVerb {
-    /// Whether it changes something on the machine, or watches it until it is told to end.
+    /// Whether it changes something on the machine, or watches it until a signal ends it.
     pub(crate) fn touches_the_machine(&self) -> bool {
         !matches!(self, Self::Plan(_) | Self::Status(_))
     }

@@ -78,7 +78,8 @@ impl RunOutput {
 
 /// Takes the mark away: the run and its report are whole.
 pub(crate) fn mark_complete(dir: &Path) -> Result<(), Error> {
-    // Else a power cut could leave a run that calls itself complete, with samples that never came to the disk.
+    // Else a power cut could leave a run that calls itself complete, with samples that never came
+    // to the disk.
     store::sync_tree(dir)?;
     let mark = dir.join(store::PARTIAL);
     fs::remove_file(&mark).map_err(|source| Error::io("remove", &mark, source))?;

@@ -61,8 +61,8 @@ const ON_6_1: [Sample; 12] = [
     Sample { old: "nohz_full=all", cpu: "2", new: "isolcpus=managed_irq,domain,2" },
 ];
 
-/// Debian's has neither dynticks nor offloading, knows fewer words of lists, and skips flags that it
-/// does not know.
+/// Debian's has neither dynticks nor offloading, knows fewer words of lists, and skips flags that
+/// it does not know.
 const ON_5_10: [Sample; 6] = [
     Sample { old: "isolcpus=2", cpu: "3", new: "isolcpus=managed_irq,domain,2,3" },
     Sample { old: "isolcpus=1 isolcpus=2", cpu: "3", new: "isolcpus=managed_irq,domain,1,3" },

@@ -1,6 +1,7 @@
 # Debian's own programs that make boot configurations, run in a root of their own, before, with and
-# after the lines that persist writes. Runs under busybox sh as root in its own directory; leaves its
-# evidence for loaders.rs. Facts only. Argument: the CPUs to isolate; "inside" before it, in that root.
+# after the lines that persist writes. Runs under busybox sh as root in its own directory; leaves
+# its evidence for loaders.rs. Facts only. Argument: the CPUs to isolate; "inside" before it, in
+# that root.
 
 if [ "$1" != inside ]; then
     # The programs ask for the device of the root directory: an initial file system has none.

@@ -1,6 +1,6 @@
-# Isolation beside the kubelet's containers, as their cgroups and its checkpoint have them, and beside
-# a tuned that runs. Runs under busybox sh as root in its own directory on a kernel that has isolated
-# nothing at boot; leaves its evidence for owners.rs. Facts only.
+# Isolation beside the kubelet's containers, as their cgroups and its checkpoint have them, and
+# beside a tuned that runs. Runs under busybox sh as root in its own directory on a kernel that has
+# isolated nothing at boot; leaves its evidence for owners.rs. Facts only.
 
 stillcore=/usr/bin/stillcore
 groups=/sys/fs/cgroup

@@ -1,5 +1,5 @@
-//! Attacks of an ordinary user on a stillcore that root calls: what he has planted is refused, in one sentence, or does nothing.
-//! Each kind in several ways. That the attacks would work without the guard was seen when each was found.
+//! Attacks of an ordinary user on a stillcore that root calls: what he has planted is refused, in
+//! one sentence, or does nothing. Each kind in several ways.
 
 use crate::support::{Place, is_root, stillcore, text};
 use std::fs;
@@ -16,7 +16,8 @@ const SECRET: &str = "precious";
 /// How long a refusal may take, on a crowded machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A place that the attacker can walk through, with a file of root's that is the target, and a directory of his own.
+/// A place that the attacker can walk through, with a file of root's that is the target, and a
+/// directory of his own.
 struct Field {
     place: Place,
 }
@@ -133,7 +134,8 @@ fn links_lead_nowhere() {
         "is a link of user 65534",
     );
     refuses(&["report", "--html"], &[&field.at("his/run/deep/victim"), &own_run], "is a link of user 65534");
-    // In a run of his own the report is put beside his link, or refused; the target is not written either way.
+    // In a run of his own the report is put beside his link, or refused; the target is not written
+    // either way.
     root(&["report"], &[&run]);
     let snapshot = root(&["snapshot", "--out"], &[&field.at("shared/x.tar")]);
     assert_eq!(snapshot.status.code(), Some(1), "{}", text(&snapshot.stdout));

@@ -11,7 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The shares, each beside a window of two seconds, in which a machine can lose its power; what stands is given back behind each.
+/// The shares, each beside a window of two seconds, in which a machine can lose its power; what
+/// stands is given back behind each.
 fn slow(place: &Place) {
     declared(place);
     let undoes = undoes(&standing(place));

@@ -91,7 +91,8 @@ pub(crate) fn declared(place: &Place) -> PathBuf {
     file
 }
 
-/// The journal of an isolation that went with an earlier boot, and is to be undone; it goes when it is.
+/// The journal of an isolation that went with an earlier boot, and is to be undone; it goes when it
+/// is.
 pub(crate) fn standing(place: &Place) -> PathBuf {
     let (boot, head) = (
         "an-earlier-boot",

@@ -84,7 +84,8 @@ fn stored(root: &Root, record: Option<&Record>) -> Option<(String, String)> {
     match loader::find(root).way {
         Way::Files(places) => {
             let place = places.first()?;
-            let text = root.maybe(&place.path).unwrap_or_default();
+            // A file that is to be made holds nothing; of one that may not be read nobody knows.
+            let text = root.text(&place.path).ok()?.unwrap_or_default();
             let line = form::lines(place.form, &text).into_iter().next()?;
             Some((backward(&line, edits), format!("/{}", place.path)))
         }

@@ -182,8 +182,8 @@ pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Judgement {
     Judgement { finding, steps: outcome.steps, parameter: outcome.parameter, stays: outcome.stays }
 }
 
-/// Whether the setting is as isolation wants it, where it wants something: a value that may be any is
-/// asked of nobody.
+/// Whether the setting is as isolation wants it, where it wants something: a value that may be any
+/// is asked of nobody.
 fn asked(mechanism: &Mechanism, outcome: &Outcome) -> bool {
     let of_a_value = matches!(
         mechanism.probe,

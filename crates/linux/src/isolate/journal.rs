@@ -201,8 +201,8 @@ pub fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The changes of a journal that are still open, oldest first. Lines that are torn or damaged are left out: where something is undone,
-/// [`read`] names them.
+/// The changes of a journal that are still open, oldest first. Lines that are torn or damaged are
+/// left out: where something is undone, [`read`] names them.
 pub fn read_open(path: &Path) -> Result<Vec<Entry>, Error> {
     read(path).map(|(open, _)| open)
 }

@@ -66,8 +66,8 @@ pub fn is_own(directory: &Path) -> Result<bool, Error> {
     Ok(open(directory)?.is_some())
 }
 
-/// Opens a file of a directory that nobody else can have put files into; `None` where one of both is
-/// not there. A new file is its owner's to write.
+/// Opens a file of a directory that nobody else can have put files into; `None` where one of both
+/// is not there. A new file is its owner's to write.
 pub(super) fn open_file(path: &Path, flags: OFlags) -> Result<Option<File>, Error> {
     let failed = |error: Errno| Error::os("open", path.display(), error);
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -299,6 +299,6 @@ mod tests {
         let restored = recover(state.path()).unwrap();
         assert_eq!((restored.undone.len(), restored.failed.len()), (0, 4), "{restored:?}");
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
-        assert!(dead.exists(), "what cannot be undone is told again");
+        assert!(dead.exists(), "what cannot be undone is reported again");
     }
 }

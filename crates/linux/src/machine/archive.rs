@@ -24,17 +24,17 @@ const MAX_FILES: usize = 250_000;
 /// How deep its files lie at most; those of a capture do at 14.
 const MAX_DEPTH: usize = 32;
 
-/// Trees that have been unpacked and are in use, for a call that is told to end.
+/// Trees that have been unpacked and are in use, for a call that a signal ends.
 static UNPACKED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Whether the call ends, so that nothing more may be unpacked.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Takes away what was unpacked: before a signal ends the call, which does not come to its end.
+/// Takes away what was unpacked: before a signal ends the call.
 pub fn remove_unpacked() {
     ENDING.store(true, Ordering::Release);
     let places = std::mem::take(&mut *UNPACKED.lock().unwrap_or_else(PoisonError::into_inner));
     for place in places {
-        // What was being written when the call was told to end may come once more.
+        // What was being written when the signal arrived may come once more.
         let _ = (0..TRIES).find(|_| fs::remove_dir_all(&place).is_ok() || !place.exists());
     }
 }
@@ -86,7 +86,7 @@ fn entries(bytes: &[u8], place: &Path) -> Result<(), String> {
             return Err(format!("a file lies {} directories deep in it", name.components().count()));
         }
         if ENDING.load(Ordering::Acquire) {
-            return Err("the call was told to end".to_owned());
+            return Err("the call was interrupted".to_owned());
         }
         files += 1;
         // Each directory on the way is one more, whoever asks for it.

@@ -43,8 +43,8 @@ fn read(root: &Root, number: u32, debugfs: Option<&str>) -> Option<Irq> {
 }
 
 /// A PC's timer before those of the CPUs: the kernel asks for it as one that nobody may move (Linux
-/// arch/x86/kernel/time.c, `setup_default_timer_irq`: `IRQF_NOBALANCING`), which no file shows before
-/// 6.12.
+/// arch/x86/kernel/time.c, `setup_default_timer_irq`: `IRQF_NOBALANCING`), which no file shows
+/// before 6.12.
 fn is_first_timer(number: u32, names: &[String]) -> bool {
     number == 0 && names.len() == 1 && names[0] == "timer"
 }

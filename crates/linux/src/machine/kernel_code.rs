@@ -1,6 +1,7 @@
 //! The running kernel's symbols, and which of its functions call which, read from its code:
-//! `/proc/kallsyms`, and `/proc/kcore` (an ELF core of the kernel's memory). Root alone may read the
-//! core and see addresses; a kernel under lockdown or without `CONFIG_PROC_KCORE` has none to read.
+//! `/proc/kallsyms`, and `/proc/kcore` (an ELF core of the kernel's memory). Root alone may read
+//! the core and see addresses; a kernel under lockdown or without `CONFIG_PROC_KCORE` has none to
+//! read.
 //!
 //! Direct calls and jumps are counted: on x86-64 `E8` and `E9` with a 32-bit displacement (Intel
 //! SDM, CALL and JMP), on arm64 `BL` and `B` (Arm ARM, C6.2). A function is taken with the parts

@@ -15,8 +15,8 @@ use std::time::Duration;
 /// The longest wait between two polls, and the shortest. Every poll of a CPU that had events stores
 /// at least one page, so a short wait costs disk; in a long one a buffer may fill.
 const POLL: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(10)];
-/// Polled twice as often from this share of a buffer on, and half as often below the second: what is
-/// read at once may grow fourfold, as in a storm that begins, before anything is lost.
+/// Polled twice as often from this share of a buffer on, and half as often below the second: what
+/// is read at once may grow fourfold, as in a storm that begins, before anything is lost.
 const FULL: [f64; 2] = [1.0 / 4.0, 1.0 / 16.0];
 
 /// How long to wait until the next poll.

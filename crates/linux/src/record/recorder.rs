@@ -25,8 +25,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Buffer per measured CPU. Polled every 200 ms, as while it is calm, it holds some 500,000 events a
-/// second.
+/// Buffer per measured CPU. Polled every 200 ms, as while it is calm, it holds some 500,000 events
+/// a second.
 const VICTIM_KIB: u64 = 8192;
 /// Buffer per other CPU.
 const SENDER_KIB: u64 = 4096;

@@ -52,10 +52,11 @@ impl EndSignals {
     }
 }
 
-/// Lets the signals of [`EndSignals::block`] through again, for the program that this process is about to become, which also gets back
-/// what [`outlive_file_size_limit`] has ignored.
+/// Lets the signals of [`EndSignals::block`] through again, for the program that this process is
+/// about to become, which also gets back what [`outlive_file_size_limit`] has ignored.
 pub fn unblock_end() {
-    // SAFETY: SIG_DFL is a valid disposition; the set is initialised before use, and all calls get valid pointers.
+    // SAFETY: SIG_DFL is a valid disposition; the set is initialised before use, and all calls get
+    // valid pointers.
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
         let mut set: libc::sigset_t = std::mem::zeroed();
@@ -67,8 +68,8 @@ pub fn unblock_end() {
     }
 }
 
-/// Makes a file that grows over the limit (RLIMIT_FSIZE) an error of the write, which is told, and not
-/// the end of the process.
+/// Makes a file that grows over the limit (RLIMIT_FSIZE) an error of the write, and not the end
+/// of the process.
 pub fn outlive_file_size_limit() {
     // SAFETY: SIG_IGN is a valid disposition for this signal.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };

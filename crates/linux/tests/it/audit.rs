@@ -97,8 +97,8 @@ fn dropped_parameters_are_judged_by_what_is_in_force() {
     );
 }
 
-/// Beside it what the kernel does was counted: it ticked on idle CPUs, nobody polled, nothing averaged
-/// pressure, interrupts had threads, and the CPUs ticked at different times.
+/// Beside it what the kernel does was counted: it ticked on idle CPUs, nobody polled, nothing
+/// averaged pressure, interrupts had threads, and the CPUs ticked at different times.
 #[test]
 fn parameters_are_read_as_the_kernel_has_read_them() {
     let found = audited(&open("misspelt-6.1"), "2-3");

@@ -1,5 +1,6 @@
-//! A page's own policy: the only style and script that a browser takes are those that the page was made with, by their digests (Content
-//! Security Policy Level 3, hash sources). Whatever else came to stand in it does nothing.
+//! A page's own policy: the only style and script that a browser takes are those that the page was
+//! made with, by their digests (Content Security Policy Level 3, hash sources). Whatever else came
+//! to stand in it does nothing.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -9,7 +10,8 @@ use sha2::{Digest, Sha256};
 const PLACES: [(&str, &str, &str); 2] =
     [("sha256-OF-STYLE", "<style>", "</style>"), ("sha256-OF-SCRIPT", "<script>", "</script>")];
 
-/// Puts the digests of its first style and its last script into a page: what others wrote stands in between, and is escaped.
+/// Puts the digests of its first style and its last script into a page: what others wrote stands in
+/// between, and is escaped.
 pub(super) fn sealed(mut page: String) -> String {
     for (place, begin, end) in PLACES {
         let Some(digest) = text_between(&page, begin, end).map(digest) else { continue };

@@ -180,7 +180,7 @@ pub(super) fn guarantee(page: &mut Page, document: &Document) {
 }
 
 /// What a run that was killed has lost.
-const NOT_COUNTED: &str = "not known: the run did not come to its end, and what it lost was never counted";
+const NOT_COUNTED: &str = "not known: the run was cut off before it counted its losses";
 
 pub(super) fn losses(page: &mut Page, document: &Document) {
     page.heading("LOSSES");

@@ -98,7 +98,8 @@ impl Checker<'_> {
             if let Some(words) =
                 levels.iter().flat_map(|level| &level.after).find(|words| undone_in(words).is_none())
             {
-                // A killed study is given back from what its directory says, which is data and runs nothing else.
+                // A killed study is given back from what its directory says, which is data and runs
+                // nothing else.
                 let what =
                     format!("after = [{words:?}]; expected [\"isolate\", \"undo\"], with --state or without");
                 return self.fail(factor.levels.span(), what);

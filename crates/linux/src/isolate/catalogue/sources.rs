@@ -1,4 +1,5 @@
-//! Sources name what was read so that it can be found again: a version, a commit, an edition, an address.
+//! Sources name what was read so that it can be found again: a version, a commit, an edition, an
+//! address.
 
 /// What a source must be.
 pub(super) const EXPECTED: &str = "\"Linux 6.12.118 PATH\", \"commit 0123456789ab (what, version)\", \"NAME(8) of PACKAGE 1.2\", \"NAME 1.2, WHERE\", \

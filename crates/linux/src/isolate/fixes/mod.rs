@@ -1,8 +1,8 @@
 //! What kernels have learnt about interference, and what the running one still has.
 //!
 //! A version number is the last resort: stable kernels take fixes back years. What came with a fix,
-//! and what it does, is looked for on the machine (`probe`); where neither is to be seen the version
-//! speaks, and the finding says that it proves nothing.
+//! and what it does, is looked for on the machine (`probe`); where neither is to be seen the
+//! version speaks, and the finding says that it proves nothing.
 
 mod page;
 mod probe;

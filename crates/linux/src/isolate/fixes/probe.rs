@@ -2,8 +2,8 @@
 //!
 //! Names are looked up in the kernel's type information (`/sys/kernel/btf/vmlinux`, Linux
 //! Documentation/bpf/btf.rst), which lists those of functions, types and enumerators between zero
-//! bytes and is read in a millisecond. A kernel without it, or whose build leaves out the part that a
-//! fix is in, shows nothing: each name has one `beside` it that was there before.
+//! bytes and is read in a millisecond. A kernel without it, or whose build leaves out the part that
+//! a fix is in, shows nothing: each name has one `beside` it that was there before.
 
 use crate::machine::{
     CallQuestion, CodeQuestions, KernelCode, Root, Selection, kernel_code, mounted_at, processes,
@@ -281,7 +281,8 @@ fn contains(btf: &[u8], name: &str) -> bool {
     memchr::memmem::find(btf, &wanted).is_some()
 }
 
-/// The names among `wanted` that the type information lists, in its own form: what a capture takes of it.
+/// The names among `wanted` that the type information lists, in its own form: what a capture takes
+/// of it.
 pub(crate) fn names_in(btf: &[u8], wanted: &[String]) -> Vec<u8> {
     let found = wanted.iter().filter(|name| contains(btf, name));
     let mut bytes = vec![0];

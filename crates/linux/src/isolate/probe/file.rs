@@ -197,8 +197,8 @@ fn whole_period(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
     })
 }
 
-/// A kernel with fair servers has no limit besides, unless it is built with limits for groups (6.12,
-/// commit 5f6bd380c7bd): where no server takes time on the CPUs, the number stops nobody.
+/// A kernel with fair servers has no limit besides, unless it is built with limits for groups
+/// (6.12, commit 5f6bd380c7bd): where no server takes time on the CPUs, the number stops nobody.
 fn superseded(scene: &Scene, mechanism: &Mechanism) -> Option<Outcome> {
     let servers = &scene.machine.limits.fair_server_runtime_ns;
     let off = |cpu: u32| servers.get(&cpu) == Some(&0);

@@ -1,5 +1,5 @@
-//! Why a boot parameter that isolates CPUs is not in force for all that were wanted: as `boot` reads
-//! the command line for this kernel.
+//! Why a boot parameter that isolates CPUs is not in force for all that were wanted: as `boot`
+//! reads the command line for this kernel.
 
 use super::{Scene, named};
 use crate::boot::{self, Kernel};

@@ -7,8 +7,8 @@ use std::fs;
 const DEPTH: usize = 16;
 pub(super) const GROUPS: usize = 2000;
 
-/// Calls `each` with the directory and the name below `top` of every group, parents first; where it returns
-/// false the groups below are left out. Whether all were walked.
+/// Calls `each` with the directory and the name below `top` of every group, parents first; where it
+/// returns false the groups below are left out. Whether all were walked.
 pub(super) fn walk(scene: &Scene, top: &str, mut each: impl FnMut(&str, &str) -> bool) -> bool {
     let mut waiting = vec![(String::new(), 0usize)];
     let mut walked = 0;

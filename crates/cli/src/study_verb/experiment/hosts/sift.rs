@@ -1,5 +1,6 @@
-//! What a machine sends back is data of somebody else: of it are kept the results of cells and, below
-//! `runs`, plain files of the kinds that a run has. All else goes before anything of it is read.
+//! What a machine sends back is data of somebody else: of it are kept the results of cells and,
+//! below `runs`, plain files of the kinds that a run has. All else goes before anything of it is
+//! read.
 
 use model::Error;
 use std::ffi::OsStr;
