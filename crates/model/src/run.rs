@@ -1,5 +1,9 @@
 //! `run.json`: everything a run directory says about itself.
 
+mod ended;
+
+pub use ended::CUT_OFF;
+
 use crate::Cpus;
 use crate::clocks::ClocksRecord;
 use crate::frequency::FrequencyChanges;
@@ -72,25 +76,6 @@ pub struct Run {
     pub seeds: BTreeMap<String, u64>,
     /// What this run could not do, one sentence each.
     pub limits: Vec<String>,
-}
-
-impl Run {
-    /// Whether it has come to an end that it could write down: else it has not counted its losses.
-    pub fn has_ended(&self) -> bool {
-        self.complete || self.incomplete_reason.is_some()
-    }
-
-    /// The files that it names, relative to its directory.
-    pub fn files(&self) -> impl Iterator<Item = &str> {
-        let machine = [Some(&self.machine_before), self.machine_after.as_ref()];
-        let trace = self.trace.as_ref().map(|trace| &trace.file);
-        let probes = self.probes.iter().flat_map(|probe| {
-            let over = probe.over_threshold.as_ref();
-            let contexts = over.and_then(|over| over.contexts_file.as_ref());
-            [Some(&probe.file), probe.counters_file.as_ref(), contexts]
-        });
-        machine.into_iter().chain([trace]).chain(probes).flatten().map(String::as_str)
-    }
 }
 
 /// One phase: idle before, disturbed, idle after.

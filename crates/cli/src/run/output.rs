@@ -4,7 +4,7 @@
 use super::place::Place;
 use anyhow::Context;
 use linux::measure::latency_limit::LatencyLimit;
-use model::run::{Losses, ObserverCost, Run, SCHEMA, TraceCpu};
+use model::run::{CUT_OFF, Losses, ObserverCost, Run, SCHEMA, TraceCpu};
 use model::{Error, store};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -111,7 +111,7 @@ fn claim(dir: &Path, made: bool) -> anyhow::Result<()> {
             return Err(Error::io("create", &mark, source).into());
         }
     };
-    let written = file.write_all(b"this run has not come to its end\n").and_then(|()| file.sync_all());
+    let written = file.write_all(b"this run is incomplete\n").and_then(|()| file.sync_all());
     written.map_err(|source| {
         remove_beginnings(dir, made);
         anyhow::Error::from(Error::io("write", &mark, source))
@@ -145,7 +145,7 @@ fn first_record(place: &Place) -> Run {
         command: std::env::args().collect(),
         started_at: jiff::Timestamp::now().to_string(),
         complete: false,
-        incomplete_reason: Some("the run has not come to its end, or was killed".to_owned()),
+        incomplete_reason: Some(CUT_OFF.to_owned()),
         machine_before: store::MACHINE_BEFORE.to_owned(),
         machine_after: None,
         measured_cpus: place.measured.clone(),

@@ -127,6 +127,12 @@ fn a_run_that_is_killed_is_cleaned_up_by_its_guardian() {
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     eventually("the machine is as it was", || place.leftovers().is_empty() && traces_of(pid).is_empty());
     partial(&place.path("run"));
+    // Nothing of it was ever counted, so nothing is called 0.
+    let report =
+        crate::support::stillcore(&["report", place.path("run").to_str().unwrap()]).output().unwrap();
+    let said = text(&report.stdout);
+    assert!(said.contains("cut off before it counted its losses"), "{said} {}", text(&report.stderr));
+    assert!(!said.contains("samples lost 0"), "{said}");
 }
 
 #[test]

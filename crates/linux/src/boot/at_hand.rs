@@ -97,3 +97,18 @@ fn stored(root: &Root, record: Option<&Record>) -> Option<(String, String)> {
         Way::Kargs | Way::Grubby | Way::Paste(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::tree::tree;
+
+    #[test]
+    fn a_line_that_cannot_be_read_is_not_an_empty_one() {
+        let kept = |files: &[(&str, &str)]| stored(&tree(files).1, None).map(|(line, _)| line);
+        let config = ("boot/firmware/config.txt", "");
+        assert_eq!(kept(&[config, ("boot/firmware/cmdline.txt", "quiet\n")]), Some("quiet".to_owned()));
+        // Nobody can read a directory as a file, root included.
+        assert_eq!(kept(&[config, ("boot/firmware/cmdline.txt/x", "")]), None);
+    }
+}
