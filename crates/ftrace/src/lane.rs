@@ -76,15 +76,37 @@ impl Lane {
     }
 
     /// The bytes of a record given as the head.
-    #[inline]
-    pub(crate) fn data(&self, range: Range<usize>) -> &[u8] {
+    #[inline(always)]
+    pub(crate) fn data(&self, range: &Range<usize>) -> &[u8] {
         // The range was checked against the page when it was made, and the window has not moved since.
         self.pages.window().get(self.page.start + range.start..self.page.start + range.end).unwrap_or(&[])
     }
 
     /// Moves to the next head; `false` at the end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance(&mut self) -> Result<bool, Error> {
+        let page = self.pages.window().get(self.page.start..self.page.end).unwrap_or(&[]);
+        match self.walker.next_short(page) {
+            Some((timestamp, data)) if data.len() >= self.needed => {
+                self.last = timestamp;
+                self.key = timestamp;
+                self.head = Head::Record(data);
+                Ok(true)
+            }
+            Some((_, data)) => Ok(self.too_short(&data)),
+            None => self.advance_far(),
+        }
+    }
+
+    #[cold]
+    fn too_short(&mut self, data: &Range<usize>) -> bool {
+        self.walker = Walker::done();
+        let fault = PageFault::RecordShort { at: data.start };
+        self.lose_rest(self.page_offset, fault.to_string())
+    }
+
+    #[inline(never)]
+    fn advance_far(&mut self) -> Result<bool, Error> {
         loop {
             let page = self.pages.window().get(self.page.clone()).unwrap_or(&[]);
             match self.walker.next_record(page) {
@@ -94,11 +116,7 @@ impl Lane {
                     self.head = Head::Record(record.data);
                     return Ok(true);
                 }
-                Ok(Some(record)) => {
-                    self.walker = Walker::done();
-                    let fault = PageFault::RecordShort { at: record.data.start };
-                    return Ok(self.lose_rest(self.page_offset, fault.to_string()));
-                }
+                Ok(Some(record)) => return Ok(self.too_short(&record.data)),
                 Err(fault) => return Ok(self.lose_rest(self.page_offset, fault.to_string())),
                 Ok(None) => {}
             }

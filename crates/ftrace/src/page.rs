@@ -219,6 +219,22 @@ impl Walker {
         Self { at: 0, end: 0, timestamp: 0, endian: Endian::Little }
     }
 
+    /// The bytes of the next record in `page`, if it is one that most are: an event of at most 112 bytes. Else this stays where it is, and
+    /// [`Walker::next_record`] says what comes.
+    #[inline(always)]
+    pub(crate) fn next_short(&mut self, page: &[u8]) -> Option<(u64, Range<usize>)> {
+        let header =
+            page.get(self.at..self.end)?.first_chunk::<4>().filter(|_| self.endian == Endian::Little)?;
+        let word = u32::from_le_bytes(*header);
+        let data = self.at + 4..self.at + 4 + 4 * (word & 31) as usize;
+        if !(1..=28).contains(&(word & 31)) || data.end > self.end {
+            return None;
+        }
+        self.at = data.end;
+        self.timestamp = self.timestamp.wrapping_add(u64::from(word >> 5));
+        Some((self.timestamp, data))
+    }
+
     /// The next record with an event in `page` (the page this walker was made for), or `None` behind the last.
     ///
     /// After a fault, the walker is at the end.

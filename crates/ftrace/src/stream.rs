@@ -63,14 +63,22 @@ impl TscToNs {
     }
 }
 
+/// Behind every lane.
+const NOBODY: (u64, usize) = (u64::MAX, usize::MAX);
+
 /// A pass over a buffer's events.
 pub struct EventStream {
     lanes: Vec<Lane>,
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The first of these, time and lane: events come in runs from one CPU, and as long as it stays
+    /// the earliest the heap is not touched.
+    second: (u64, usize),
     current: Option<usize>,
     started: bool,
     endian: Endian,
     common: CommonFields,
+    /// Whether the common fields stand where nearly all kernels have them.
+    is_usual: bool,
     tsc: Option<TscToNs>,
 }
 
@@ -82,10 +90,12 @@ impl EventStream {
         Self {
             waiting: BinaryHeap::with_capacity(lanes.len()),
             lanes,
+            second: NOBODY,
             current: None,
             started: false,
             endian: formats.endian(),
             common: formats.common(),
+            is_usual: formats.endian() == Endian::Little && formats.common() == CommonFields::default(),
             tsc,
         }
     }
@@ -95,27 +105,48 @@ impl EventStream {
     /// A cut or damaged trace is no error: what is missing comes as [`Item::Lost`], and [`EventStream::damage`] tells
     /// where and why. Errors are those of reading the file.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend its buffer")]
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, Error> {
-        // Not part of the caller, so that the rest is: an item that is made somewhere else is
-        // copied right after it was written in pieces, for which a processor waits.
-        self.step()?;
+        match self.current.and_then(|index| Some((self.lanes.get_mut(index)?, index))) {
+            Some((lane, index)) => {
+                let more = lane.advance()?;
+                let mine = (lane.key, index);
+                if !more {
+                    self.take_first();
+                } else if mine > self.second {
+                    self.hand_over(mine);
+                }
+            }
+            None if self.started => {}
+            None => self.start()?,
+        }
         let Some(lane) = self.current.and_then(|index| self.lanes.get(index)) else { return Ok(None) };
         Ok(Some(match &lane.head {
             Head::Record(range) => {
-                let data = lane.data(range.clone());
-                let number = |at, size| self.endian.uint_at(data, at, size).unwrap_or(0);
-                Item::Event(Event {
-                    ts_ns: self.ns(lane.key),
-                    cpu: lane.cpu,
-                    id: number(self.common.id, 2) as u16,
-                    flags: number(self.common.flags, 1) as u8,
-                    pid: number(self.common.pid, 4) as u32 as i32,
-                    data,
-                })
+                let data = lane.data(range);
+                let (ts_ns, cpu) = (self.ns(lane.key), lane.cpu);
+                let common = data.first_chunk::<8>().filter(|_| self.is_usual);
+                let Some(common) = common else { return Ok(Some(self.by_fields(ts_ns, cpu, data))) };
+                let common = u64::from_le_bytes(*common);
+                let (id, flags, pid) = (common as u16, (common >> 16) as u8, (common >> 32) as i32);
+                Item::Event(Event { ts_ns, cpu, id, flags, pid, data })
             }
             Head::Lost { count, after, before } => self.lost(lane.cpu, *count, [*after, *before]),
         }))
+    }
+
+    /// An event whose common fields stand elsewhere.
+    #[inline(never)]
+    fn by_fields<'d>(&self, ts_ns: u64, cpu: u32, data: &'d [u8]) -> Item<'d> {
+        let number = |at, size| self.endian.uint_at(data, at, size).unwrap_or(0);
+        Item::Event(Event {
+            ts_ns,
+            cpu,
+            id: number(self.common.id, 2) as u16,
+            flags: number(self.common.flags, 1) as u8,
+            pid: number(self.common.pid, 4) as u32 as i32,
+            data,
+        })
     }
 
     #[cold]
@@ -124,27 +155,26 @@ impl EventStream {
         Item::Lost { cpu, count, after_ts_ns: self.ns(after), before_ts_ns }
     }
 
-    /// Makes the lane with the earliest head the current one.
+    /// Makes the earliest of the lanes that wait the current one, in place of the one that has ended.
+    #[cold]
+    fn take_first(&mut self) {
+        self.current = self.waiting.pop().map(|Reverse((_, index))| index);
+        self.find_second();
+    }
+
+    /// The same, in place of one that waits from here on.
     #[inline(never)]
-    fn step(&mut self) -> Result<(), Error> {
-        if !self.started {
-            return self.start();
-        }
-        let Some(index) = self.current else { return Ok(()) };
-        let Some(lane) = self.lanes.get_mut(index) else { return Ok(()) };
-        if !lane.advance()? {
-            self.current = self.waiting.pop().map(|Reverse((_, i))| i);
-            return Ok(());
-        }
-        // Events come in runs from one CPU: as long as it stays the earliest, the heap is not touched.
-        let mine = (lane.key, index);
-        if let Some(mut first) = self.waiting.peek_mut()
-            && first.0 < mine
-        {
+    fn hand_over(&mut self, mine: (u64, usize)) {
+        if let Some(mut first) = self.waiting.peek_mut() {
             self.current = Some(first.0.1);
             *first = Reverse(mine);
         }
-        Ok(())
+        self.find_second();
+    }
+
+    #[inline(always)]
+    fn find_second(&mut self) {
+        self.second = self.waiting.peek().map_or(NOBODY, |Reverse(first)| *first);
     }
 
     #[cold]
@@ -155,7 +185,7 @@ impl EventStream {
                 self.waiting.push(Reverse((lane.key, index)));
             }
         }
-        self.current = self.waiting.pop().map(|Reverse((_, i))| i);
+        self.take_first();
         Ok(())
     }
 
