@@ -15,19 +15,19 @@ impl<T> Default for ByCpu<T> {
 
 impl<T> ByCpu<T> {
     /// The value of a CPU.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, cpu: u32) -> Option<&T> {
         self.0.get(cpu as usize)?.as_ref()
     }
 
     /// The same, to be changed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get_mut(&mut self, cpu: u32) -> Option<&mut T> {
         self.0.get_mut(cpu as usize)?.as_mut()
     }
 
     /// Gives a CPU a value, and returns what it had before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, cpu: u32, value: T) -> Option<T> {
         if cpu > MAX_CPU {
             return None;
@@ -40,9 +40,14 @@ impl<T> ByCpu<T> {
     }
 
     /// Takes the value of a CPU.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, cpu: u32) -> Option<T> {
         self.0.get_mut(cpu as usize)?.take()
+    }
+
+    /// All, by CPU.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        (0..).zip(&self.0).filter_map(|(cpu, value)| Some((cpu, value.as_ref()?)))
     }
 
     /// Takes all values.

@@ -27,51 +27,80 @@ fn slot(task: i32) -> usize {
 }
 
 impl<T> ByTask<T> {
-    #[inline]
+    #[inline(always)]
     fn place(&self, task: i32) -> Option<usize> {
         let recent = self.recent[slot(task)] as usize;
         match self.values.get(recent) {
             Some((other, _)) if *other == task => Some(recent),
-            _ => self.places.get(&task).map(|place| *place as usize),
+            _ => self.far(task),
         }
     }
 
+    #[inline(never)]
+    fn far(&self, task: i32) -> Option<usize> {
+        self.places.get(&task).map(|place| *place as usize)
+    }
+
     /// The value of a task.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, task: i32) -> Option<&T> {
         let place = self.place(task)?;
         self.values.get(place).map(|(_, value)| value)
     }
 
     /// The same, to be changed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get_mut(&mut self, task: i32) -> Option<&mut T> {
         let place = self.place(task)?;
         self.values.get_mut(place).map(|(_, value)| value)
     }
 
     /// The value of a task, made where there is none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn entry(&mut self, task: i32) -> &mut T
     where
         T: Default,
     {
-        let place = self.place(task).unwrap_or_else(|| self.add(task, T::default()));
-        self.recent[slot(task)] = place as u32;
+        let recent = self.recent[slot(task)] as usize;
+        let place = match self.values.get(recent) {
+            Some((other, _)) if *other == task => recent,
+            _ => self.remember(task),
+        };
         &mut self.values[place].1
     }
 
     /// Gives a task a value.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, task: i32, value: T) {
-        let place = match self.place(task) {
+        let recent = self.recent[slot(task)] as usize;
+        match self.values.get_mut(recent) {
+            Some((other, known)) if *other == task => *known = value,
+            _ => self.insert_far(task, value),
+        }
+    }
+
+    #[inline(never)]
+    fn insert_far(&mut self, task: i32, value: T) {
+        match self.far(task) {
             Some(place) => {
                 self.values[place].1 = value;
-                place
+                self.recent[slot(task)] = place as u32;
             }
-            None => self.add(task, value),
-        };
+            None => {
+                self.add(task, value);
+            }
+        }
+    }
+
+    /// The place of a task that is not among the recent ones, or new.
+    #[inline(never)]
+    fn remember(&mut self, task: i32) -> usize
+    where
+        T: Default,
+    {
+        let place = self.far(task).unwrap_or_else(|| self.add(task, T::default()));
         self.recent[slot(task)] = place as u32;
+        place
     }
 
     #[cold]
@@ -79,6 +108,7 @@ impl<T> ByTask<T> {
         let place = self.values.len();
         self.values.push((task, value));
         self.places.insert(task, place as u32);
+        self.recent[slot(task)] = place as u32;
         place
     }
 

@@ -2,6 +2,7 @@
 
 use crate::by_task::ByTask;
 use crate::labels::{LabelId, Labels};
+use crate::records::COMM;
 
 /// By number; of idle, which has one a CPU, by [`key_of`].
 #[derive(Debug, Default)]
@@ -11,8 +12,15 @@ pub(crate) struct Comms(ByTask<Comm>);
 #[derive(Debug, Clone, Copy, Default)]
 struct Comm {
     /// The field of the event that named it.
-    bytes: [u8; 16],
+    bytes: [u8; COMM],
     name: LabelId,
+}
+
+impl Comm {
+    #[inline(never)]
+    fn names(&mut self, field: &[u8; COMM], labels: &mut Labels) {
+        *self = Self { bytes: *field, name: labels.id_of_field(field) };
+    }
 }
 
 /// By what the name of a task is kept that an event of a CPU names.
@@ -24,11 +32,22 @@ impl Comms {
     /// The name that an event of a CPU gives a task, as its field holds it.
     #[inline]
     pub(crate) fn id(&mut self, (pid, cpu): (i32, u32), field: &[u8], labels: &mut Labels) -> LabelId {
+        if let Ok(field) = field.try_into() {
+            return self.id_of(pid, cpu, field, labels);
+        }
+        let name = labels.id_of_field(field);
+        *self.0.entry(key_of(pid, cpu)) = Comm { bytes: [0; COMM], name };
+        name
+    }
+
+    /// The same of a field that has the kernel's length.
+    #[inline(always)]
+    pub(crate) fn id_of(&mut self, pid: i32, cpu: u32, field: &[u8; COMM], labels: &mut Labels) -> LabelId {
         // Hardly a task changes its name: one look-up, by its number, for all others.
-        let bytes = field.try_into().unwrap_or_default();
         let named = self.0.entry(key_of(pid, cpu));
-        if named.bytes != bytes || bytes == Comm::default().bytes {
-            *named = Comm { bytes, name: labels.id_of_field(field) };
+        let bytes = u128::from_le_bytes(*field);
+        if u128::from_le_bytes(named.bytes) != bytes || bytes == 0 {
+            named.names(field, labels);
         }
         named.name
     }

@@ -135,14 +135,14 @@ fn sink<'s>(
     places: &'s [Option<usize>],
     paths: &'s mut Paths,
     sums: &'s mut Sums<'_, '_>,
-) -> impl FnMut(Span) {
+) -> impl FnMut(&Span) {
     move |span| {
-        paths.span(&span);
+        paths.span(span);
         if let Some(one) = place(places, span.cpu)
             && let Some(tally) = &mut sums.measured[one].tally
         {
-            tally.span(&span);
-            sums.around.span(one, &span);
+            tally.span(span);
+            sums.around.span(one, span);
         }
     }
 }

@@ -27,12 +27,14 @@ impl Prio {
     pub const UNKNOWN: Self = Self(i16::MAX);
 
     /// The number of an event.
+    #[inline(always)]
     pub fn new(number: i64) -> Self {
         i16::try_from(number).map_or(Self::UNKNOWN, Self)
     }
 
     /// The number that an event gives for the task of this name, if it gives one. Stopper threads
     /// show the number of the highest real-time priority.
+    #[inline(always)]
     pub fn of(number: Option<i64>, comm: &[u8]) -> Self {
         match number {
             Some(0) if comm.starts_with(STOPPER) => Self::STOPPER,
@@ -47,11 +49,13 @@ impl Prio {
     }
 
     /// Whether it is known.
+    #[inline(always)]
     pub fn is_known(self) -> bool {
         self != Self::UNKNOWN
     }
 
     /// Whether it is one of the fair classes.
+    #[inline(always)]
     pub fn is_fair(self) -> bool {
         self.is_known() && self.0 >= FAIR
     }
@@ -59,11 +63,13 @@ impl Prio {
     /// Whether a task of this priority may run while one of `other` waits for the CPU. Fair tasks
     /// share it whatever their weights, and so do those with deadlines. Where one of the two is not
     /// known, nothing is said against anybody.
+    #[inline(always)]
     pub fn may_delay(self, other: Self) -> bool {
         self.is_known() && other.is_known() && (self <= other || (self.is_fair() && other.is_fair()))
     }
 
     /// The real-time priority, 1 to 99; `None` for other classes.
+    #[inline(always)]
     pub fn realtime(self) -> Option<i16> {
         (0..FAIR - 1).contains(&self.0).then_some(FAIR - 1 - self.0)
     }

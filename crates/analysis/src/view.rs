@@ -27,7 +27,72 @@ pub struct KernelEvent {
     pub what: What,
 }
 
+/// When and where an event was recorded, and in what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct At {
+    /// As in [`KernelEvent`].
+    pub(crate) ts_ns: i64,
+    pub(crate) cpu: u32,
+    pub(crate) pid: i32,
+    pub(crate) level: Level,
+    pub(crate) irqs_off: bool,
+}
+
+impl At {
+    /// The event that says this here.
+    #[cold]
+    pub(crate) fn says(self, what: What) -> KernelEvent {
+        let Self { ts_ns, cpu, pid, level, irqs_off } = self;
+        KernelEvent { ts_ns, cpu, pid, level, irqs_off, event: 0, what }
+    }
+
+    /// As [`KernelEvent::in_task`].
+    #[inline(always)]
+    pub(crate) fn in_task(self) -> bool {
+        self.level == Level::Task
+    }
+}
+
+/// The scheduler hands a CPU over, as [`What::Switch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Switch {
+    pub(crate) prev: Task,
+    pub(crate) runnable: bool,
+    pub(crate) next: Task,
+}
+
+impl Switch {
+    #[cold]
+    pub(crate) fn what(self) -> What {
+        let Self { prev, runnable, next } = self;
+        What::Switch { prev, runnable, next }
+    }
+}
+
+/// A task is woken, as [`What::Wake`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wake {
+    pub(crate) pid: i32,
+    pub(crate) target: u32,
+    pub(crate) done: bool,
+}
+
+impl Wake {
+    #[cold]
+    pub(crate) fn what(self) -> What {
+        let Self { pid, target, done } = self;
+        What::Wake { pid, target, done }
+    }
+}
+
 impl KernelEvent {
+    /// Without what it says.
+    #[inline(always)]
+    pub(crate) fn at(&self) -> At {
+        let Self { ts_ns, cpu, pid, level, irqs_off, .. } = *self;
+        At { ts_ns, cpu, pid, level, irqs_off }
+    }
+
     /// What events are decoded into.
     pub const NOTHING: Self =
         Self { ts_ns: 0, cpu: 0, pid: 0, level: Level::Task, irqs_off: false, event: 0, what: What::Other };

@@ -14,6 +14,7 @@ use crate::attribute::wakeups::{Apart, Chosen, Layers};
 use crate::attribute::watch::program::{Wakeup, Watch};
 use crate::decode::Decoder;
 use crate::holes::Hole;
+use crate::records::{Record, Records};
 use crate::trace_pass::damage;
 use ftrace::{Event, EventStream, Item, TraceFile};
 use model::Cpus;
@@ -38,15 +39,20 @@ fn guess(file: &TraceFile, buffers: &[&str], wanted: &Wanted, mono: bool) -> Res
         }
     }
     let recorded: Cpus = streams[0].cpus().collect();
+    let records = Records::of(file.formats());
     let mut wakeups = Vec::new();
     for mut stream in streams {
-        wakeups.extend(some_wakeups(&mut stream, First::new(file, wanted, mono)?)?);
+        wakeups.extend(some_wakeups(&mut stream, &records, First::new(file, wanted, mono)?)?);
     }
     let chosen = choose(&wakeups, &recorded, wanted);
     Ok(Some(chosen.without_wakeups()).filter(Chosen::is_complete))
 }
 
-fn some_wakeups(stream: &mut EventStream, mut first: First<'_>) -> Result<Vec<Wakeup>, Error> {
+fn some_wakeups(
+    stream: &mut EventStream,
+    records: &Records,
+    mut first: First<'_>,
+) -> Result<Vec<Wakeup>, Error> {
     let mut events = 0;
     while events < EVENTS
         && let Some(item) = stream.next()?
@@ -54,7 +60,7 @@ fn some_wakeups(stream: &mut EventStream, mut first: First<'_>) -> Result<Vec<Wa
         match item {
             Item::Event(event) => {
                 events += 1;
-                first.event(&event);
+                first.event(&event, &records.read(&event));
             }
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                 first.lost(Hole::new(cpu, after_ts_ns, before_ts_ns));
@@ -84,11 +90,13 @@ pub(super) fn read(
     let mut guess = guess(file, buffers, wanted, mono)?;
     let mut first = First::new(file, wanted, mono)?;
     let (mut at_once, mut early): (Option<AtOnce>, Vec<Hole>) = (None, Vec::new());
+    let records = Records::of(file.formats());
     let mut stream = file.stream_buffers(buffers)?;
     while let Some(item) = stream.next()? {
         match item {
             Item::Event(event) => {
-                match first.event(&event) {
+                let record = records.read(&event);
+                match first.event(&event, &record) {
                     Place::Before => continue,
                     Place::Inside => {}
                     Place::Behind => break,
@@ -100,7 +108,11 @@ pub(super) fn read(
                     let decoder = Decoder::of(file, catalogue)?;
                     at_once = Some(AtOnce::new(chosen, decoder, &event, wanted.keep, early.drain(..)));
                 }
-                at_once.take_if(|one| !one.event(&event, &first.watch));
+                if let Some(one) = &mut at_once
+                    && !one.event(&event, &record, &first.watch)
+                {
+                    at_once = None;
+                }
             }
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                 let hole = Hole::new(cpu, after_ts_ns, before_ts_ns);
@@ -146,10 +158,10 @@ impl AtOnce {
 
     /// The next event, of which the threads know already. False where this cannot be right any
     /// more.
-    #[inline]
-    fn event(&mut self, event: &Event<'_>, watch: &Watch) -> bool {
+    #[inline(always)]
+    fn event(&mut self, event: &Event<'_>, record: &Record<'_>, watch: &Watch) -> bool {
         let in_order = event.ts_ns >= std::mem::replace(&mut self.last_ns, event.ts_ns);
-        in_order && self.follow(watch) && self.layers.event(event)
+        in_order && self.follow(watch) && self.layers.event(event, record)
     }
 
     /// Events are missing, of which the threads know already.
@@ -160,11 +172,12 @@ impl AtOnce {
     }
 
     /// Whose wake-ups begin or end with the event.
-    #[inline]
+    #[inline(always)]
     fn follow(&mut self, watch: &Watch) -> bool {
         watch.touched.iter().all(|place| self.follow_one(watch, *place))
     }
 
+    #[inline(never)]
     fn follow_one(&mut self, watch: &Watch, place: usize) -> bool {
         let (Some(thread), Some(wakeups)) = (watch.threads.get(place), &watch.wakeups) else { return false };
         if self.awaited.len() <= place {

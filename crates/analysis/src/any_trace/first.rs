@@ -4,10 +4,11 @@
 use super::{Threads, Wanted};
 use crate::Error;
 use crate::attribute::watch::WatchSection;
-use crate::attribute::watch::decode::Decoder;
+use crate::attribute::watch::decode::{Decoder, head};
 use crate::attribute::watch::program::{Follow, Wakeup, Watch};
 use crate::attribute::watch::read::of_trace;
 use crate::holes::Hole;
+use crate::records::Record;
 use ftrace::{Event, TraceFile};
 use model::Cpus;
 
@@ -62,8 +63,8 @@ impl<'t> First<'t> {
     }
 
     /// The next event.
-    #[inline]
-    pub(super) fn event(&mut self, event: &Event<'_>) -> Place {
+    #[inline(always)]
+    pub(super) fn event(&mut self, event: &Event<'_>, record: &Record<'_>) -> Place {
         let ts_ns = i64::try_from(event.ts_ns).unwrap_or(i64::MAX);
         let [from_ns, until_ns] = self.wanted.window;
         if ts_ns < from_ns {
@@ -75,21 +76,36 @@ impl<'t> First<'t> {
         if let Some([_, last]) = &mut self.extent {
             *last = ts_ns;
         } else {
-            self.watch.begin(ts_ns);
-            self.extent = Some([ts_ns; 2]);
+            self.begin(ts_ns);
         }
         self.events += 1;
         self.kinds[usize::from(event.id)] = true;
-        let cpu = event.cpu as usize;
-        if self.cpus.len() <= cpu {
-            self.cpus.resize(cpu + 1, false);
+        match self.cpus.get_mut(event.cpu as usize) {
+            Some(seen) => *seen = true,
+            None => self.new_cpu(event.cpu),
         }
-        self.cpus[cpu] = true;
-        let passed = |pid| self.watch.passes(ts_ns, [pid, event.pid]);
-        if !self.decoder.queues(event).is_some_and(passed) {
-            self.watch.event(&self.decoder.decode(event));
+        let passes = self.watch.passes(&head(event), record, &mut self.decoder.labels);
+        if !passes {
+            self.take(event, record);
         }
         Place::Inside
+    }
+
+    #[cold]
+    fn begin(&mut self, t0_ns: i64) {
+        self.watch.begin(t0_ns);
+        self.extent = Some([t0_ns; 2]);
+    }
+
+    #[cold]
+    fn new_cpu(&mut self, cpu: u32) {
+        self.cpus.resize(cpu as usize + 1, false);
+        self.cpus[cpu as usize] = true;
+    }
+
+    #[inline(never)]
+    fn take(&mut self, event: &Event<'_>, record: &Record<'_>) {
+        self.watch.event(&self.decoder.of_record(event, record));
     }
 
     /// Events are missing.

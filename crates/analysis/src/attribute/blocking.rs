@@ -129,7 +129,6 @@ pub(super) struct Blockings {
 
 impl Blockings {
     /// The next event of the CPU; gives each stretch that ends with it.
-    #[inline]
     pub(super) fn event(&mut self, event: &KernelEvent, sink: &mut impl FnMut(Stretch)) {
         // Most traces have no events of these.
         if !self.open.is_empty() || matches!(event.what, What::Blocked { .. }) {
@@ -137,6 +136,7 @@ impl Blockings {
         }
     }
 
+    #[inline(never)]
     fn changes(&mut self, event: &KernelEvent, sink: &mut impl FnMut(Stretch)) {
         match event.what {
             What::Blocked { blocking, label, lock, sleeps } => {
@@ -185,6 +185,12 @@ impl Blockings {
             }
             !over
         });
+    }
+
+    /// Whether one is going on.
+    #[inline(always)]
+    pub(super) fn is_any(&self) -> bool {
+        !self.open.is_empty()
     }
 
     /// What is going on is not known any more.

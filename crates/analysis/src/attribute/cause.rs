@@ -117,9 +117,13 @@ pub struct Causes {
 impl Causes {
     /// One cause.
     pub fn one(cause: Cause) -> Self {
-        let mut causes = Self::default();
-        causes.add(cause);
-        causes
+        Self::of(Some(cause))
+    }
+
+    /// At most one.
+    #[inline(always)]
+    pub fn of(cause: Option<Cause>) -> Self {
+        Self { kept: [cause, None, None], more: 0 }
     }
 
     /// Adds a cause; the same source counts once, by the better of its confidences. Somebody who was seen without a call site is the one
@@ -157,6 +161,18 @@ impl Causes {
     /// Those that are kept.
     pub fn iter(&self) -> impl Iterator<Item = Cause> + '_ {
         self.kept.iter().flatten().copied()
+    }
+
+    /// The first.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> Option<&Cause> {
+        self.kept[0].as_ref()
+    }
+
+    /// Whether there are several.
+    #[inline(always)]
+    pub(crate) fn are_several(&self) -> bool {
+        self.kept[1].is_some() || self.more > 0
     }
 
     /// Whether there are none.

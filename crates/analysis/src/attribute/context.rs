@@ -6,7 +6,7 @@
 use super::cause::Who;
 use crate::by_cpu::ByCpu;
 use crate::labels::LabelId;
-use crate::view::{KernelEvent, What};
+use crate::view::{At, KernelEvent, What};
 use model::EventClass;
 
 /// Deepest nesting that is followed: hard interrupt, softirq, timer, and some room for entries whose exit was lost.
@@ -22,6 +22,14 @@ pub(crate) struct Contexts {
 }
 
 impl Contexts {
+    /// A CPU goes from one task to another: no interrupt lasts beyond that.
+    #[inline(always)]
+    pub(crate) fn switched(&mut self, cpu: u32) {
+        if let Some(open) = self.open.get_mut(cpu as usize) {
+            open.clear();
+        }
+    }
+
     /// Takes note of entries and exits.
     pub(crate) fn event(&mut self, event: &KernelEvent) {
         match event.what {
@@ -45,8 +53,7 @@ impl Contexts {
                     open.truncate(at);
                 }
             }
-            // No interrupt lasts beyond a switch.
-            What::Switch { .. } => self.of(event.cpu).clear(),
+            What::Switch { .. } => self.switched(event.cpu),
             _ => {}
         }
     }
@@ -60,11 +67,14 @@ impl Contexts {
     }
 
     /// Who does what this event tells of.
-    pub(crate) fn who(&self, event: &KernelEvent) -> Who {
-        if event.in_task() {
-            return Who::Task(event.pid);
-        }
-        let innermost = self.open.get(event.cpu as usize).and_then(|open| open.last());
+    #[inline(always)]
+    pub(crate) fn who(&self, at: At) -> Who {
+        if at.in_task() { Who::Task(at.pid) } else { self.in_interrupt(at.cpu) }
+    }
+
+    #[inline(never)]
+    fn in_interrupt(&self, cpu: u32) -> Who {
+        let innermost = self.open.get(cpu as usize).and_then(|open| open.last());
         innermost.map_or(Who::SomeInterrupt, |(_, label)| Who::Interrupt(*label))
     }
 
@@ -72,7 +82,7 @@ impl Contexts {
     pub(crate) fn who_arms(&self, event: &KernelEvent, timer: u64) -> Who {
         match self.expired.get(event.cpu) {
             Some((expired, label)) if *expired == timer && !event.in_task() => Who::Interrupt(*label),
-            _ => self.who(event),
+            _ => self.who(event.at()),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::by_task::ByTask;
 use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::labels::{CpuSets, LabelId};
-use crate::view::{KernelEvent, Target, Way, What};
+use crate::view::{At, KernelEvent, Target, Wake, Way, What};
 use model::EventClass;
 
 /// The most addresses remembered of a kind. A kernel has fewer alive; more are leftovers, and are forgotten together.
@@ -83,13 +83,51 @@ impl Links {
     }
 
     /// Takes note of what an event asks for. To be called after its effects were looked up.
+    #[inline(always)]
     pub(crate) fn note(&mut self, event: &KernelEvent, sets: &CpuSets) {
+        match event.what {
+            What::Switch { .. } => self.note_switch(event.at()),
+            What::Wake { pid, target, done } => self.note_wake(event.at(), Wake { pid, target, done }),
+            _ => self.note_other(event, sets),
+        }
+    }
+
+    /// The same of a switch.
+    #[inline(always)]
+    pub(crate) fn note_switch(&mut self, at: At) {
+        self.contexts.switched(at.cpu);
+        self.asks(at, None);
+    }
+
+    /// The same of a wake-up.
+    #[inline(always)]
+    pub(crate) fn note_wake(&mut self, at: At, wake: Wake) {
+        self.wake(at, wake);
+        let Wake { pid, target, done } = wake;
+        self.asks(at, (!done).then_some(Asked::Wake { pid, target }));
+    }
+
+    /// Somebody asks for something on a CPU, or for nothing.
+    #[inline(always)]
+    fn asks(&mut self, at: At, asked: Option<Asked>) {
+        let asked = asked.map(|asked| (at.pid, asked));
+        // A stack belongs to the event right before it.
+        match self.asked.get_mut(at.cpu as usize) {
+            Some(last) => *last = asked,
+            None => self.new_cpu(at.cpu, asked),
+        }
+    }
+
+    #[cold]
+    fn new_cpu(&mut self, cpu: u32, asked: Option<(i32, Asked)>) {
+        self.asked.resize(cpu as usize + 1, None);
+        self.asked[cpu as usize] = asked;
+    }
+
+    #[inline(never)]
+    fn note_other(&mut self, event: &KernelEvent, sets: &CpuSets) {
         self.contexts.event(event);
         let asked = match event.what {
-            What::Wake { pid, target, done } => {
-                self.wake(event, pid, target, done);
-                (!done).then_some(Asked::Wake { pid, target })
-            }
             What::Armed { timer } => {
                 let who = self.contexts.who_arms(event, timer);
                 keep(&mut self.timers, timer, Source::new(event.cpu, who));
@@ -130,12 +168,7 @@ impl Links {
             What::UserStack => return,
             _ => None,
         };
-        // A stack belongs to the event right before it.
-        let at = event.cpu as usize;
-        if self.asked.len() <= at {
-            self.asked.resize(at + 1, None);
-        }
-        self.asked[at] = asked.map(|asked| (event.pid, asked));
+        self.asks(event.at(), asked);
     }
 
     fn sent(
@@ -191,21 +224,25 @@ impl Links {
         }
     }
 
+    #[inline(always)]
     fn source(&self, event: &KernelEvent, site: Option<LabelId>) -> Source {
-        Source { site, ..Source::new(event.cpu, self.contexts.who(event)) }
+        Source { site, ..Source::new(event.cpu, self.contexts.who(event.at())) }
     }
 
-    fn wake(&mut self, event: &KernelEvent, pid: i32, target: u32, done: bool) {
-        let source = self.source(event, None);
+    #[inline(always)]
+    fn wake(&mut self, at: At, Wake { pid, target, done }: Wake) {
+        let elsewhere = at.cpu != target;
+        if done && !elsewhere {
+            return;
+        }
+        let source = Source::new(at.cpu, self.contexts.who(at));
         if !done {
             if self.wakings.len() >= MOST {
                 self.wakings.clear();
             }
             self.wakings.insert(pid, Waking { source, served: false });
         }
-        if event.cpu != target
-            && let Some(remote) = self.remote.get_mut(target as usize)
-        {
+        if elsewhere && let Some(remote) = self.remote.get_mut(target as usize) {
             *remote = Some(source);
         }
     }
@@ -286,22 +323,22 @@ impl Links {
     }
 
     /// Who woke the task that gets the CPU. Known the first time; later it is only going on, and nobody asked for that.
-    pub(crate) fn of_switch(&mut self, next: i32) -> Causes {
-        let waking = self.wakings.get_mut(next).filter(|waking| !waking.served);
-        let source = waking.map(|waking| {
-            waking.served = true;
-            waking.source
-        });
-        self.joined(source)
+    #[inline(always)]
+    pub(crate) fn of_switch(&mut self, next: i32) -> Option<Cause> {
+        let waking = self.wakings.get_mut(next).filter(|waking| !waking.served)?;
+        waking.served = true;
+        let source = waking.source;
+        Some(self.cause(source))
     }
 
     /// A cause by what both ends name. While events are missing, the same name may have been given anew: then it is by order.
+    #[inline(always)]
     fn cause(&self, source: Source) -> Cause {
         if self.holes.is_empty() { Cause::exact(source) } else { Cause::order(source) }
     }
 
     fn joined(&self, source: Option<Source>) -> Causes {
-        source.map_or_else(Causes::default, |source| Causes::one(self.cause(source)))
+        Causes::of(source.map(|source| self.cause(source)))
     }
 
     /// Who does what an event tells of.
@@ -310,8 +347,15 @@ impl Links {
     }
 
     /// The time of the next event. What was asked for while events were missing may have been answered there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn at(&mut self, ts_ns: i64) {
+        if !self.holes.is_empty() {
+            self.leave_holes(ts_ns);
+        }
+    }
+
+    #[cold]
+    fn leave_holes(&mut self, ts_ns: i64) {
         if self.holes.iter().any(|end_ns| *end_ns <= ts_ns) {
             self.holes.retain(|end_ns| *end_ns > ts_ns);
             self.forget();

@@ -25,7 +25,7 @@ use crate::holes::Hole;
 use crate::labels::LabelId;
 use crate::prio::Prio;
 use crate::spans::{Known, MeasuredCpu, Span};
-use crate::view::{KernelEvent, Level, Task, What};
+use crate::view::{At, KernelEvent, Level, Switch, Task, Wake, What};
 use apart::Local;
 use frequency::Frequency;
 use idle::Idle;
@@ -228,13 +228,10 @@ impl PathBuilder {
 
     /// The next event of the merged stream that is of this CPU, wakes this thread, or wakes or
     /// moves a task of this CPU. `expiry`: the last of a timer on the event's CPU.
-    #[inline]
+    #[inline(never)]
     pub fn event(&mut self, event: &KernelEvent, expiry: Option<Expiry>, sink: &mut impl FnMut(Path)) {
         let ts_ns = event.ts_ns;
-        self.last_ns = ts_ns;
-        if ts_ns >= self.due_ns {
-            self.begin_and_close(ts_ns, sink);
-        }
+        self.pass(ts_ns, sink);
         self.mark(event, expiry);
         if event.cpu == self.cpu
             && let Some(seen) = self.stopped.event(event, self.tid)
@@ -248,14 +245,63 @@ impl PathBuilder {
                 stretches.push_back(stretch);
             }
         };
-        frequency.event(event, *cpu).into_iter().flatten().for_each(&mut keep);
+        frequency.event(event, *cpu, &mut keep);
         if event.cpu == *cpu {
-            idle.event(event).into_iter().for_each(&mut keep);
+            if let Some(stretch) = idle.event(event) {
+                keep(stretch);
+            }
             blockings.event(event, &mut keep);
         }
     }
 
+    /// The same of a switch.
+    #[inline(always)]
+    pub(crate) fn switch(&mut self, at: At, switch: Switch, sink: &mut impl FnMut(Path)) {
+        if at.cpu != self.cpu || self.is_blocked() {
+            return self.event(&at.says(switch.what()), None, sink);
+        }
+        self.pass(at.ts_ns, sink);
+        self.switched(at.ts_ns, switch);
+        self.works(at);
+    }
+
+    /// The same of the wake-up of another task.
+    #[inline(always)]
+    pub(crate) fn wake(&mut self, at: At, wake: Wake, sink: &mut impl FnMut(Path)) {
+        if self.is_blocked() {
+            return self.event(&at.says(wake.what()), None, sink);
+        }
+        self.pass(at.ts_ns, sink);
+        self.queue.slept(wake.pid);
+        if at.cpu == self.cpu {
+            self.works(at);
+        }
+    }
+
+    /// Whether something that keeps the CPU from its work may end with any event.
+    #[inline(always)]
+    fn is_blocked(&self) -> bool {
+        self.frequency.is_changing() || self.idle.sleeps() || self.blockings.is_any()
+    }
+
+    /// The CPU is seen at work.
+    #[inline(always)]
+    fn works(&mut self, at: At) {
+        self.stopped.works(at);
+        self.frequency.works(at.ts_ns);
+    }
+
+    /// Time passes.
+    #[inline(always)]
+    fn pass(&mut self, ts_ns: i64, sink: &mut impl FnMut(Path)) {
+        self.last_ns = ts_ns;
+        if ts_ns >= self.due_ns {
+            self.begin_and_close(ts_ns, sink);
+        }
+    }
+
     /// Begins the samples that are released by now, and takes those apart that ended long ago.
+    #[inline(never)]
     fn begin_and_close(&mut self, ts_ns: i64, sink: &mut impl FnMut(Path)) {
         while let Some(&(release_ns, value_ns)) = self.coming.front()
             && release_ns <= ts_ns
@@ -277,6 +323,7 @@ impl PathBuilder {
     }
 
     /// The first release of a sample that is not taken apart yet, ns: what was over before matters to none.
+    #[inline(always)]
     fn next_release(&self) -> Option<i64> {
         next_release(&self.open, &self.coming)
     }
@@ -305,25 +352,10 @@ impl PathBuilder {
                 self.last_ipi_ns = ts_ns;
             }
             What::Wake { pid, target, done } if pid == self.tid => {
-                // Whoever asks on another CPU has not put it into the queue yet.
-                self.marked_ns = ts_ns;
-                if target == self.cpu && (done || cpu == self.cpu) {
-                    self.queue.woken(ts_ns);
-                }
-                let task = self.current.filter(|_| cpu == self.cpu);
-                let at = |at_ns, level| Mark { at_ns, cpu, level, task };
-                let Some(marks) = self.in_service(ts_ns) else { return };
-                let this = at(ts_ns, event.level);
-                if done {
-                    marks.woken.get_or_insert(this);
-                } else if marks.waking.is_none() {
-                    marks.waking = Some(this);
-                    let expiry = expiry.filter(|one| !event.in_task() && one.at_ns >= marks.release_ns);
-                    marks.expiry = expiry.map(|one| (at(one.at_ns, one.level), one.known));
-                }
+                self.own_wake_up(event, target, done, expiry);
             }
             What::Switch { prev, runnable, next } if cpu == self.cpu => {
-                self.switched(ts_ns, prev, runnable, next);
+                self.switched(ts_ns, Switch { prev, runnable, next });
             }
             What::Migrate { pid, from, to, .. } if [from, to].contains(&self.cpu) => self.queue.moved(pid),
             What::Wake { pid, .. } => self.queue.slept(pid),
@@ -339,7 +371,29 @@ impl PathBuilder {
         }
     }
 
-    fn switched(&mut self, ts_ns: i64, prev: Task, runnable: bool, next: Task) {
+    #[inline(never)]
+    fn own_wake_up(&mut self, event: &KernelEvent, target: u32, done: bool, expiry: Option<Expiry>) {
+        let (ts_ns, cpu) = (event.ts_ns, event.cpu);
+        // Whoever asks on another CPU has not put it into the queue yet.
+        self.marked_ns = ts_ns;
+        if target == self.cpu && (done || cpu == self.cpu) {
+            self.queue.woken(ts_ns);
+        }
+        let task = self.current.filter(|_| cpu == self.cpu);
+        let at = |at_ns, level| Mark { at_ns, cpu, level, task };
+        let Some(marks) = self.in_service(ts_ns) else { return };
+        let this = at(ts_ns, event.level);
+        if done {
+            marks.woken.get_or_insert(this);
+        } else if marks.waking.is_none() {
+            marks.waking = Some(this);
+            let expiry = expiry.filter(|one| !event.in_task() && one.at_ns >= marks.release_ns);
+            marks.expiry = expiry.map(|one| (at(one.at_ns, one.level), one.known));
+        }
+    }
+
+    #[inline(always)]
+    fn switched(&mut self, ts_ns: i64, Switch { prev, runnable, next }: Switch) {
         self.current = Some(next);
         let preempted = matches!(self.queue.state, State::Waits { preempted: true, .. });
         let waited = match self.queue.state {
@@ -358,11 +412,17 @@ impl PathBuilder {
         // While the task was out of budget nobody held it up.
         let waited = waited.map(|since_ns| without.map_or(since_ns, |[_, until_ns]| since_ns.max(until_ns)));
         self.kernel.switched(ts_ns, prev, waited);
-        self.without_budget.extend(without);
-        if next.pid != self.tid {
-            return;
+        if let Some(without) = without {
+            self.without_budget.push_back(without);
         }
-        (self.prio, self.marked_ns) = (next.prio, ts_ns);
+        if next.pid == self.tid {
+            self.own_switch(ts_ns, next.prio, preempted);
+        }
+    }
+
+    #[inline(never)]
+    fn own_switch(&mut self, ts_ns: i64, prio: Prio, preempted: bool) {
+        (self.prio, self.marked_ns) = (prio, ts_ns);
         let (own, ipi) = (self.cpu, self.last_ipi_ns);
         // One that was preempted was not asleep: its switch ends no wake-up.
         let Some(marks) = self.in_service(ts_ns).filter(|marks| marks.switch.is_none() && !preempted) else {
@@ -379,13 +439,20 @@ impl PathBuilder {
     }
 
     /// A span of the measured CPU.
+    #[inline(always)]
     pub fn span(&mut self, span: &Span) {
         // Most run between two samples.
         let begun = span.t0_ns < self.last_ran_ns;
-        let touches = begun || self.coming.front().is_some_and(|next| span.t1_ns > next.0);
-        let next = self.next_release();
-        let matters = next.is_some_and(|release_ns| span.t1_ns > release_ns) && span.t1_ns > span.t0_ns;
-        if touches && matters && span.class != EventClass::SelfCaused && span.cpu == self.cpu {
+        if begun || self.coming.front().is_some_and(|next| span.t1_ns > next.0) {
+            self.keep(span);
+        }
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, span: &Span) {
+        let matters = self.next_release().is_some_and(|release_ns| span.t1_ns > release_ns);
+        let foreign = span.class != EventClass::SelfCaused && span.cpu == self.cpu;
+        if matters && foreign && span.t1_ns > span.t0_ns {
             self.spans.push_back(*span);
         }
     }

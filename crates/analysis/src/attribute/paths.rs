@@ -9,8 +9,9 @@ use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::labels::{LabelId, Labels};
 use crate::shape::{PathBox, PathSection, SamplePath, TaskText};
+use crate::some_tasks::SomeTasks;
 use crate::spans::{Known, MeasuredCpu, Span};
-use crate::view::{Context, KernelEvent, Level, Task, What};
+use crate::view::{At, Context, KernelEvent, Level, Switch, Task, Wake, What};
 use model::EventClass;
 use model::sample::ProbeKind;
 
@@ -234,8 +235,13 @@ struct Open {
     armed: Option<u64>,
 }
 
-fn bit(tid: i32) -> u64 {
-    1 << (tid & 63)
+/// A path has come to its end.
+#[inline(never)]
+fn give_path(each: &mut Option<Vec<(usize, Path)>>, place: usize, sums: &mut PathSums, path: Path) {
+    if let Some(each) = each {
+        each.push((place, path.clone()));
+    }
+    sums.add(path);
 }
 
 /// The wake-up probes of one window.
@@ -245,8 +251,8 @@ pub(crate) struct Paths {
     /// Places in `probes` by CPU and by thread: of a thread that has moved one a CPU.
     by_cpu: ByCpu<usize>,
     by_thread: FastMap<i32, Vec<usize>>,
-    /// The low bits of the threads' numbers: most tasks are none of them.
-    threads: u64,
+    /// The threads.
+    threads: SomeTasks,
     /// Of the last timer's expiry its time, its address, and in what it was, by CPU.
     expiries: ByCpu<(i64, u64, Level)>,
     /// Each path with its probe's place, until it is taken; only where somebody wants them.
@@ -279,7 +285,7 @@ impl Paths {
         let at = self.probes.len();
         self.by_cpu.insert(cpu, at);
         self.by_thread.entry(tid).or_default().push(at);
-        self.threads |= bit(tid);
+        self.threads.add(tid);
         let builder = PathBuilder::new(cpu, tid, known, samples);
         self.probes.push(Open { place, builder, sums: PathSums::keeping(keep), armed: None });
     }
@@ -304,6 +310,54 @@ impl Paths {
     /// The next event of the merged stream.
     pub(crate) fn event(&mut self, event: &KernelEvent) {
         match event.what {
+            What::Switch { prev, runnable, next } => {
+                self.switch(event.at(), Switch { prev, runnable, next });
+            }
+            What::Wake { pid, target, done } => self.wake(event.at(), Wake { pid, target, done }),
+            _ => self.other(event),
+        }
+    }
+
+    /// The same of a switch.
+    #[inline(always)]
+    pub(crate) fn switch(&mut self, at: At, switch: Switch) {
+        let Self { probes, by_cpu, each, .. } = self;
+        let own = by_cpu.get(at.cpu).and_then(|own| probes.get_mut(*own));
+        let Some(Open { place, builder, sums, .. }) = own else { return };
+        builder.switch(at, switch, &mut |path| give_path(each, *place, sums, path));
+    }
+
+    /// The same of a wake-up.
+    #[inline(always)]
+    pub(crate) fn wake(&mut self, at: At, wake: Wake) {
+        if self.threads.may_have(wake.pid) {
+            return self.other(&at.says(wake.what()));
+        }
+        self.wake_other(at.cpu, at, wake);
+        // It changes the queue of its own CPU.
+        if wake.target != at.cpu {
+            self.wake_other(wake.target, at, wake);
+        }
+    }
+
+    /// Another task is woken; for the probe of this CPU.
+    #[inline(always)]
+    fn wake_other(&mut self, cpu: u32, at: At, wake: Wake) {
+        let Self { probes, by_cpu, each, .. } = self;
+        let own = by_cpu.get(cpu).and_then(|own| probes.get_mut(*own));
+        let Some(Open { place, builder, sums, .. }) = own else { return };
+        builder.wake(at, wake, &mut |path| give_path(each, *place, sums, path));
+    }
+
+    /// Every event as those are taken that come seldom.
+    #[cfg(test)]
+    pub(crate) fn each_event(&mut self, event: &KernelEvent) {
+        self.other(event);
+    }
+
+    #[inline(never)]
+    fn other(&mut self, event: &KernelEvent) {
+        match event.what {
             What::Enter {
                 class: EventClass::TimerHrtimer | EventClass::TimerTick | EventClass::TimerWheel,
                 context: Context::Preemptible,
@@ -324,17 +378,13 @@ impl Paths {
             self.give(at, event);
         }
         // Most events matter to their own CPU alone.
-        let elsewhere = match event.what {
-            What::Wake { pid, target, .. } => target != event.cpu || self.threads & bit(pid) != 0,
-            What::Migrate { .. } | What::Frequency { .. } => true,
-            _ => false,
-        };
-        if elsewhere {
+        if matches!(event.what, What::Wake { .. } | What::Migrate { .. } | What::Frequency { .. }) {
             self.give_elsewhere(event, own);
         }
     }
 
     /// Gives an event of another CPU to the probes that it matters to.
+    #[inline(never)]
     fn give_elsewhere(&mut self, event: &KernelEvent, own: Option<usize>) {
         let Self { by_cpu, by_thread, .. } = self;
         // Whose thread it is, and whose CPU it changes the queue of from elsewhere.
@@ -354,18 +404,14 @@ impl Paths {
     }
 
     /// Gives an event to a probe.
-    #[inline]
     fn give(&mut self, at: usize, event: &KernelEvent) {
         let Self { probes, expiries, each, .. } = self;
-        let Open { place, builder, sums, armed } = &mut probes[at];
+        let Some(Open { place, builder, sums, armed }) = probes.get_mut(at) else { return };
         let expiry = expiries.get(event.cpu).map(|&(at_ns, timer, level)| {
             let known = if *armed == Some(timer) { Confidence::Exact } else { Confidence::Order };
             Expiry { at_ns, known, level }
         });
-        builder.event(event, expiry, &mut |path| {
-            each.iter_mut().for_each(|each| each.push((*place, path.clone())));
-            sums.add(path);
-        });
+        builder.event(event, expiry, &mut |path| give_path(each, *place, sums, path));
     }
 
     /// Events of a CPU are missing from here on: what is armed or expires there meanwhile is not known.
@@ -378,9 +424,11 @@ impl Paths {
     }
 
     /// A span of a measured CPU.
+    #[inline(always)]
     pub(crate) fn span(&mut self, span: &Span) {
-        if let Some(at) = self.by_cpu.get(span.cpu) {
-            self.probes[*at].builder.span(span);
+        let at = self.by_cpu.get(span.cpu).copied();
+        if let Some(probe) = at.and_then(|at| self.probes.get_mut(at)) {
+            probe.builder.span(span);
         }
     }
 

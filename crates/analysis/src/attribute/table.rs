@@ -12,6 +12,7 @@ use crate::spans::Span;
 use crate::stacks::{INSIDE, OUTSIDE};
 use crate::time::instants::Instants;
 use model::EventClass;
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
 /// The most rows; what comes later is summed in one row a class.
@@ -28,37 +29,57 @@ struct Key {
     cause: Option<Cause>,
 }
 
-/// Three words instead of the ten that a derived hash feeds one by one: this is done for every span.
-impl Hash for Key {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-        state.write_u64(pair(self.class, self.label.unwrap_or(LabelId::MAX)));
-        let Some(Cause { source, confidence }) = self.cause else { return };
-        let Source { cpu, who, site, began, .. } = source;
-        let (kind, who) = match who {
-            Who::Task(pid) => (0, pid.cast_unsigned()),
-            Who::Interrupt(label) => (1, label),
-            Who::SomeInterrupt => (2, 0),
-            Who::Device(label) => (3, label),
-        };
-        state.write_u64(pair(cpu, who));
-        state.write_u64(pair(kind << 1 | confidence as u32, site.unwrap_or(LabelId::MAX)));
-        if let Some(began) = began {
-            state.write_u64(u64::from(began));
-        }
-    }
-}
-
 impl Key {
+    fn words(&self) -> Words {
+        Words::of(self.class, self.label, self.cause.as_ref())
+    }
+
     /// The source, with a stack of it.
     fn source(&self, row: &Row) -> Option<Source> {
         self.cause.map(|cause| Source { frames: row.frames, ..cause.source })
     }
 }
 
+/// A [`Key`] in three words: it is looked up for every span, and one that is derived is hashed and
+/// compared field by field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Words([u64; 3]);
+
+impl Words {
+    /// Of a cause without its stack.
+    #[inline(always)]
+    fn of(class: u32, label: Option<LabelId>, cause: Option<&Cause>) -> Self {
+        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        let head = class << 8 | u32::from(label.is_some());
+        let label = label.unwrap_or_default();
+        let Some(Cause { source, confidence }) = cause else {
+            return Self([pair(head, 0), pair(label, 0), 0]);
+        };
+        let Source { cpu, who, site, began, .. } = *source;
+        let (kind, who) = match who {
+            Who::Task(pid) => (0, pid.cast_unsigned()),
+            Who::Interrupt(label) => (1, label),
+            Who::SomeInterrupt => (2, 0),
+            Who::Device(label) => (3, label),
+        };
+        let some = u32::from(site.is_some()) << 5 | u32::from(began.is_some()) << 6;
+        let head = head | 1 << 1 | kind << 2 | (*confidence as u32) << 4 | some;
+        let [site, began] = [site, began].map(Option::unwrap_or_default);
+        Self([pair(head, cpu), pair(label, who), pair(site, began)])
+    }
+}
+
+impl Hash for Words {
+    #[inline(always)]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.into_iter().for_each(|word| state.write_u64(word));
+    }
+}
+
 /// One row.
 #[derive(Debug, Clone)]
 struct Row {
+    key: Key,
     count: u64,
     resumed: u64,
     ns: u64,
@@ -66,8 +87,20 @@ struct Row {
     frames: Option<LabelId>,
     lengths: Spread,
     /// Only in a table that keeps them.
-    instants: Option<Instants>,
+    instants: Option<Box<Instants>>,
 }
+
+/// What is to be added to a row.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    row: u32,
+    counts: bool,
+    ns: u64,
+}
+
+/// Entries that are added together: each row lies elsewhere, and a processor fetches many at once,
+/// but waits for each that it needs by itself.
+const TOGETHER: usize = 256;
 
 /// When the events of one row happened.
 #[derive(Debug)]
@@ -85,7 +118,10 @@ pub struct Timed<'t> {
 /// The rows of one window on one CPU.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
-    rows: FastMap<Key, Row>,
+    places: FastMap<Words, u32>,
+    rows: Vec<Row>,
+    /// To be added to them.
+    entries: Vec<Entry>,
     /// Whether rows keep when their events happened.
     timed: bool,
     /// Senders that found no room beside others of the same event.
@@ -99,40 +135,90 @@ impl Table {
     }
 
     /// Adds a span of which `net_ns` lie in the counted time.
+    #[inline(always)]
     pub fn add(&mut self, span: &Span, net_ns: u64) {
-        self.more_senders += u64::from(span.causes.more);
-        let senders = span.causes.iter().count() as u64;
-        if senders == 0 {
-            return self.add_one(span, None, net_ns);
-        }
-        let share = net_ns / senders;
-        for (at, cause) in span.causes.iter().enumerate() {
-            let rest = if at == 0 { net_ns % senders } else { 0 };
-            self.add_one(span, Some(cause), share + rest);
+        if span.causes.are_several() {
+            self.add_shared(span, net_ns);
+        } else {
+            self.add_one(span, span.causes.first(), net_ns);
         }
     }
 
-    fn add_one(&mut self, span: &Span, cause: Option<Cause>, ns: u64) {
-        let class = span.class as u32;
-        let frames = cause.and_then(|cause| cause.source.frames);
-        let cause = cause.map(|cause| Cause { source: cause.source.plain(), ..cause });
-        let key = Key { class, label: Some(span.label), cause };
-        // Nearly every span has a row already: one look-up for those.
-        if let Some(row) = self.rows.get_mut(&key) {
-            row.frames = row.frames.or(frames);
-            return row.add(span, ns);
+    #[inline(never)]
+    fn add_shared(&mut self, span: &Span, net_ns: u64) {
+        self.more_senders += u64::from(span.causes.more);
+        let senders = span.causes.iter().count() as u64;
+        let share = net_ns / senders.max(1);
+        for (at, cause) in span.causes.iter().enumerate() {
+            let rest = if at == 0 { net_ns % senders } else { 0 };
+            self.add_one(span, Some(&cause), share + rest);
         }
-        let key = if self.rows.len() < MOST_ROWS { key } else { Key { class, label: None, cause: None } };
-        let timed = self.timed;
-        self.rows.entry(key).or_insert_with(|| Row::new(frames, timed)).add(span, ns);
+    }
+
+    #[inline(always)]
+    fn add_one(&mut self, span: &Span, cause: Option<&Cause>, ns: u64) {
+        let words = Words::of(span.class as u32, Some(span.label), cause);
+        // Nearly every span has a row already: one look-up for those.
+        let row = match self.places.get(&words) {
+            Some(row) => *row,
+            None => self.new_row(span, cause),
+        };
+        let frames = cause.and_then(|cause| cause.source.frames);
+        if frames.is_some() || self.timed {
+            self.note(row, frames, span, ns);
+        }
+        self.entries.push(Entry { row, counts: span.counts, ns });
+        if self.entries.len() >= TOGETHER {
+            add_all(&mut self.rows, &self.entries);
+            self.entries.clear();
+        }
+    }
+
+    #[inline(never)]
+    fn note(&mut self, row: u32, frames: Option<LabelId>, span: &Span, ns: u64) {
+        let Some(row) = self.rows.get_mut(row as usize) else { return };
+        row.frames = row.frames.or(frames);
+        if let Some(instants) = &mut row.instants {
+            instants.add(span.t0_ns, span.t1_ns, ns);
+        }
+    }
+
+    /// The number of a new row; of that for what comes when they have run out.
+    #[cold]
+    fn new_row(&mut self, span: &Span, cause: Option<&Cause>) -> u32 {
+        let class = span.class as u32;
+        let plain = |cause: &Cause| Cause { source: cause.source.plain(), ..*cause };
+        let full = self.rows.len() >= MOST_ROWS;
+        let key = if full {
+            Key { class, label: None, cause: None }
+        } else {
+            Key { class, label: Some(span.label), cause: cause.map(plain) }
+        };
+        let Self { places, rows, timed, .. } = self;
+        *places.entry(key.words()).or_insert_with(|| {
+            let instants = timed.then(Box::default);
+            let lengths = Spread::default();
+            rows.push(Row { key, count: 0, resumed: 0, ns: 0, frames: None, lengths, instants });
+            rows.len() as u32 - 1
+        })
+    }
+
+    /// The rows with all that was added.
+    fn rows(&self) -> Cow<'_, [Row]> {
+        let mut rows = Cow::Borrowed(&self.rows[..]);
+        if !self.entries.is_empty() {
+            add_all(rows.to_mut(), &self.entries);
+        }
+        rows
     }
 
     /// The rows, most time first, with texts for numbers; `comm` names a task.
     pub fn told(&self, labels: &Labels, comm: &dyn Fn(i32) -> Option<String>) -> Vec<AttributedRow> {
-        let mut rows: Vec<_> = self.rows.iter().collect();
-        rows.sort_by_key(|(key, row)| (std::cmp::Reverse((row.ns, row.count)), **key));
-        let told = rows.into_iter().take(MOST_TOLD).map(|(key, row)| {
-            let lengths = row.lengths.histogram();
+        let rows = self.rows();
+        let mut sorted: Vec<&Row> = rows.iter().collect();
+        sorted.sort_by_key(|row| (std::cmp::Reverse((row.ns, row.count)), row.key));
+        let told = sorted.into_iter().take(MOST_TOLD).map(|row| {
+            let (key, lengths) = (&row.key, row.lengths.histogram());
             AttributedRow {
                 class: EventClass::ALL[key.class as usize],
                 label: key.label.map_or_else(|| "(others)".to_owned(), |label| labels.text(label).to_owned()),
@@ -156,14 +242,17 @@ impl Table {
         labels: &'t Labels,
         comm: &'t dyn Fn(i32) -> Option<String>,
     ) -> Vec<Timed<'t>> {
-        let told = |(key, row): (&Key, &'t Row)| {
+        let told = |row: &'t Row| {
+            let key = &row.key;
             let class = EventClass::ALL[key.class as usize];
             let label = key.label.filter(|_| class != EventClass::SelfCaused)?;
             let source = key.cause.map(|cause| (source_text(&cause.source, labels, comm), cause.confidence));
-            let (label, instants) = (labels.text(label), row.instants.as_ref()?);
-            Some((row.ns, Timed { class, label, source, instants }))
+            let (label, instants) = (labels.text(label), row.instants.as_deref()?);
+            Some(Timed { class, label, source, instants })
         };
-        let mut rows: Vec<_> = self.rows.iter().filter_map(told).collect();
+        let ns: Vec<u64> = self.rows().iter().map(|row| row.ns).collect();
+        let timed = self.rows.iter().zip(ns).filter_map(|(row, ns)| Some((ns, told(row)?)));
+        let mut rows: Vec<_> = timed.collect();
         rows.sort_by_key(|(ns, row)| (std::cmp::Reverse(*ns), row.class, row.label));
         rows.into_iter().map(|(_, row)| row).collect()
     }
@@ -172,8 +261,8 @@ impl Table {
     pub fn known(&self) -> [u64; 3] {
         let mut known = [0; 3];
         let none = [EventClass::SelfCaused as u32, EventClass::TimerTick as u32];
-        for (key, row) in self.rows.iter().filter(|(key, _)| !none.contains(&key.class)) {
-            let at = match key.cause.map(|cause| cause.confidence) {
+        for row in self.rows().iter().filter(|row| !none.contains(&row.key.class)) {
+            let at = match row.key.cause.map(|cause| cause.confidence) {
                 Some(Confidence::Exact) => 0,
                 Some(Confidence::Order) => 1,
                 None => 2,
@@ -184,24 +273,18 @@ impl Table {
     }
 }
 
-impl Row {
-    fn new(frames: Option<LabelId>, timed: bool) -> Self {
-        let lengths = Spread::default();
-        Self { count: 0, resumed: 0, ns: 0, frames, lengths, instants: timed.then(Instants::default) }
-    }
-
-    #[inline]
-    fn add(&mut self, span: &Span, ns: u64) {
+/// Adds to rows.
+#[inline(never)]
+fn add_all(rows: &mut [Row], entries: &[Entry]) {
+    for entry in entries {
+        let Some(row) = rows.get_mut(entry.row as usize) else { continue };
         // A damaged trace may span all of time, again and again.
-        self.ns = self.ns.saturating_add(ns);
-        if let Some(instants) = &mut self.instants {
-            instants.add(span.t0_ns, span.t1_ns, ns);
-        }
-        if span.counts {
-            self.count += 1;
-            self.lengths.add(ns);
+        row.ns = row.ns.saturating_add(entry.ns);
+        if entry.counts {
+            row.count += 1;
+            row.lengths.add(entry.ns);
         } else {
-            self.resumed += 1;
+            row.resumed += 1;
         }
     }
 }
@@ -262,7 +345,7 @@ mod tests {
             for (label, ns, senders) in &spans {
                 table.add(&span(EventClass::Work, *label, senders), *ns);
             }
-            let total: u64 = table.rows.values().map(|row| row.ns).sum();
+            let total: u64 = table.rows().iter().map(|row| row.ns).sum();
             prop_assert_eq!(total, spans.iter().map(|(_, ns, _)| ns).sum::<u64>());
             prop_assert!(table.rows.len() <= MOST_ROWS + 1);
         }

@@ -9,13 +9,14 @@ use super::paths::{Keep, PathSums, Paths};
 use super::table::Table;
 use super::watch::program::Wakeup;
 use crate::Error;
-use crate::decode::Decoder;
+use crate::by_cpu::ByCpu;
+use crate::decode::{Decoder, Says};
 use crate::hash::FastMap;
 use crate::holes::Hole;
+use crate::records::{Record, Records};
 use crate::shape::{CpuSources, ThreadPaths};
 use crate::spans::{MeasuredCpu, Span, SpanBuilder};
 use crate::trace_pass::{damage, remarks};
-use crate::view::KernelEvent;
 use ftrace::{Event, Item, TraceFile};
 use model::Cpus;
 use model::sample::ProbeKind;
@@ -170,12 +171,13 @@ struct Layer {
     builder: SpanBuilder,
     paths: Paths,
     /// What ran on each CPU beside that thread; of further threads of a CPU none.
-    tables: BTreeMap<u32, (i32, Table)>,
+    tables: ByCpu<(i32, Table)>,
 }
 
-fn give(span: &Span, paths: &mut Paths, tables: &mut BTreeMap<u32, (i32, Table)>) {
+#[inline(always)]
+fn give(span: &Span, paths: &mut Paths, tables: &mut ByCpu<(i32, Table)>) {
     paths.span(span);
-    if let Some((_, table)) = tables.get_mut(&span.cpu) {
+    if let Some((_, table)) = tables.get_mut(span.cpu) {
         table.add(span, span.net_ns);
     }
 }
@@ -190,11 +192,15 @@ pub(crate) fn take_apart(
     keep: Keep,
 ) -> Result<Apart, Error> {
     let mut layers = Layers::new(chosen, decoder, window, keep);
+    let records = Records::of(file.formats());
     let mut stream = file.stream_buffers(buffers)?;
     while let Some(item) = stream.next()? {
         match item {
-            Item::Event(event) if !layers.event(&event) => break,
-            Item::Event(_) => {}
+            Item::Event(event) => {
+                if !layers.event(&event, &records.read(&event)) {
+                    break;
+                }
+            }
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                 layers.lost(Hole::new(cpu, after_ts_ns, before_ts_ns));
             }
@@ -209,7 +215,6 @@ pub(crate) struct Layers {
     decoder: Decoder,
     window: [i64; 2],
     unknown: u64,
-    said: KernelEvent,
 }
 
 impl Layers {
@@ -224,27 +229,54 @@ impl Layers {
             }
             let threads: Vec<MeasuredCpu> = measured.iter().map(|one| one.thread).collect();
             let builder = SpanBuilder::new(window[0], window[1], &threads, decoder.known());
-            let tables = threads.iter().filter(|_| at == 0).map(|one| (one.cpu, (one.tid, Table::default())));
-            Layer { builder, paths, tables: tables.collect() }
+            let mut tables = ByCpu::default();
+            for one in threads.iter().filter(|_| at == 0) {
+                tables.insert(one.cpu, (one.tid, Table::default()));
+            }
+            Layer { builder, paths, tables }
         };
         let all = chosen.layers().into_iter().enumerate().map(layer).collect();
-        Self { all, decoder, window, unknown: 0, said: KernelEvent::NOTHING }
+        Self { all, decoder, window, unknown: 0 }
     }
 
-    /// The next event; false where it is behind the window.
-    #[inline]
-    pub(crate) fn event(&mut self, event: &Event<'_>) -> bool {
-        let Self { all, decoder, window, unknown, said } = self;
-        if !decoder.decode_into(event, said) {
+    /// The next event, and its record; false where it is behind the window.
+    #[inline(always)]
+    pub(crate) fn event(&mut self, event: &Event<'_>, record: &Record<'_>) -> bool {
+        let Self { all, decoder, window, .. } = self;
+        let Some((at, says)) = decoder.of_record(event, record) else { return self.other(event) };
+        if at.ts_ns < window[0] || at.ts_ns > window[1] {
+            return at.ts_ns <= window[1];
+        }
+        match says {
+            Says::Switch(switch) => {
+                for Layer { builder, paths, tables } in all {
+                    paths.switch(at, switch);
+                    builder.switch(at, switch, &mut |span| give(span, paths, tables));
+                }
+            }
+            Says::Wake(wake) => {
+                for Layer { builder, paths, tables } in all {
+                    paths.wake(at, wake);
+                    builder.wake(at, wake, &mut |span| give(span, paths, tables));
+                }
+            }
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn other(&mut self, event: &Event<'_>) -> bool {
+        let Self { all, decoder, window, unknown } = self;
+        let Some(said) = decoder.decode(event) else {
             *unknown += 1;
             return true;
-        }
+        };
         if said.ts_ns < window[0] || said.ts_ns > window[1] {
             return said.ts_ns <= window[1];
         }
         for Layer { builder, paths, tables } in all {
-            paths.event(said);
-            builder.event(said, decoder.sets(), &mut |span| give(&span, paths, tables));
+            paths.event(&said);
+            builder.event(&said, decoder.sets(), &mut |span| give(span, paths, tables));
         }
         true
     }
@@ -254,7 +286,7 @@ impl Layers {
         if hole.touches(self.window) {
             for Layer { builder, paths, tables } in &mut self.all {
                 paths.lost(hole);
-                builder.lost(hole, &mut |span| give(&span, paths, tables));
+                builder.lost(hole, &mut |span| give(span, paths, tables));
             }
         }
     }
@@ -281,7 +313,7 @@ impl Layers {
         let (mut paths, mut attribution) = (Vec::new(), Vec::new());
         let names = Names { file, decoder: &decoder };
         for mut layer in all {
-            layer.builder.finish(&mut |span| give(&span, &mut layer.paths, &mut layer.tables));
+            layer.builder.finish(&mut |span| give(span, &mut layer.paths, &mut layer.tables));
             attribution.extend(names.sources(&layer.tables));
             let mut of_layer = names.paths(layer.paths);
             of_layer.sort_by_key(|one| chosen.place(one));
@@ -304,8 +336,8 @@ impl Names<'_> {
         self.decoder.comm(pid).or_else(|| self.file.comm(pid)).map(str::to_owned)
     }
 
-    fn sources(&self, tables: &BTreeMap<u32, (i32, Table)>) -> Vec<CpuSources> {
-        let told = |(&cpu, (tid, table)): (&u32, &(i32, Table))| {
+    fn sources(&self, tables: &ByCpu<(i32, Table)>) -> Vec<CpuSources> {
+        let told = |(cpu, (tid, table)): (u32, &(i32, Table))| {
             let tid = Some(*tid).filter(|tid| *tid != NOBODY);
             let [exact, by_order, unknown] = table.known();
             let rows = table.told(self.decoder.labels(), &|pid| self.comm(pid));

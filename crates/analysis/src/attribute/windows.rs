@@ -136,18 +136,18 @@ pub fn spans_in<E: From<Error>>(
                     continue;
                 };
                 while let Some(over) = open.take_if(|open| event.ts_ns > open.window.t1_ns) {
-                    over.builder.finish(&mut |span| out.give(&span, &decoder));
+                    over.builder.finish(&mut |span| out.give(span, &decoder));
                     open = windows.next().map(|window| Open::new(window, &decoder, &holes));
                 }
                 if let Some(open) = open.as_mut().filter(|open| event.ts_ns >= open.window.t0_ns) {
-                    open.builder.event(&event, decoder.sets(), &mut |span| out.give(&span, &decoder));
+                    open.builder.event(&event, decoder.sets(), &mut |span| out.give(span, &decoder));
                 }
             }
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                 let hole = Hole::new(cpu, after_ts_ns, before_ts_ns);
                 if let Some(open) = open.as_mut().filter(|open| open.is_broken_by(&hole)) {
                     passed.holes += 1;
-                    open.builder.lost(hole, &mut |span| out.give(&span, &decoder));
+                    open.builder.lost(hole, &mut |span| out.give(span, &decoder));
                 }
                 // Others matter to no window that is still to come, and there may be very many.
                 let last_ns = open.as_ref().map_or(i64::MAX, |open| open.window.t1_ns);
@@ -161,7 +161,7 @@ pub fn spans_in<E: From<Error>>(
         }
     }
     if let Some(over) = open {
-        over.builder.finish(&mut |span| out.give(&span, &decoder));
+        over.builder.finish(&mut |span| out.give(span, &decoder));
     }
     out.result?;
     Ok(Passed { events: out.events, continued: out.continued, damaged: stream.damaged(), ..passed })
@@ -204,17 +204,17 @@ pub fn paths_in(
                 if event.ts_ns >= window.t0_ns {
                     paths.event(&event);
                     paths.take().for_each(|(place, path)| sink(place, path));
-                    builder.event(&event, decoder.sets(), &mut |span| paths.span(&span));
+                    builder.event(&event, decoder.sets(), &mut |span| paths.span(span));
                 }
             }
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                 let hole = Hole::new(cpu, after_ts_ns, before_ts_ns);
                 paths.lost(hole);
-                builder.lost(hole, &mut |span| paths.span(&span));
+                builder.lost(hole, &mut |span| paths.span(span));
             }
         }
     }
-    builder.finish(&mut |span| paths.span(&span));
+    builder.finish(&mut |span| paths.span(span));
     paths.finish_each().for_each(|(place, path)| sink(place, path));
     Ok(())
 }

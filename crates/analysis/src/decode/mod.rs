@@ -4,6 +4,7 @@
 //! whose fields cannot be found is counted, said to be unreadable, and its class is not taken for observed.
 //! `TRACE_FLAG_*`: Linux include/linux/trace_events.h. Softirq numbers: include/linux/interrupt.h.
 
+mod known_stacks;
 mod namer;
 mod plan;
 mod users;
@@ -13,9 +14,12 @@ use crate::attribute::coverage::has_interrupts;
 use crate::comms::Comms;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
+use crate::prio::Prio;
+use crate::records::{Record, TaskField};
 use crate::spans::Known;
-use crate::view::{self, KernelEvent, Level, What};
+use crate::view::{self, At, KernelEvent, Level, Switch, Task, Wake, What};
 use ftrace::{Constants, Endian, Event, Formats, Symbols, TraceFile};
+use known_stacks::KnownStacks;
 use model::EventClass;
 use model::events::{EventCatalogue, Helpers};
 use model::frequency::FrequencyChanges;
@@ -34,11 +38,12 @@ const HARD: u8 = 0x08 | 0x40;
 /// `TRACE_FLAG_SOFTIRQ`.
 const SOFT: u8 = 0x10;
 
+#[inline(always)]
 fn level(flags: u8) -> Level {
-    match flags {
-        flags if flags & HARD != 0 => Level::Hard,
-        flags if flags & SOFT != 0 => Level::Softirq,
-        _ => Level::Task,
+    match flags & (HARD | SOFT) {
+        0 => Level::Task,
+        SOFT => Level::Softirq,
+        _ => Level::Hard,
     }
 }
 
@@ -52,6 +57,13 @@ const SLEEPER: &str = "hrtimer_wakeup";
 /// A function that only PREEMPT_RT has (kernel/locking/spinlock_rt.c; in 5.10-rt kernel/locking/rtmutex.c).
 const RT_ONLY: &str = "rt_spin_lock";
 
+/// What the events say that come most often.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Says {
+    Switch(Switch),
+    Wake(Wake),
+}
+
 /// Turns the events of one trace into [`KernelEvent`]s.
 pub struct Decoder {
     endian: Endian,
@@ -63,7 +75,7 @@ pub struct Decoder {
     /// Functions already named, and constant texts.
     functions: FastMap<u64, LabelId>,
     comms: Comms,
-    stacks: FastMap<Box<[u8]>, What>,
+    stacks: KnownStacks,
     idle_states: FastMap<(u32, u64), view::IdleState>,
     changes_ns: FrequencyChanges,
     users: Users,
@@ -107,7 +119,7 @@ impl Decoder {
             helpers: catalogue.helpers.clone(),
             functions,
             comms: Comms::default(),
-            stacks: FastMap::default(),
+            stacks: KnownStacks::default(),
             idle_states: FastMap::default(),
             changes_ns: FrequencyChanges::default(),
             users: Users::default(),
@@ -186,12 +198,6 @@ impl Decoder {
         decoded.level = level(event.flags);
         decoded.irqs_off = event.flags & IRQS_OFF != 0;
         decoded.event = plan.event;
-        // In many traces every other event is one of these.
-        if let (Pick::Wake(fields), None) = (&plan.pick, &plan.only) {
-            decoded.what = fields.what(event.data, *endian, event.cpu, comms, labels);
-            users.event(decoded, labels);
-            return true;
-        }
         let mut namer = Namer {
             symbols,
             helpers,
@@ -217,6 +223,46 @@ impl Decoder {
         }
         users.event(decoded, labels);
         true
+    }
+
+    /// What a record says that stands as [`Record`] knows it; `None` of any other, and where more than
+    /// its own fields matter.
+    #[inline(always)]
+    pub(crate) fn of_record(&mut self, event: &Event<'_>, record: &Record<'_>) -> Option<(At, Says)> {
+        let plan = self.plans.get(usize::from(event.id))?.as_ref()?;
+        if plan.only.is_some() || !self.users.is_empty() {
+            return None;
+        }
+        let says = match record {
+            Record::Switch { prev, state, next } => {
+                let (prev, next) = (self.task(prev, event.cpu), self.task(next, event.cpu));
+                Says::Switch(Switch { prev, runnable: state & namer::TASK_STATES == 0, next })
+            }
+            Record::Wake { task, target, done } => {
+                self.comms.id_of(task.pid, event.cpu, task.comm, &mut self.labels);
+                Says::Wake(Wake { pid: task.pid, target: *target, done: *done })
+            }
+            Record::Other => return None,
+        };
+        let at = At {
+            ts_ns: event.ts_ns.min(i64::MAX as u64) as i64,
+            cpu: event.cpu,
+            pid: event.pid,
+            level: level(event.flags),
+            irqs_off: event.flags & IRQS_OFF != 0,
+        };
+        Some((at, says))
+    }
+
+    #[inline(always)]
+    fn task(&mut self, field: &TaskField<'_>, cpu: u32) -> Task {
+        let TaskField { comm, pid, prio } = *field;
+        Task {
+            pid,
+            prio: Prio::of(Some(i64::from(prio)), comm),
+            comm: self.comms.id_of(pid, cpu, comm, &mut self.labels),
+            softirqd: namer::is_softirqd(comm),
+        }
     }
 
     /// Names of the events by [`KernelEvent::event`].

@@ -1,5 +1,6 @@
 //! One record read by its plan.
 
+use super::known_stacks::KnownStacks;
 use super::plan::{Naming, Pick, SentKind, SwitchedTask, Woken};
 use crate::attribute::blocking::Blocking;
 use crate::comms::Comms;
@@ -33,7 +34,7 @@ const MUTEX: u64 = 1 << 5;
 
 /// The bits of `prev_state` that say why a task sleeps (`TASK_REPORT`, include/linux/sched.h): with none of them it would have run on, and
 /// the one above them says that it was preempted.
-const TASK_STATES: u64 = 0xff;
+pub(super) const TASK_STATES: u64 = 0xff;
 
 /// `PWR_EVENT_EXIT` (include/trace/events/power.h): the number of no idle state.
 const AWAKE: u64 = u32::MAX as u64;
@@ -42,11 +43,14 @@ const AWAKE: u64 = u32::MAX as u64;
 /// symbols: a trampoline, a BPF program.
 const LONGEST_FUNCTION: u64 = 1 << 16;
 
-/// Stacks that are kept by their addresses; further ones are read anew each time.
-const MOST_STACKS: usize = 65_536;
-
 /// How the names of the threads that serve a CPU's softirqs begin (kernel/softirq.c; the last is of 5.10-rt and older).
 const SOFTIRQ_THREADS: [&[u8]; 3] = [b"ksoftirqd/", b"ktimers/", b"ktimersoftd/"];
+
+/// Whether a task of this name serves a CPU's softirqs.
+#[inline(always)]
+pub(super) fn is_softirqd(name: &[u8]) -> bool {
+    name.first() == Some(&b'k') && SOFTIRQ_THREADS.iter().any(|start| name.starts_with(start))
+}
 
 /// Reads the fields of one record.
 pub(super) struct Namer<'a> {
@@ -66,7 +70,7 @@ pub(super) struct Namer<'a> {
     /// How long a change of a CPU's frequency takes at most, ns.
     pub(super) changes_ns: &'a FrequencyChanges,
     /// Stacks already read, by their addresses.
-    pub(super) stacks: &'a mut FastMap<Box<[u8]>, What>,
+    pub(super) stacks: &'a mut KnownStacks,
 }
 
 impl Woken {
@@ -127,8 +131,7 @@ impl<'d> Namer<'d> {
                 pid,
                 prio: Prio::of(number, name),
                 comm: self.named(pid, name),
-                softirqd: name.first() == Some(&b'k')
-                    && SOFTIRQ_THREADS.iter().any(|start| name.starts_with(start)),
+                softirqd: is_softirqd(name),
             }
         })
     }
@@ -216,7 +219,7 @@ impl<'d> Namer<'d> {
     fn stack(&mut self, layout: &StackLayout) -> What {
         let bytes = layout.bytes(self.data);
         if let Some(known) = self.stacks.get(bytes) {
-            return *known;
+            return known;
         }
         let symbols = self.symbols;
         let name = |address| match symbols.resolve(address) {
@@ -232,9 +235,7 @@ impl<'d> Namer<'d> {
         let (code, act) = (reading.code.map(&mut way), way(reading.act));
         let stacks::Reading { at_switch, in_user_space, high_resolution, .. } = reading;
         let what = What::Stack { at_switch, code, in_user_space, high_resolution, act };
-        if self.stacks.len() < MOST_STACKS {
-            self.stacks.insert(bytes.into(), what);
-        }
+        self.stacks.add(bytes, what);
         what
     }
 

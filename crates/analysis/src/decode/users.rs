@@ -48,6 +48,12 @@ impl Users {
         }
     }
 
+    /// Whether no stack of user space waits for that of the kernel.
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.last.is_empty()
+    }
+
     /// The next event of a CPU, in which a kernel's stack goes on in user space where one was found before it.
     #[inline]
     pub(super) fn event(&mut self, event: &mut KernelEvent, labels: &mut Labels) {

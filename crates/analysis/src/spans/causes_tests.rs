@@ -57,9 +57,9 @@ impl Trace {
         let mut builder = SpanBuilder::new(0, 10_000, &measured, KNOWN);
         let mut spans = Vec::new();
         for event in &self.events {
-            builder.event(event, &self.sets, &mut |span| spans.push(span));
+            builder.event(event, &self.sets, &mut |span| spans.push(*span));
         }
-        builder.finish(&mut |span| spans.push(span));
+        builder.finish(&mut |span| spans.push(*span));
         let of_class = spans.iter().filter(|span| span.class == class);
         of_class.map(|span| span.causes.iter().collect()).collect()
     }
@@ -257,12 +257,12 @@ fn after_a_loss_nothing_from_before_is_believed() {
         .enter(2, 20, WORK, EventClass::Work, 0x1)
         .exit(2, 30, WORK, 0x1);
     for (at, event) in trace.events.iter().enumerate() {
-        builder.event(event, &trace.sets, &mut |span| spans.push(span));
+        builder.event(event, &trace.sets, &mut |span| spans.push(*span));
         if at == 0 {
-            builder.lost(HOLE, &mut |span| spans.push(span));
+            builder.lost(HOLE, &mut |span| spans.push(*span));
         }
     }
-    builder.finish(&mut |span| spans.push(span));
+    builder.finish(&mut |span| spans.push(*span));
     assert!(spans.iter().all(|span| span.causes.is_empty()), "{spans:?}");
     assert!(spans.iter().any(|span| span.class == EventClass::Work));
 }
@@ -279,11 +279,11 @@ fn what_is_asked_for_while_events_are_missing_is_known_by_order_and_only_so_long
     let trace = work(80, work(60, trace).on(1, 5, 70, 63, What::Queued { work: 0x1 }));
     let mut builder = SpanBuilder::new(0, 10_000, &measured, KNOWN);
     let mut spans = Vec::new();
-    builder.lost(Hole { t0_ns: 15, t1_ns: 50, ..HOLE }, &mut |span| spans.push(span));
+    builder.lost(Hole { t0_ns: 15, t1_ns: 50, ..HOLE }, &mut |span| spans.push(*span));
     for event in &trace.events {
-        builder.event(event, &trace.sets, &mut |span| spans.push(span));
+        builder.event(event, &trace.sets, &mut |span| spans.push(*span));
     }
-    builder.finish(&mut |span| spans.push(span));
+    builder.finish(&mut |span| spans.push(*span));
     let works = spans.iter().filter(|span| span.class == EventClass::Work);
     let causes: Vec<Vec<Cause>> = works.map(|span| span.causes.iter().collect()).collect();
     let by = task(1, 5, None);

@@ -3,10 +3,10 @@
 //! Every moment belongs to the innermost frame, so the net times of a CPU's spans never add up to more than the window.
 
 use super::frame::{Expired, Frame, Kind};
-use super::hand_over::Run;
+use super::hand_over::{Counted, Run};
 use super::preempted::Preempted;
 use super::{Joins, Span};
-use crate::attribute::{Cause, Causes};
+use crate::attribute::Causes;
 use crate::labels::LabelId;
 use crate::prio::Prio;
 use crate::view::{Context, Level, Task};
@@ -31,6 +31,9 @@ pub(super) struct Cpu {
     pub(super) breaks: u64,
     /// From when a task counts that is found running: the window's start, or unknown after a loss.
     pub(super) running_since_ns: Option<i64>,
+    /// The run of a task that is neither the probe nor idle.
+    pub(super) run: Option<Run>,
+    /// What runs in, and above, the task.
     pub(super) stack: Vec<Frame>,
     /// A reschedule IPI that woke nobody in sight: the next switch tells whom it was for.
     undecided: Option<Span>,
@@ -67,8 +70,6 @@ pub(super) struct Told {
     pub(super) causes: Causes,
 }
 
-/// Tasks woken between two switches that are told apart.
-const MOST_WOKEN: usize = 16;
 /// Timers of others remembered that expired in one interrupt.
 const MOST_BESIDE: usize = 8;
 
@@ -84,6 +85,7 @@ impl Cpu {
             preempted: Preempted::default(),
             breaks: 0,
             running_since_ns: Some(t0_ns),
+            run: None,
             stack: Vec::new(),
             undecided: None,
             woken: Vec::new(),
@@ -95,19 +97,26 @@ impl Cpu {
     }
 
     /// Takes note of time and of the task that an event names as current.
+    #[inline(always)]
     pub(super) fn arrive(&mut self, ts_ns: i64, who: Task) {
         if self.current.is_none() {
-            self.current = Some(who);
-            if who.pid != 0 && who.pid != self.probe {
-                let since = self.running_since_ns.unwrap_or(ts_ns);
-                let run = Run { named: false, counts: false, class: EventClass::Switch };
-                self.push_run(since, who, run, Causes::default());
-            }
+            self.found_running(ts_ns, who);
         }
         self.last_ns = self.last_ns.max(ts_ns);
     }
 
+    #[cold]
+    fn found_running(&mut self, ts_ns: i64, who: Task) {
+        self.current = Some(who);
+        if who.pid != 0 && who.pid != self.probe {
+            let since = self.running_since_ns.unwrap_or(ts_ns);
+            let counted = Counted { named: false, counts: false, class: EventClass::Switch };
+            self.run = Some(Run::new(since, who, counted, None));
+        }
+    }
+
     /// Who runs, as far as is known.
+    #[inline(always)]
     pub(super) fn current(&self) -> Option<Task> {
         self.current
     }
@@ -130,11 +139,18 @@ impl Cpu {
     }
 
     /// The task on which something runs now.
-    fn on_task(&self) -> Task {
+    #[inline(always)]
+    pub(super) fn on_task(&self) -> Task {
         self.current.unwrap_or(Task::unnamed(0, LabelId::MAX))
     }
 
-    pub(super) fn enter(&mut self, ts_ns: i64, start: Start, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
+    pub(super) fn enter(
+        &mut self,
+        ts_ns: i64,
+        start: Start,
+        joins: &mut Joins,
+        sink: &mut impl FnMut(&Span),
+    ) {
         self.edge = None;
         if let Some(stale) = self.stale(&start) {
             self.cut(stale, joins, sink);
@@ -169,7 +185,7 @@ impl Cpu {
 
     /// A frame whose end was never recorded: nothing starts again inside itself, in the same context.
     fn stale(&self, start: &Start) -> Option<usize> {
-        let same = |frame: &Frame| frame.event == start.event && frame.kind != Kind::Run;
+        let same = |frame: &Frame| frame.event == start.event;
         match start.context {
             Context::Hard => self.stack.iter().position(same),
             Context::Preemptible => {
@@ -183,10 +199,8 @@ impl Cpu {
         }
     }
 
-    pub(super) fn exit(&mut self, ts_ns: i64, start: Start, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
-        let found = self.stack.iter().rposition(|frame| {
-            frame.event == start.event && frame.key == start.key && frame.kind != Kind::Run
-        });
+    pub(super) fn exit(&mut self, ts_ns: i64, start: Start, joins: &mut Joins, sink: &mut impl FnMut(&Span)) {
+        let found = self.stack.iter().rposition(|frame| frame.event == start.event && frame.key == start.key);
         if let Some(at) = found {
             self.cut(at + 1, joins, sink);
             self.pop(ts_ns, joins, sink);
@@ -198,14 +212,14 @@ impl Cpu {
             let task_s = matches!(class, EventClass::Softirq | EventClass::Work);
             let context = if task_s { Context::Preemptible } else { Context::Hard };
             let (level, task) = (self.level(self.stack.len(), class, context), self.on_task());
-            sink(Span { cpu, class, label, level, task, t0_ns, t1_ns, net_ns, counts: false, causes });
+            sink(&Span { cpu, class, label, level, task, t0_ns, t1_ns, net_ns, counts: false, causes });
             self.nest(net_ns);
             self.edge = Some((ts_ns, 0));
         }
     }
 
     /// Ends the innermost frame.
-    pub(super) fn pop(&mut self, ts_ns: i64, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
+    pub(super) fn pop(&mut self, ts_ns: i64, joins: &mut Joins, sink: &mut impl FnMut(&Span)) {
         let Some(frame) = self.stack.pop() else { return };
         let verdict = frame.verdict(joins.timers.is_own(frame.key, frame.label, self.probe));
         if frame.absorbed {
@@ -235,7 +249,7 @@ impl Cpu {
             self.settle(false, sink);
             self.undecided = Some(span);
         } else {
-            sink(span);
+            sink(&span);
         }
     }
 
@@ -277,24 +291,24 @@ impl Cpu {
     }
 
     /// Gives the timers that expired in the tick's interrupt, each an event with who armed it; how long they took together, ns.
-    fn give_beside(&mut self, sink: &mut impl FnMut(Span)) -> u64 {
+    fn give_beside(&mut self, sink: &mut impl FnMut(&Span)) -> u64 {
         self.beside_tick
             .drain(..)
             .map(|span| {
-                sink(span);
+                sink(&span);
                 span.net_ns
             })
             .sum()
     }
 
     fn nest(&mut self, ns: u64) {
-        if let Some(around) = self.stack.last_mut() {
-            around.nested_ns = around.nested_ns.saturating_add(ns);
-        }
+        let frame = self.stack.last_mut().map(|frame| &mut frame.nested_ns);
+        let around = frame.or(self.run.as_mut().map(|run| &mut run.nested_ns));
+        around.into_iter().for_each(|nested_ns| *nested_ns = nested_ns.saturating_add(ns));
     }
 
     /// Ends frames from `at` upwards whose end was not recorded: they are counted, but how long they took is not known.
-    pub(super) fn cut(&mut self, at: usize, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
+    pub(super) fn cut(&mut self, at: usize, joins: &mut Joins, sink: &mut impl FnMut(&Span)) {
         while self.stack.len() > at {
             let Some(frame) = self.stack.pop() else { return };
             let verdict = frame.verdict(joins.timers.is_own(frame.key, frame.label, self.probe));
@@ -305,7 +319,7 @@ impl Cpu {
             self.nest(frame.nested_ns);
             let causes = self.causes(&frame, joins);
             let ((class, label), t0_ns) = (verdict, frame.t0_ns);
-            sink(Span {
+            sink(&Span {
                 cpu: self.number,
                 class,
                 t0_ns,
@@ -320,75 +334,25 @@ impl Cpu {
         }
     }
 
+    /// Whether it is not known yet what a silent reschedule IPI was for.
+    #[inline(always)]
+    pub(super) fn is_undecided(&self) -> bool {
+        self.undecided.is_some()
+    }
+
     /// Decides what a silent reschedule IPI was for.
-    pub(super) fn settle(&mut self, own: bool, sink: &mut impl FnMut(Span)) {
+    #[inline(never)]
+    pub(super) fn settle(&mut self, own: bool, sink: &mut impl FnMut(&Span)) {
         if let Some(mut span) = self.undecided.take() {
             if own {
                 span.class = EventClass::SelfCaused;
             }
-            sink(span);
+            sink(&span);
         }
-    }
-
-    /// A wake-up done on this CPU: whoever is running caused it.
-    pub(super) fn woke(&mut self, pid: i32) {
-        let own = pid == self.probe;
-        for frame in self.stack.iter_mut().rev() {
-            frame.woke_probe |= own;
-            frame.woke_other |= !own;
-            if frame.context == Context::Hard && !frame.absorbed {
-                break;
-            }
-        }
-    }
-
-    /// A task is woken to run here; `here` where this CPU does the waking itself.
-    pub(super) fn wanted(&mut self, pid: i32, here: bool, sink: &mut impl FnMut(Span)) {
-        if self.woken.len() < MOST_WOKEN && !self.woken.contains(&pid) {
-            self.woken.push(pid);
-        }
-        // It had slept since it was preempted, elsewhere.
-        self.preempted.remove(pid);
-        if pid == self.probe && here {
-            // The probe's wake-up has another cause than the IPI that came before.
-            self.settle(false, sink);
-        }
-    }
-
-    /// The IPI that is going on.
-    fn ipi(&mut self) -> Option<&mut Frame> {
-        self.stack.iter_mut().rev().find(|frame| frame.kind == Kind::Ipi && !frame.absorbed)
-    }
-
-    /// The first function that an IPI brought names it; whoever asked for any of them has caused it.
-    pub(super) fn called(&mut self, label: LabelId, cause: Option<Cause>) {
-        if let Some(ipi) = self.ipi() {
-            if !ipi.named {
-                (ipi.label, ipi.named) = (label, true);
-            }
-            cause.into_iter().for_each(|cause| ipi.causes.add(cause));
-        }
-    }
-
-    /// An IPI completes a wake-up that another CPU asked for.
-    pub(super) fn woken_from_afar(&mut self, cause: Cause) {
-        if let Some(ipi) = self.ipi() {
-            ipi.causes.add(cause);
-        }
-    }
-
-    /// Who asked for a TLB flush: whoever sent the IPI that brought it, else the last who asked for one.
-    pub(super) fn flushed(&mut self, last: Option<Cause>) -> Causes {
-        let last = last.map_or_else(Causes::default, Causes::one);
-        let Some(ipi) = self.ipi() else { return last };
-        if ipi.causes.is_empty() {
-            ipi.causes = last;
-        }
-        ipi.causes
     }
 
     /// Something without an end of its own, told at `ts_ns`; the event before it was at `before_ns`.
-    pub(super) fn instant(&mut self, before_ns: i64, ts_ns: i64, told: Told, sink: &mut impl FnMut(Span)) {
+    pub(super) fn instant(&mut self, before_ns: i64, ts_ns: i64, told: Told, sink: &mut impl FnMut(&Span)) {
         let Told { class, label, length_ns, causes } = told;
         let counts = class != EventClass::Nmi || self.first_handler(label);
         let began = ts_ns.saturating_sub_unsigned(length_ns);
@@ -401,7 +365,7 @@ impl Cpu {
         }
         let context = if class == EventClass::Nmi { Context::Hard } else { Context::Preemptible };
         let (level, task) = (self.level(self.stack.len(), class, context), self.on_task());
-        sink(Span {
+        sink(&Span {
             cpu: self.number,
             class,
             t0_ns,
@@ -424,17 +388,17 @@ impl Cpu {
         self.nmi_handlers.len() == 1
     }
 
+    #[inline(always)]
     pub(super) fn last_ns(&self) -> i64 {
         self.last_ns
     }
 
     /// Events are missing here: nothing that was open can be relied on.
-    pub(super) fn lost(&mut self, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
+    pub(super) fn lost(&mut self, joins: &mut Joins, sink: &mut impl FnMut(&Span)) {
         self.settle(false, sink);
-        let run = usize::from(self.stack.first().is_some_and(|frame| frame.kind == Kind::Run));
-        self.cut(run, joins, sink);
+        self.cut(0, joins, sink);
         // The task did run until the last event before the hole.
-        self.pop(self.last_ns, joins, sink);
+        self.end_run(self.last_ns, sink);
         self.current = None;
         self.running_since_ns = None;
         self.edge = None;
@@ -446,11 +410,16 @@ impl Cpu {
     }
 
     /// The window ends: what is open is clipped to it.
-    pub(super) fn finish(&mut self, t1_ns: i64, joins: &mut Joins, sink: &mut impl FnMut(Span)) {
+    pub(super) fn finish(&mut self, t1_ns: i64, joins: &mut Joins, sink: &mut impl FnMut(&Span)) {
+        self.end_frames(t1_ns, joins, sink);
+        self.end_run(t1_ns, sink);
+        self.settle(false, sink);
+    }
+
+    pub(super) fn end_frames(&mut self, t1_ns: i64, joins: &mut Joins, sink: &mut impl FnMut(&Span)) {
         while !self.stack.is_empty() {
             self.pop(t1_ns, joins, sink);
         }
-        self.settle(false, sink);
     }
 }
 

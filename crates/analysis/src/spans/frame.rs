@@ -8,8 +8,6 @@ use model::EventClass;
 /// What a frame is to the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A task that is neither the probe nor idle.
-    Run,
     /// The timer's own interrupt: what expires inside decides.
     TimerInterrupt,
     /// A high-resolution timer's function.
@@ -55,7 +53,7 @@ pub(super) struct Frame {
     pub(super) absorbed: bool,
     /// Whether it is an event of its own; false for what goes on after an interruption.
     pub(super) counts: bool,
-    /// Whether its own name is known: of an IPI by a function that it brought, of a task by a switch to it.
+    /// Whether its own name is known: of an IPI by a function that it brought.
     pub(super) named: bool,
     pub(super) woke_probe: bool,
     pub(super) woke_other: bool,

@@ -1,9 +1,10 @@
 //! A CPU goes from one task to another: whose run begins, and whether that is an event.
 
-use super::cpu::{Cpu, Start, open};
-use super::frame::{Frame, Kind};
+use super::cpu::Cpu;
+use super::frame::Frame;
 use super::{Joins, Span};
-use crate::attribute::Causes;
+use crate::attribute::{Cause, Causes};
+use crate::labels::LabelId;
 use crate::prio::Prio;
 use crate::view::{Context, Level, Task};
 use model::EventClass;
@@ -24,58 +25,80 @@ pub(super) struct HandOver {
 
 /// How a task's run is counted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct Counted {
     /// Whether its name is from a switch to it.
     pub(super) named: bool,
     pub(super) counts: bool,
     pub(super) class: EventClass,
 }
 
+/// The run of a task that is neither the probe nor idle.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    t0_ns: i64,
+    /// Time inside that belongs to other spans.
+    pub(super) nested_ns: u64,
+    label: LabelId,
+    counted: Counted,
+    /// Who asked for it.
+    cause: Option<Cause>,
+}
+
+impl Run {
+    #[inline(always)]
+    pub(super) fn new(t0_ns: i64, who: Task, counted: Counted, cause: Option<Cause>) -> Self {
+        Self { t0_ns, nested_ns: 0, label: who.comm, counted, cause }
+    }
+
+    /// What it was until `t1_ns`, without what lasted `inside_ns` and has not ended.
+    #[inline(always)]
+    fn span(&self, cpu: u32, task: Task, t1_ns: i64, inside_ns: u64) -> Span {
+        let Self { t0_ns, nested_ns, label, counted, cause } = *self;
+        let length_ns = t1_ns.saturating_sub(t0_ns).max(0) as u64;
+        Span {
+            cpu,
+            class: counted.class,
+            t0_ns,
+            t1_ns: t0_ns.max(t1_ns),
+            net_ns: length_ns.saturating_sub(nested_ns).saturating_sub(inside_ns),
+            label,
+            level: Level::Task,
+            task,
+            counts: counted.counts,
+            causes: Causes::of(cause),
+        }
+    }
+}
+
 impl Cpu {
-    pub(super) fn push_run(
-        &mut self,
-        t0_ns: i64,
-        who: Task,
-        Run { named, counts, class }: Run,
-        causes: Causes,
-    ) {
-        let context = Context::Preemptible;
-        let start = Start { event: u16::MAX, key: 0, class, context, label: who.comm, causes };
-        self.stack.push(Frame { kind: Kind::Run, counts, named, ..open(start, t0_ns) });
+    /// The run of the current task ends.
+    #[inline(always)]
+    pub(super) fn end_run(&mut self, t1_ns: i64, sink: &mut impl FnMut(&Span)) {
+        if let Some(run) = self.run.take() {
+            sink(&run.span(self.number, self.on_task(), t1_ns, 0));
+        }
     }
 
     /// Gives who is running a name and a priority that were not known when it came.
     pub(super) fn name(&mut self, who: Task) {
-        if let Some(run) = self.stack.first_mut().filter(|frame| frame.kind == Kind::Run && !frame.named) {
-            (run.label, run.named) = (who.comm, true);
+        if let Some(run) = self.run.as_mut().filter(|run| !run.counted.named) {
+            (run.label, run.counted.named) = (who.comm, true);
         }
         self.current = self.current.map(|known| if known.prio.is_known() { known } else { who });
     }
 
     /// A task inherits a priority, or gives it back: what ran before that is a span of its own, and
     /// what runs from here on may be in the probe's way, or no more.
-    pub(super) fn has_prio(&mut self, at_ns: i64, pid: i32, prio: Prio, sink: &mut impl FnMut(Span)) {
+    pub(super) fn has_prio(&mut self, at_ns: i64, pid: i32, prio: Prio, sink: &mut impl FnMut(&Span)) {
         let Some(task) = self.current.filter(|task| task.pid == pid && task.prio != prio) else { return };
         self.current = Some(Task { prio, ..task });
         let class = self.run_class(prio);
         // What is open inside it ends later: its time up to here is none of the task's.
-        let inside_ns = self.stack.get(1).map_or(0, |inner| at_ns.saturating_sub(inner.t0_ns).max(0) as u64);
-        let Some(run) = self.stack.first_mut().filter(|frame| frame.kind == Kind::Run) else { return };
-        let Frame { t0_ns, label, counts, causes, .. } = *run;
-        let length_ns = at_ns.saturating_sub(t0_ns).max(0) as u64;
-        sink(Span {
-            cpu: self.number,
-            class: run.class,
-            t0_ns,
-            t1_ns: t0_ns.max(at_ns),
-            net_ns: length_ns.saturating_sub(run.nested_ns).saturating_sub(inside_ns),
-            label,
-            level: Level::Task,
-            task,
-            counts,
-            causes,
-        });
-        *run = Frame { t0_ns: t0_ns.max(at_ns), nested_ns: 0, counts: false, class, ..*run };
+        let inside_ns = self.stack.first().map_or(0, |inner| at_ns.saturating_sub(inner.t0_ns).max(0) as u64);
+        let Some(run) = &mut self.run else { return };
+        sink(&run.span(self.number, task, at_ns, inside_ns));
+        let counted = Counted { counts: false, class, ..run.counted };
+        *run = Run { t0_ns: run.t0_ns.max(at_ns), nested_ns: 0, counted, ..*run };
     }
 
     /// What a task of this priority is to the probe that runs where it was preempted, or was
@@ -88,28 +111,27 @@ impl Cpu {
 
     /// The scheduler hands over to `next`. Returns the frames of the task that left, to go on when
     /// it comes back.
+    #[inline(always)]
     pub(super) fn switch(
         &mut self,
         HandOver { left_ns, came_ns, runnable, next, named }: HandOver,
         resumed: Vec<Frame>,
         joins: &mut Joins,
-        sink: &mut impl FnMut(Span),
+        sink: &mut impl FnMut(&Span),
     ) -> Vec<Frame> {
         self.edge = None;
-        self.settle(next.pid == self.probe && self.woken.iter().all(|woken| *woken == self.probe), sink);
+        if self.is_undecided() {
+            let own = next.pid == self.probe && self.woken.iter().all(|woken| *woken == self.probe);
+            self.settle(own, sink);
+        }
         self.woken.clear();
-        if let Some(hard) = self.stack.iter().position(|frame| frame.context == Context::Hard) {
-            self.cut(hard, joins, sink);
-        }
-        let parked: Vec<Frame> = self.stack.iter().filter(|frame| frame.kind != Kind::Run).copied().collect();
-        while !self.stack.is_empty() {
-            self.pop(left_ns, joins, sink);
-        }
+        let parked = if self.stack.is_empty() { Vec::new() } else { self.park(left_ns, joins, sink) };
+        self.end_run(left_ns, sink);
         self.leaving = self.current.replace(next).map(|task| task.pid);
         let waits = self.leaves(runnable);
         let resumes = self.comes(next.pid);
         // A task that goes on was woken long ago, and not for this.
-        let causes = if resumes { Causes::default() } else { joins.links.of_switch(next.pid) };
+        let cause = if resumes { None } else { joins.links.of_switch(next.pid) };
         // Beside a probe that sleeps, what was preempted only takes up again what it was doing.
         let goes_on = resumes && !waits;
         self.goes_on = goes_on;
@@ -118,8 +140,8 @@ impl Cpu {
         }
         if next.pid == 0 || next.pid == self.probe || goes_on {
             let (cpu, class, at_ns, label) = (self.number, EventClass::SelfCaused, came_ns, next.comm);
-            let (level, task) = (Level::Task, next);
-            sink(Span {
+            let (level, task, causes) = (Level::Task, next, Causes::of(cause));
+            sink(&Span {
                 cpu,
                 class,
                 t0_ns: at_ns,
@@ -133,16 +155,35 @@ impl Cpu {
             });
         }
         if next.pid != 0 && next.pid != self.probe {
-            let class = self.run_class(next.prio);
-            self.push_run(came_ns, next, Run { named, counts: !goes_on, class }, causes);
+            let counted = Counted { named, counts: !goes_on, class: self.run_class(next.prio) };
+            self.run = Some(Run::new(came_ns, next, counted, cause));
         }
-        let goes_on =
-            |frame: Frame| Frame { t0_ns: came_ns, nested_ns: 0, counts: false, absorbed: false, ..frame };
-        self.stack.extend(resumed.into_iter().map(goes_on));
+        if !resumed.is_empty() {
+            self.resume(resumed, came_ns);
+        }
         parked
     }
 
+    /// Ends what is open in the task that leaves. Gives what goes on when it comes back.
+    #[inline(never)]
+    fn park(&mut self, left_ns: i64, joins: &mut Joins, sink: &mut impl FnMut(&Span)) -> Vec<Frame> {
+        if let Some(hard) = self.stack.iter().position(|frame| frame.context == Context::Hard) {
+            self.cut(hard, joins, sink);
+        }
+        let parked = self.stack.clone();
+        self.end_frames(left_ns, joins, sink);
+        parked
+    }
+
+    #[inline(never)]
+    fn resume(&mut self, frames: Vec<Frame>, came_ns: i64) {
+        let goes_on =
+            |frame: Frame| Frame { t0_ns: came_ns, nested_ns: 0, counts: false, absorbed: false, ..frame };
+        self.stack.extend(frames.into_iter().map(goes_on));
+    }
+
     /// The current task leaves. Whether the probe waits for the CPU, then.
+    #[inline(always)]
     fn leaves(&mut self, runnable: bool) -> bool {
         if let Some(pid) = self.leaving.filter(|pid| runnable && *pid != 0) {
             self.preempted.add(pid);

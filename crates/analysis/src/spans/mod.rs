@@ -23,13 +23,14 @@ mod frame;
 mod hand_over;
 mod omitted;
 mod preempted;
+mod woken;
 
 use crate::attribute::Causes;
 use crate::attribute::links::Links;
 use crate::hash::FastMap;
 use crate::holes::Hole;
 use crate::labels::{CpuSets, LabelId};
-use crate::view::{KernelEvent, Level, Task, What};
+use crate::view::{At, KernelEvent, Level, Switch, Task, Wake, What};
 use cpu::{Cpu, Start, Told};
 use frame::Frame;
 use hand_over::HandOver;
@@ -141,20 +142,82 @@ impl SpanBuilder {
         Self { t1_ns, cpus, places, parked: FastMap::default(), joins, known }
     }
 
+    #[inline(always)]
     fn place(&self, cpu: u32) -> Option<usize> {
         self.places.get(cpu as usize).copied().flatten()
     }
 
     /// Takes the next event of the merged stream; those of CPUs that are not measured matter as causes. Spans come out when they
     /// end, so nearly in order of their ends. `sets`: what the stream's sets of CPUs hold.
-    pub fn event(&mut self, event: &KernelEvent, sets: &CpuSets, sink: &mut impl FnMut(Span)) {
+    #[inline]
+    pub fn event(&mut self, event: &KernelEvent, sets: &CpuSets, sink: &mut impl FnMut(&Span)) {
+        match event.what {
+            What::Switch { prev, runnable, next } => {
+                self.switch(event.at(), Switch { prev, runnable, next }, sink);
+            }
+            What::Wake { pid, target, done } => self.wake(event.at(), Wake { pid, target, done }, sink),
+            _ => self.other(event, sets, sink),
+        }
+    }
+
+    /// The same of a switch.
+    #[inline(always)]
+    pub(crate) fn switch(&mut self, at: At, switch: Switch, sink: &mut impl FnMut(&Span)) {
         // A damaged trace may name any CPU, and tables grow with their numbers.
+        if at.cpu > MAX_CPU {
+            return;
+        }
+        self.joins.links.at(at.ts_ns);
+        if let Some(place) = self.place(at.cpu) {
+            let Switch { prev, runnable, next } = switch;
+            self.arrive(place, at.ts_ns, (prev, true), sink);
+            if let Some(state) = self.cpus.get_mut(place) {
+                state.name(prev);
+            }
+            let (left_ns, came_ns) = (at.ts_ns, at.ts_ns);
+            self.hand_over(place, prev.pid, HandOver { left_ns, came_ns, runnable, next, named: true }, sink);
+        }
+        self.joins.links.note_switch(at);
+    }
+
+    /// The same of a wake-up.
+    #[inline(always)]
+    pub(crate) fn wake(&mut self, at: At, wake: Wake, sink: &mut impl FnMut(&Span)) {
+        if at.cpu > MAX_CPU {
+            return;
+        }
+        self.joins.links.at(at.ts_ns);
+        let here = self.place(at.cpu);
+        let target = if at.cpu == wake.target { here } else { self.place(wake.target) };
+        if let Some(state) = here.and_then(|place| self.cpus.get_mut(place)) {
+            state.woke(wake.pid);
+        }
+        if let Some(state) = target.and_then(|place| self.cpus.get_mut(place)) {
+            state.wanted(wake.pid, at.cpu == wake.target, sink);
+        }
+        if let Some(place) = here {
+            self.arrive(place, at.ts_ns, (Task::unnamed(at.pid, self.known.unnamed), false), sink);
+            // Only what an IPI brings matters.
+            if wake.done && !self.cpus[place].is_plain() {
+                self.woken_from_afar(place, at.cpu, wake.pid);
+            }
+        }
+        self.joins.links.note_wake(at, wake);
+    }
+
+    #[inline(never)]
+    fn woken_from_afar(&mut self, place: usize, cpu: u32, pid: i32) {
+        let cause = self.joins.links.of_remote_wake(cpu, pid);
+        cause.into_iter().for_each(|cause| self.cpus[place].woken_from_afar(cause));
+    }
+
+    #[inline(never)]
+    fn other(&mut self, event: &KernelEvent, sets: &CpuSets, sink: &mut impl FnMut(&Span)) {
         if event.cpu > MAX_CPU {
             return;
         }
         self.joins.links.at(event.ts_ns);
         match event.what {
-            What::Wake { pid: woken, target, .. } => self.wake(event, woken, target, sink),
             What::Armed { timer } => self.armed(event, timer),
             What::Migrate { pid: moved, from, to, label } => {
                 self.migrate(event, moved, [from, to], label, sink);
@@ -165,40 +228,61 @@ impl SpanBuilder {
             _ => {}
         }
         if let Some(place) = self.place(event.cpu) {
-            self.on_measured(event, place, sink);
+            let before_ns = self.cpus[place].last_ns();
+            let who = Task::unnamed(event.pid, self.known.unnamed);
+            self.arrive(place, event.ts_ns, (who, false), sink);
+            self.on_measured(event, place, before_ns, sink);
         }
         self.joins.links.note(event, sets);
     }
 
-    fn on_measured(&mut self, event: &KernelEvent, place: usize, sink: &mut impl FnMut(Span)) {
-        let KernelEvent { ts_ns, cpu, pid, .. } = *event;
-        let Self { cpus, joins, parked, known, .. } = self;
-        let state = &mut cpus[place];
+    /// Takes note of time and of the task that an event names as current; whether it is a switch.
+    #[inline(always)]
+    fn arrive(
+        &mut self,
+        place: usize,
+        ts_ns: i64,
+        (who, is_switch): (Task, bool),
+        sink: &mut impl FnMut(&Span),
+    ) {
+        let Some(state) = self.cpus.get_mut(place) else { return };
         let before_ns = state.last_ns();
-        let (who, tells) = match event.what {
-            What::Switch { prev, .. } => (prev, true),
-            _ => (Task::unnamed(pid, known.unnamed), false),
-        };
         state.arrive(ts_ns, who);
-        let mut hand_over = |state: &mut Cpu, from: i32, to: HandOver| {
-            // Hardly ever is one.
-            let resumed = if parked.is_empty() { None } else { parked.remove(&to.next.pid) };
-            let resumed = resumed.unwrap_or_default();
-            let left = state.switch(to, resumed, joins, sink);
-            // Idle is a different task on every CPU, all with the same number.
-            if from != 0 && !left.is_empty() {
-                parked.insert(from, left);
-            }
-        };
-        if let Some((from, to)) = state.omitted([before_ns, ts_ns], who.pid, tells, known.unseen) {
-            hand_over(state, from, to);
+        let unseen = self.known.unseen;
+        if let Some((from, to)) = state.omitted([before_ns, ts_ns], who.pid, is_switch, unseen) {
+            self.omitted(place, from, to, sink);
         }
-        if let What::Switch { prev, runnable, next } = event.what {
-            state.name(prev);
-            let to = HandOver { left_ns: ts_ns, came_ns: ts_ns, runnable, next, named: true };
-            hand_over(state, prev.pid, to);
-            return;
+    }
+
+    #[inline(never)]
+    fn omitted(&mut self, place: usize, from: i32, to: HandOver, sink: &mut impl FnMut(&Span)) {
+        self.hand_over(place, from, to, sink);
+    }
+
+    #[inline(always)]
+    fn hand_over(&mut self, place: usize, from: i32, to: HandOver, sink: &mut impl FnMut(&Span)) {
+        let Self { cpus, joins, parked, .. } = self;
+        // Hardly ever is one.
+        let resumed = if parked.is_empty() { None } else { parked.remove(&to.next.pid) };
+        let resumed = resumed.unwrap_or_default();
+        let left = cpus[place].switch(to, resumed, joins, sink);
+        // Idle is a different task on every CPU, all with the same number.
+        if from != 0 && !left.is_empty() {
+            parked.insert(from, left);
         }
+    }
+
+    #[inline(never)]
+    fn on_measured(
+        &mut self,
+        event: &KernelEvent,
+        place: usize,
+        before_ns: i64,
+        sink: &mut impl FnMut(&Span),
+    ) {
+        let KernelEvent { ts_ns, cpu, pid, .. } = *event;
+        let Self { cpus, joins, .. } = self;
+        let state = &mut cpus[place];
         match event.what {
             What::Enter { class, context, key, label } => {
                 let causes = joins.links.of_entry(cpu, class, key, label);
@@ -220,26 +304,11 @@ impl SpanBuilder {
                 state.instant(before_ns, ts_ns, Told { class, label, length_ns, causes }, sink);
             }
             What::Called { label, csd } => state.called(label, joins.links.of_call(csd)),
-            What::Wake { pid: woken, done: true, .. } => {
-                joins
-                    .links
-                    .of_remote_wake(cpu, woken)
-                    .into_iter()
-                    .for_each(|cause| state.woken_from_afar(cause));
-            }
             _ => {}
         }
     }
 
-    fn wake(&mut self, event: &KernelEvent, woken: i32, target: u32, sink: &mut impl FnMut(Span)) {
-        if let Some(place) = self.place(event.cpu) {
-            self.cpus[place].woke(woken);
-        }
-        if let Some(place) = self.place(target) {
-            self.cpus[place].wanted(woken, event.cpu == target, sink);
-        }
-    }
-
+    #[inline(never)]
     fn armed(&mut self, event: &KernelEvent, timer: u64) {
         // In an interrupt, the current task is only who happened to be there.
         if event.in_task() && self.cpus.iter().any(|cpu| cpu.probe == event.pid) {
@@ -249,13 +318,14 @@ impl SpanBuilder {
         }
     }
 
+    #[inline(never)]
     fn migrate(
         &self,
         event: &KernelEvent,
         moved: i32,
         ends: [u32; 2],
         label: LabelId,
-        sink: &mut impl FnMut(Span),
+        sink: &mut impl FnMut(&Span),
     ) {
         let (t0_ns, causes) = (event.ts_ns, Causes::one(self.joins.links.doer(event)));
         let touched = self.cpus.iter().filter(|cpu| ends[0] != ends[1] && ends.contains(&cpu.number));
@@ -263,13 +333,13 @@ impl SpanBuilder {
             let class = if moved == cpu.probe { EventClass::SelfCaused } else { EventClass::Migrate };
             let task = cpu.current().unwrap_or(Task::unnamed(0, self.known.unnamed));
             let (cpu, t1_ns, level) = (cpu.number, t0_ns, Level::Task);
-            sink(Span { cpu, class, t0_ns, t1_ns, net_ns: 0, label, level, task, counts: true, causes });
+            sink(&Span { cpu, class, t0_ns, t1_ns, net_ns: 0, label, level, task, counts: true, causes });
         }
     }
 
     /// Events of a CPU are missing from here on: its own spans are cut, no cause that was seen before can be relied on, and what is seen
     /// meanwhile is known by order at best.
-    pub fn lost(&mut self, hole: Hole, sink: &mut impl FnMut(Span)) {
+    pub fn lost(&mut self, hole: Hole, sink: &mut impl FnMut(&Span)) {
         if hole.cpu > MAX_CPU {
             return;
         }
@@ -291,7 +361,7 @@ impl SpanBuilder {
     }
 
     /// Ends the window.
-    pub fn finish(mut self, sink: &mut impl FnMut(Span)) {
+    pub fn finish(mut self, sink: &mut impl FnMut(&Span)) {
         for cpu in &mut self.cpus {
             cpu.finish(self.t1_ns, &mut self.joins, sink);
         }

@@ -14,6 +14,7 @@ use crate::view::Task;
 impl Cpu {
     /// The hand-over, and from whom, that must have been before an event, the first after `before_ns`, of which `who` is current. `tells`: it is a switch
     /// from `who` itself. `unseen`: the name of who came without being named.
+    #[inline(always)]
     pub(super) fn omitted(
         &mut self,
         [before_ns, ts_ns]: [i64; 2],
@@ -29,10 +30,21 @@ impl Cpu {
         if self.leaving == Some(who) && !tells {
             return None;
         }
+        Some(self.left_out(current, [before_ns, ts_ns], who, unseen))
+    }
+
+    #[cold]
+    fn left_out(
+        &mut self,
+        current: i32,
+        [before_ns, ts_ns]: [i64; 2],
+        who: i32,
+        unseen: LabelId,
+    ) -> (i32, HandOver) {
         self.breaks += 1;
         let at_once = current == 0 && self.woken.contains(&who);
         let came_ns = if at_once { before_ns } else { ts_ns };
         let next = Task::unnamed(who, unseen);
-        Some((current, HandOver { left_ns: before_ns, came_ns, runnable: false, next, named: false }))
+        (current, HandOver { left_ns: before_ns, came_ns, runnable: false, next, named: false })
     }
 }

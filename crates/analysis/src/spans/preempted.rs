@@ -1,64 +1,114 @@
 //! Tasks that were taken off a CPU though they would have run on, and have not come back.
 
-use std::collections::VecDeque;
-
 /// So many are remembered, of more the last.
 const MOST: usize = 64;
+/// Places: those of tasks that were taken out meanwhile are used again only when all are used up.
+const PLACES: usize = 256;
 /// Sorts of tasks by the low bits of their numbers.
-const SORTS: usize = 256;
+const SORTS: usize = 1024;
+/// No task.
+const NOBODY: i32 = i32::MIN;
 
-/// The tasks.
+/// The tasks, in the order in which they were taken off.
 #[derive(Debug)]
 pub(super) struct Preempted {
-    tasks: VecDeque<i32>,
-    /// How many there are of each sort: mostly none of the one that is looked for.
-    sorts: [u8; SORTS],
+    places: Box<[i32; PLACES]>,
+    /// From the first to behind the last.
+    used: std::ops::Range<usize>,
+    count: usize,
+    /// How many there are of each sort, and the place of the one that came last.
+    sorts: Box<[(u8, u8); SORTS]>,
 }
 
 impl Default for Preempted {
     fn default() -> Self {
-        Self { tasks: VecDeque::with_capacity(MOST), sorts: [0; SORTS] }
+        let (places, sorts) = (Box::new([NOBODY; PLACES]), Box::new([(0, 0); SORTS]));
+        Self { places, used: 0..0, count: 0, sorts }
     }
 }
 
+#[inline(always)]
 fn sort(task: i32) -> usize {
     task.cast_unsigned() as usize % SORTS
 }
 
 impl Preempted {
     /// One more.
+    #[inline(always)]
     pub(super) fn add(&mut self, task: i32) {
-        if self.tasks.len() == MOST
-            && let Some(first) = self.tasks.pop_front()
-        {
-            self.sorts[sort(first)] -= 1;
+        if self.count == MOST || self.used.end == PLACES {
+            self.make_room();
         }
-        self.tasks.push_back(task);
-        self.sorts[sort(task)] += 1;
+        let at = self.used.end;
+        self.places[at] = task;
+        self.used.end += 1;
+        self.count += 1;
+        let (count, last) = &mut self.sorts[sort(task)];
+        (*count, *last) = (*count + 1, at as u8);
+    }
+
+    #[inline(never)]
+    fn make_room(&mut self) {
+        if self.count == MOST
+            && let Some(first) = self.places[self.used.clone()].iter().position(|task| *task != NOBODY)
+        {
+            self.take(self.used.start + first);
+            self.used.start += first + 1;
+        }
+        if self.used.end == PLACES {
+            let tasks: Vec<i32> =
+                self.places[self.used.clone()].iter().copied().filter(|task| *task != NOBODY).collect();
+            self.used = 0..tasks.len();
+            for (at, task) in tasks.into_iter().enumerate() {
+                self.places[at] = task;
+                self.sorts[sort(task)].1 = at as u8;
+            }
+        }
+    }
+
+    /// The place of a task.
+    #[inline(always)]
+    fn place(&self, task: i32) -> Option<usize> {
+        let (count, last) = self.sorts[sort(task)];
+        match count {
+            0 => None,
+            _ if self.places[usize::from(last)] == task => Some(usize::from(last)),
+            _ => self.search(task),
+        }
+    }
+
+    #[inline(never)]
+    fn search(&self, task: i32) -> Option<usize> {
+        let found = self.places[self.used.clone()].iter().position(|other| *other == task)?;
+        Some(self.used.start + found)
     }
 
     /// Whether a task is one of them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn has(&self, task: i32) -> bool {
-        self.sorts[sort(task)] > 0 && self.tasks.contains(&task)
+        self.place(task).is_some()
     }
 
     /// Takes a task out; whether it was in.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove(&mut self, task: i32) -> bool {
-        if !self.has(task) {
-            return false;
+        let mut was_in = false;
+        while let Some(at) = self.place(task) {
+            self.take(at);
+            was_in = true;
         }
-        let before = self.tasks.len();
-        self.tasks.retain(|one| *one != task);
-        self.sorts[sort(task)] -= (before - self.tasks.len()) as u8;
-        true
+        was_in
+    }
+
+    fn take(&mut self, at: usize) {
+        self.sorts[sort(self.places[at])].0 -= 1;
+        self.places[at] = NOBODY;
+        self.count -= 1;
     }
 
     /// Takes all out.
     pub(super) fn clear(&mut self) {
-        self.tasks.clear();
-        self.sorts.fill(0);
+        *self = Self::default();
     }
 }
 
@@ -68,23 +118,27 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// Numbers that share their low bits among them.
         #[test]
-        fn it_is_a_list_of_the_last_ones(steps in prop::collection::vec((0i32..3, 0i32..90), 0..400)) {
+        fn it_is_a_list_of_the_last_ones(steps in prop::collection::vec((0i32..4, 0i32..90), 0..1500)) {
             let (mut ours, mut list) = (Preempted::default(), Vec::new());
             for (kind, low) in steps {
                 let task = low % 30 + SORTS as i32 * (low / 30);
                 if kind == 0 {
                     prop_assert_eq!(ours.remove(task), list.contains(&task));
                     list.retain(|one| *one != task);
-                } else {
+                } else if !list.contains(&task) {
                     ours.add(task);
                     list.push(task);
                     list.drain(..list.len().saturating_sub(MOST));
                 }
                 prop_assert_eq!(ours.has(low), list.contains(&low));
             }
+            let left = list.into_iter().filter(|task| ours.remove(*task)).count();
+            prop_assert_eq!((ours.count, left <= MOST), (0, true));
+            ours.add(5);
             ours.clear();
-            prop_assert!((0..30).all(|task| !ours.has(task)));
+            prop_assert!(!ours.has(5));
         }
     }
 }

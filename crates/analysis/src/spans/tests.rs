@@ -135,9 +135,9 @@ fn caused(events: &[KernelEvent], measured: &[MeasuredCpu]) -> Vec<Span> {
     let mut out = Vec::new();
     let mut builder = builder(measured);
     for event in events {
-        builder.event(event, &CpuSets::default(), &mut |span| out.push(span));
+        builder.event(event, &CpuSets::default(), &mut |span| out.push(*span));
     }
-    builder.finish(&mut |span| out.push(span));
+    builder.finish(&mut |span| out.push(*span));
     out
 }
 
@@ -459,13 +459,13 @@ fn behind_a_hole_nothing_is_assumed() {
     before
         .events
         .iter()
-        .for_each(|event| builder.event(event, &CpuSets::default(), &mut |span| out.push(span)));
-    builder.lost(HOLE, &mut |span| out.push(span));
+        .for_each(|event| builder.event(event, &CpuSets::default(), &mut |span| out.push(*span)));
+    builder.lost(HOLE, &mut |span| out.push(*span));
     after
         .events
         .iter()
-        .for_each(|event| builder.event(event, &CpuSets::default(), &mut |span| out.push(span)));
-    builder.finish(&mut |span| out.push(span));
+        .for_each(|event| builder.event(event, &CpuSets::default(), &mut |span| out.push(*span)));
+    builder.finish(&mut |span| out.push(*span));
     let told: Vec<_> = out.iter().map(|span| (span.class, span.t0_ns, span.t1_ns, span.counts)).collect();
     let expected = [
         (Irq, 200, 200, true),
@@ -590,12 +590,12 @@ proptest! {
         for (step, cpu, pid, (event, what), loss) in steps {
             now = (now + step).min(10_000);
             if loss == 0 {
-                builder.lost(Hole { cpu, ..HOLE }, &mut |span| out.push(span));
+                builder.lost(Hole { cpu, ..HOLE }, &mut |span| out.push(*span));
             }
             let event = KernelEvent { ts_ns: now, cpu, pid: pid * 77 / 3, level: Level::Task, irqs_off: false, event, what };
-            builder.event(&event, &CpuSets::default(), &mut |span| out.push(span));
+            builder.event(&event, &CpuSets::default(), &mut |span| out.push(*span));
         }
-        builder.finish(&mut |span| out.push(span));
+        builder.finish(&mut |span| out.push(*span));
         for cpu in [2, 3] {
             let sum: u64 = out.iter().filter(|span| span.cpu == cpu).map(|span| span.net_ns).sum();
             prop_assert!(sum <= 10_000, "CPU {} has {} ns", cpu, sum);

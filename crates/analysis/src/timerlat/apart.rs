@@ -45,20 +45,20 @@ pub(super) fn take_apart(
                 let Some(event) = decoder.decode(&event) else { continue };
                 paths.event(&event);
                 builder.event(&event, decoder.sets(), &mut |span| {
-                    paths.span(&span);
-                    found.span(&span, &decoder);
+                    paths.span(span);
+                    found.span(span, &decoder);
                 });
             }
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                 let hole = Hole::new(cpu, after_ts_ns, before_ts_ns);
                 paths.lost(hole);
-                builder.lost(hole, &mut |span| found.span(&span, &decoder));
+                builder.lost(hole, &mut |span| found.span(span, &decoder));
             }
         }
     }
     builder.finish(&mut |span| {
-        paths.span(&span);
-        found.span(&span, &decoder);
+        paths.span(span);
+        found.span(span, &decoder);
     });
     let comm = |pid: i32| decoder.comm(pid).or_else(|| file.comm(pid)).map(str::to_owned);
     found.tell(samples, &decoder, &comm);

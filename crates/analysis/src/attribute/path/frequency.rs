@@ -23,18 +23,18 @@ pub(super) struct Frequency {
 impl Frequency {
     /// The next event of the CPU, or one that tells of its frequency. Gives the time before it in which
     /// the CPU may have stood still.
-    #[inline]
-    pub(super) fn event(&mut self, event: &KernelEvent, own: u32) -> [Option<Stretch>; 2] {
+    pub(super) fn event(&mut self, event: &KernelEvent, own: u32, sink: &mut impl FnMut(Stretch)) {
         // Hardly an event tells of a frequency, and most machines record none.
         if self.changed.is_none() && !matches!(event.what, What::Frequency { .. }) {
             if event.cpu == own {
                 self.worked_ns = Some(event.ts_ns);
             }
-            return [None, None];
+        } else {
+            self.changes(event, own).into_iter().flatten().for_each(sink);
         }
-        self.changes(event, own)
     }
 
+    #[inline(never)]
     fn changes(&mut self, event: &KernelEvent, own: u32) -> [Option<Stretch>; 2] {
         let ts_ns = event.ts_ns;
         let change = match event.what {
@@ -56,6 +56,18 @@ impl Frequency {
             self.changed = change.map(|change| (ts_ns, change));
         }
         [behind, before].map(|one| one.filter(|one| one.t1_ns > one.t0_ns))
+    }
+
+    /// Whether a change may be going on.
+    #[inline(always)]
+    pub(super) fn is_changing(&self) -> bool {
+        self.changed.is_some()
+    }
+
+    /// The CPU is seen at work, and no change is going on.
+    #[inline(always)]
+    pub(super) fn works(&mut self, ts_ns: i64) {
+        self.worked_ns = Some(ts_ns);
     }
 
     /// Events are missing.

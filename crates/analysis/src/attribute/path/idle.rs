@@ -18,7 +18,6 @@ pub(super) struct Idle(Option<(i64, IdleState)>);
 impl Idle {
     /// The next event of the CPU. Gives the time in which the CPU woke, at most, where that is
     /// over.
-    #[inline]
     pub(super) fn event(&mut self, event: &KernelEvent) -> Option<Stretch> {
         // Hardly an event tells of an idle state.
         if self.0.is_none() && !matches!(event.what, What::Idle(_)) {
@@ -27,6 +26,7 @@ impl Idle {
         self.changes(event)
     }
 
+    #[inline(never)]
     fn changes(&mut self, event: &KernelEvent) -> Option<Stretch> {
         let slept = self.0.take();
         if let What::Idle(state) = event.what {
@@ -43,6 +43,12 @@ impl Idle {
             sleeper: None,
             shut: true,
         })
+    }
+
+    /// Whether the CPU sleeps.
+    #[inline(always)]
+    pub(super) fn sleeps(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Events are missing.

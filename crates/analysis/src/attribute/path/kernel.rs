@@ -40,6 +40,7 @@ pub(super) struct Kernel {
 impl Kernel {
     /// The CPU goes from `prev` to another task; `since_ns`: since when that one waited for `prev`, if
     /// it is the one that matters.
+    #[inline(always)]
     pub(super) fn switched(&mut self, at_ns: i64, prev: Task, since_ns: Option<i64>) {
         let found = std::mem::take(&mut self.found);
         self.left = since_ns.map(|from_ns| Left { task: prev, from_ns, until_ns: at_ns, found });

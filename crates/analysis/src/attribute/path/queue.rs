@@ -63,6 +63,7 @@ impl Queue {
 
     /// The CPU goes from one task to another; `tid` is the task. Gives the stretch of time, up to
     /// now, in which it was out of budget.
+    #[inline(always)]
     pub(super) fn switched(
         &mut self,
         at_ns: i64,
@@ -114,11 +115,15 @@ impl Queue {
     }
 
     /// A task is woken: it was not ready before.
-    #[inline]
+    #[inline(always)]
     pub(super) fn slept(&mut self, pid: i32) {
-        if self.ready.is_empty() && self.perhaps.is_none() && self.waited.is_none() {
-            return;
+        if !(self.ready.is_empty() && self.perhaps.is_none() && self.waited.is_none()) {
+            self.forget(pid);
         }
+    }
+
+    #[inline(never)]
+    fn forget(&mut self, pid: i32) {
         self.ready.retain(|ready| *ready != pid);
         self.perhaps.take_if(|ready| *ready == pid);
         self.waited.take_if(|(ready, _)| *ready == pid);
@@ -130,6 +135,7 @@ impl Queue {
     }
 
     /// Until when a task of this priority, which waited until now, was passed over.
+    #[inline(never)]
     fn passed_over_until(&self, now_ns: i64, prio: Prio) -> Option<i64> {
         let behind = |(idle, taken): (bool, Prio)| idle || (taken.is_known() && !taken.may_delay(prio));
         if prio.is_known() && self.last_taken.is_some_and(behind) {

@@ -21,7 +21,7 @@ use crate::attribute::blocking::{Blocking, Stretch};
 use crate::attribute::cause::{Causes, Confidence};
 use crate::prio::Prio;
 use crate::spans::Known;
-use crate::view::{Context, KernelEvent, Level, What};
+use crate::view::{At, Context, KernelEvent, Level, What};
 
 /// The shortest that is reported, ns: more than an exit to user space takes with interrupts off.
 const SHORTEST_NS: i64 = 50_000;
@@ -43,7 +43,6 @@ pub(super) struct Stopped {
 impl Stopped {
     /// The next event of the CPU; `tid`: the task. Gives when the CPU was last at work, and when
     /// the interrupt came that found user space and woke the task, ns.
-    #[inline]
     pub(super) fn event(&mut self, event: &KernelEvent, tid: i32) -> Option<[i64; 2]> {
         let woken = std::mem::take(&mut self.woken);
         match event.what {
@@ -54,13 +53,25 @@ impl Stopped {
             What::Enter { context: Context::Hard, .. } => self.entered_ns = event.ts_ns,
             _ => {}
         }
-        if event.level == Level::Hard {
-            self.interrupted = true;
-        } else if !(self.interrupted && event.irqs_off) {
-            self.interrupted = false;
-            self.at_work_ns = Some(event.ts_ns);
-        }
+        self.seen(event.at());
         None
+    }
+
+    /// The same of a switch, or of the wake-up of another task.
+    #[inline(always)]
+    pub(super) fn works(&mut self, at: At) {
+        self.woken = false;
+        self.seen(at);
+    }
+
+    #[inline(always)]
+    fn seen(&mut self, at: At) {
+        if at.level == Level::Hard {
+            self.interrupted = true;
+        } else if !(self.interrupted && at.irqs_off) {
+            self.interrupted = false;
+            self.at_work_ns = Some(at.ts_ns);
+        }
     }
 
     /// Events are missing.

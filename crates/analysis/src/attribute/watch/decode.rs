@@ -5,6 +5,7 @@ use crate::comms::Comms;
 use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
 use crate::prio::Prio;
+use crate::records::{Record, TaskField};
 use ftrace::{Event, EventFormat, Field, Formats, Symbols};
 
 /// Bits of `common_flags` that tell of an interrupt: hard, soft, NMI (include/linux/trace_events.h).
@@ -81,24 +82,31 @@ impl Decoder {
         Self { picks, endian, symbols, functions, softirqs, ticks, comms: Comms::default(), labels }
     }
 
-    /// The task that an event puts into a run queue again, if it says only that.
-    #[inline]
-    pub(crate) fn queues(&self, event: &Event<'_>) -> Option<i32> {
-        match self.picks.get(usize::from(event.id))?.as_ref()? {
-            Pick::Woken { pid, new: false } => pid.int(event.data, self.endian).map(|pid| pid as i32),
-            _ => None,
-        }
-    }
-
     /// What an event says.
     pub(crate) fn decode(&mut self, event: &Event<'_>) -> WatchEvent {
-        WatchEvent {
-            ts_ns: i64::try_from(event.ts_ns).unwrap_or(i64::MAX),
-            cpu: event.cpu,
-            pid: event.pid,
-            in_task: event.flags & INTERRUPT == 0,
-            what: self.what(event).unwrap_or(What::Other),
-        }
+        WatchEvent { what: self.what(event).unwrap_or(What::Other), ..head(event) }
+    }
+
+    /// The same by its record, where that is one of those.
+    pub(crate) fn of_record(&mut self, event: &Event<'_>, record: &Record<'_>) -> WatchEvent {
+        let Self { comms, labels, .. } = self;
+        let mut task =
+            |field: &TaskField<'_>| (field.pid, comms.id_of(field.pid, event.cpu, field.comm, labels));
+        let prio = |field: &TaskField<'_>| Prio::of(Some(i64::from(field.prio)), field.comm);
+        let what = match record {
+            Record::Switch { prev, state, next } => What::Switch {
+                prev: task(prev),
+                leaves: leaves(*state),
+                next: task(next),
+                prios: [prio(prev), prio(next)],
+            },
+            Record::Wake { task: field, done: false, .. } => {
+                What::Waking { task: task(field), prio: prio(field) }
+            }
+            Record::Wake { task: field, .. } => What::Woken { pid: field.pid, new: false },
+            Record::Other => return self.decode(event),
+        };
+        WatchEvent { what, ..head(event) }
     }
 
     #[inline]
@@ -115,12 +123,7 @@ impl Decoder {
         Some(match picks.get(usize::from(id))?.as_ref()? {
             Pick::Switch(fields) => {
                 let Switched { prev, prev_comm, state, next, next_comm, prios } = &**fields;
-                let bits = state.uint(data, endian)? & STATES;
-                let leaves = match bits {
-                    0 => Leaves::Runnable,
-                    bits if bits & ENDED != 0 => Leaves::Ended,
-                    _ => Leaves::Sleeps,
-                };
+                let leaves = leaves(state.uint(data, endian)?);
                 let mut task = |task: &Field, name: &Field| {
                     let tid = pid(task)?;
                     Some((tid, comms.id((tid, cpu), bytes(name), labels)))
@@ -171,6 +174,27 @@ impl Decoder {
             }
             Pick::CallExit => What::CallExit,
         })
+    }
+}
+
+/// Why a task leaves, by `prev_state`.
+fn leaves(state: u64) -> Leaves {
+    match state & STATES {
+        0 => Leaves::Runnable,
+        bits if bits & ENDED != 0 => Leaves::Ended,
+        _ => Leaves::Sleeps,
+    }
+}
+
+/// An event without what it says.
+#[inline(always)]
+pub(crate) fn head(event: &Event<'_>) -> WatchEvent {
+    WatchEvent {
+        ts_ns: i64::try_from(event.ts_ns).unwrap_or(i64::MAX),
+        cpu: event.cpu,
+        pid: event.pid,
+        in_task: event.flags & INTERRUPT == 0,
+        what: What::Other,
     }
 }
 

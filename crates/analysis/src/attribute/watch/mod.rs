@@ -10,6 +10,7 @@ pub(crate) mod chain;
 pub(crate) mod decode;
 pub mod event;
 pub(crate) mod figures;
+mod pass;
 pub mod program;
 pub mod read;
 pub mod shape;

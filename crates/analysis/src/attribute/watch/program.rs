@@ -7,8 +7,10 @@ use super::thread::{PreemptKey, State, Thread, Wake, Waker};
 use super::waker::{By, Wakers};
 use crate::by_cpu::ByCpu;
 use crate::by_task::ByTask;
-use crate::labels::LabelId;
+use crate::labels::{LabelId, Labels};
 use crate::prio::Prio;
+use crate::records::{COMM, TaskField};
+use crate::some_tasks::SomeTasks;
 use model::Cpus;
 use model::syscalls::{self, Wait};
 use std::collections::BTreeSet;
@@ -48,10 +50,12 @@ pub struct Wakeup {
 
 /// What is known of a task of the machine.
 #[derive(Debug, Clone, Copy, Default)]
-struct Task {
+pub(super) struct Task {
     name: Option<LabelId>,
+    /// The field that gave it the name; 0 where that is not known.
+    comm: u128,
     /// Who woke it last.
-    woken_by: Option<By>,
+    pub(super) woken_by: Option<By>,
     /// Its place among the threads that are watched.
     place: Option<usize>,
 }
@@ -60,33 +64,31 @@ struct Task {
 pub struct Watch {
     pub(crate) threads: Vec<Thread>,
     /// All tasks seen, and those that are watched, by number.
-    tasks: ByTask<Task>,
-    /// The low bits of the numbers of those that are watched: most tasks are none of them.
-    watched: u64,
-    wakers: Wakers,
+    pub(super) tasks: ByTask<Task>,
+    /// Names of idle by CPU, with their fields.
+    idle: ByCpu<([u8; COMM], LabelId)>,
+    /// Those that are watched.
+    pub(super) watched: SomeTasks,
+    pub(super) wakers: Wakers,
     pub(crate) chains: Chains,
     /// By CPU: who woke last there, and whom.
-    last: ByCpu<(By, i32)>,
+    pub(super) last: ByCpu<(By, i32)>,
     /// By CPU: who runs there.
-    running: ByCpu<i32>,
+    pub(super) running: ByCpu<i32>,
     /// Switches that must have come between two others and are missing, whatever the kernel's accounts say.
     pub(crate) missing: u64,
     /// Threads that will be there, by what was seen of them elsewhere.
-    expected: BTreeSet<i32>,
+    pub(super) expected: BTreeSet<i32>,
     /// The CPUs whose switches are recorded; all, where it is not told.
     recorded: Option<Cpus>,
-    follow: Follow,
+    pub(super) follow: Follow,
     /// The wake-ups of all threads, in the order of their ends; only where somebody wants them.
     pub(crate) wakeups: Option<Vec<Wakeup>>,
     /// Places of the threads that the last event may have woken, or let run.
     pub(crate) touched: Vec<usize>,
     arch: String,
     t0_ns: i64,
-    now_ns: i64,
-}
-
-fn bit(tid: i32) -> u64 {
-    1 << (tid & 63)
+    pub(super) now_ns: i64,
 }
 
 impl Watch {
@@ -95,7 +97,8 @@ impl Watch {
         let mut watch = Self {
             threads: Vec::new(),
             tasks: ByTask::default(),
-            watched: 0,
+            idle: ByCpu::default(),
+            watched: SomeTasks::default(),
             wakers: Wakers::default(),
             chains: Chains::default(),
             last: ByCpu::default(),
@@ -149,14 +152,14 @@ impl Watch {
     fn add(&mut self, tid: i32, state: State, ts_ns: i64) {
         // A number may be given again, to another thread.
         self.tasks.entry(tid).place = Some(self.threads.len());
-        self.watched |= bit(tid);
+        self.watched.add(tid);
         self.threads.push(Thread::new(tid, state, ts_ns));
     }
 
     /// The place of a thread that is watched.
     #[inline]
     fn place(&self, tid: i32) -> Option<usize> {
-        if self.watched & bit(tid) == 0 { None } else { self.tasks.get(tid)?.place }
+        if self.watched.may_have(tid) { self.tasks.get(tid)?.place } else { None }
     }
 
     /// The name of a task.
@@ -187,19 +190,6 @@ impl Watch {
     fn thread(&mut self, tid: i32) -> Option<&mut Thread> {
         let place = self.place(tid)?;
         self.threads.get_mut(place)
-    }
-
-    /// Passes over an event of a CPU's current task that puts another one into a run queue again.
-    /// False where one of the two is watched, or may be: that event has to be taken.
-    #[inline]
-    pub(crate) fn passes(&mut self, ts_ns: i64, tasks: [i32; 2]) -> bool {
-        let is_other = |task: i32| self.watched & bit(task) == 0;
-        let passes = self.expected.is_empty() && tasks.into_iter().all(is_other);
-        if passes {
-            self.now_ns = ts_ns;
-            self.touched.clear();
-        }
-        passes
     }
 
     /// Takes the next event.
@@ -354,12 +344,46 @@ impl Watch {
 
     /// Takes note of a task's name; what is known of it.
     fn named(&mut self, (pid, name): (i32, LabelId)) -> Task {
+        self.make_room();
+        let task = self.tasks.entry(pid);
+        if task.name != Some(name) {
+            (task.name, task.comm) = (Some(name), 0);
+        }
+        *task
+    }
+
+    #[inline(always)]
+    fn make_room(&mut self) {
         if self.tasks.len() >= MOST + self.threads.len() {
             self.tasks.retain(|task| task.place.is_some());
         }
-        let task = self.tasks.entry(pid);
-        task.name = Some(name);
-        *task
+    }
+
+    /// Takes note of a task's name as a record of a CPU has it.
+    #[inline(always)]
+    pub(super) fn learns(&mut self, field: &TaskField<'_>, cpu: u32, labels: &mut Labels) -> LabelId {
+        self.make_room();
+        let task = self.tasks.entry(field.pid);
+        match task.name {
+            Some(name) if task.comm == u128::from_le_bytes(*field.comm) && task.comm != 0 => name,
+            _ => self.renames(field, cpu, labels),
+        }
+    }
+
+    #[inline(never)]
+    fn renames(&mut self, field: &TaskField<'_>, cpu: u32, labels: &mut Labels) -> LabelId {
+        // Idle has another name on each CPU, and one number.
+        let known = self.idle.get(cpu).filter(|(comm, _)| field.pid == 0 && comm == field.comm);
+        let name = match known {
+            Some((_, name)) => *name,
+            None => labels.id_of_field(field.comm),
+        };
+        if field.pid == 0 {
+            self.idle.insert(cpu, (*field.comm, name));
+        }
+        let task = self.tasks.entry(field.pid);
+        (task.name, task.comm) = (Some(name), u128::from_le_bytes(*field.comm));
+        name
     }
 
     /// Who woke a task last, by name.

@@ -76,9 +76,16 @@ impl Wakers {
             What::Exit => {
                 self.open.get_mut(event.cpu).and_then(Vec::pop);
             }
-            // No interrupt lasts beyond a switch.
-            What::Switch { .. } => self.open.get_mut(event.cpu).into_iter().for_each(Vec::clear),
+            What::Switch { .. } => self.switched(event.cpu),
             _ => {}
+        }
+    }
+
+    /// A CPU goes from one task to another: no interrupt lasts beyond that.
+    #[inline(always)]
+    pub(crate) fn switched(&mut self, cpu: u32) {
+        if let Some(open) = self.open.get_mut(cpu) {
+            open.clear();
         }
     }
 
@@ -95,6 +102,7 @@ impl Wakers {
     }
 
     /// Who does what an event tells of, and when the timer was to expire that makes it do so.
+    #[inline(always)]
     pub(crate) fn who(&self, event: &WatchEvent) -> (By, Option<i64>) {
         let innermost = self.open.get(event.cpu).and_then(|open| open.last());
         match innermost {

@@ -1,0 +1,76 @@
+//! Events of the scheduler that concern no thread that is watched: what may be asked later is kept of
+//! them, and they are passed over.
+//!
+//! Nearly every event of a busy machine is one of these, and what they are is seen from their
+//! records ([`Record`]) at once.
+
+use super::event::WatchEvent;
+use super::program::{Follow, Watch};
+use crate::labels::{LabelId, Labels};
+use crate::prio::Prio;
+use crate::records::{Record, TaskField};
+
+impl Watch {
+    /// Passes over an event, of which `what` is left out. False where it may matter: then it has to
+    /// be taken ([`Watch::event`]), and nothing of it is kept here that this would change.
+    #[inline(always)]
+    pub(crate) fn passes(&mut self, event: &WatchEvent, record: &Record<'_>, labels: &mut Labels) -> bool {
+        if self.may_watch(event.pid) || !self.expected.is_empty() {
+            return false;
+        }
+        match record {
+            Record::Switch { prev, next, .. } => {
+                let as_before = self.running.get(event.cpu).is_none_or(|before| *before == prev.pid);
+                if !as_before || self.may_follow(prev) || self.may_follow(next) {
+                    return false;
+                }
+                let names = [self.learns(prev, event.cpu, labels), self.learns(next, event.cpu, labels)];
+                if names.into_iter().any(|name| self.follows_name(name)) {
+                    return false;
+                }
+                self.running.insert(event.cpu, next.pid);
+                self.last.remove(event.cpu);
+                self.wakers.switched(event.cpu);
+            }
+            Record::Wake { task, done: false, .. } => {
+                if self.may_follow(task) {
+                    return false;
+                }
+                let name = self.learns(task, event.cpu, labels);
+                if self.follows_name(name) {
+                    return false;
+                }
+                let by = self.wakers.who(event).0;
+                self.last.insert(event.cpu, (by, task.pid));
+                self.tasks.entry(task.pid).woken_by = Some(by);
+            }
+            Record::Wake { task, done: true, .. } => {
+                if self.may_watch(task.pid) {
+                    return false;
+                }
+            }
+            Record::Other => return false,
+        }
+        self.now_ns = event.ts_ns;
+        self.touched.clear();
+        true
+    }
+
+    /// Whether a task is watched, or one that has the same low bits.
+    #[inline(always)]
+    fn may_watch(&self, pid: i32) -> bool {
+        self.watched.may_have(pid)
+    }
+
+    /// Whether a task is watched, or may have to be, by its priority.
+    #[inline(always)]
+    fn may_follow(&self, task: &TaskField<'_>) -> bool {
+        let first = || self.follow == Follow::RealTime && !Prio::new(i64::from(task.prio)).is_fair();
+        self.may_watch(task.pid) || first()
+    }
+
+    #[inline(always)]
+    fn follows_name(&self, name: LabelId) -> bool {
+        self.follow == Follow::Named(name)
+    }
+}
