@@ -68,7 +68,7 @@ fn main() -> ExitCode {
 fn restore_what_was_left() -> anyhow::Result<()> {
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
     if let Some(state) = linux::session::default_state(home.as_deref()) {
-        let restored = linux::isolate::undo::recover(&state)?;
+        let restored = linux::guardian::recover(&state)?;
         if !restored.undone.is_empty() {
             eprintln!("note: took back what a killed run had left: {}", restored.undone.join(", "));
         }

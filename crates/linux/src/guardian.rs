@@ -3,7 +3,9 @@
 //! It holds the reading end of a pipe whose writing end only stillcore has. The pipe ends when stillcore does, however it does.
 
 use crate::error::Error;
-use crate::isolate::undo;
+use crate::journal::recover::{self, Restored};
+use crate::owners;
+use crate::settings::Live;
 use crate::sys::signals;
 use std::io::Read;
 use std::path::Path;
@@ -49,9 +51,20 @@ pub fn watch(journal: &Path) -> Result<(), Error> {
     }
     // On a crowded machine a killed process may hold on to what it had for long; nobody waits for a guardian.
     for _ in 0..ATTEMPTS {
-        if !journal.exists() || undo::undo_journal(journal)?.failed.is_empty() {
+        if !journal.exists() || recover::undo_journal(journal, owners::all(), &mut live())?.failed.is_empty()
+        {
             break;
         }
     }
     Ok(())
+}
+
+/// Takes back what calls that were killed together with their guardians have left under a state directory.
+pub fn recover(state: &Path) -> Result<Restored, Error> {
+    recover::recover(state, owners::all(), &mut live())
+}
+
+/// This machine; giving a setting back may take this program.
+fn live() -> Live {
+    Live::new(Path::new("/proc/self/exe"))
 }

@@ -4,7 +4,6 @@
 //! are read again, so the counters always cover the trace.
 
 use crate::error::Error;
-use crate::isolate::undo::Transient;
 use crate::measure::counters::Counters;
 use crate::measure::handle::{ProbeDrain, ProbeHandle};
 use crate::measure::kernel_log::Tail;
@@ -120,7 +119,7 @@ pub fn measure(
         probes.push(record);
         limits.extend(said);
     }
-    adopted.iter().try_for_each(|target| session.forget(Transient::Process, target))?;
+    adopted.iter().try_for_each(|child| session.forget(*child))?;
     let probe = order.probes.first().map_or(ProbeKind::Wakeup, ProbeSpec::kind);
     let window = Window {
         phase: order.phase.to_owned(),

@@ -6,11 +6,11 @@ use super::target::{Target, leaves_residents, resident};
 use crate::stdout;
 use clap::Args;
 use linux::isolate::apply::{Applied, Change, Observer, apply};
-use linux::isolate::change::Live;
 use linux::isolate::revert::revert_since;
 use linux::isolate::standing::{Head, Standing};
 use linux::isolate::{Catalogue, unknown_group, watch};
 use linux::machine::Root;
+use linux::settings::Live;
 use linux::sys::signals::EndSignals;
 use model::plan::{Fate, Placement, Plan};
 use std::fmt::Write as _;
@@ -61,6 +61,15 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
     let plan = order.plan;
     let state = state.path()?;
     let mut standing = Standing::open(&state)?;
+    // What is not understood may be about what this call is to change, unless it went with its boot.
+    let of_now = standing.found()?.is_none_or(|found| found.this_boot);
+    if let Some(line) = standing.refused().first().filter(|_| of_now) {
+        anyhow::bail!(
+            "{}: {line} cannot be trusted, so nothing is applied on top of it: undo with the version that wrote it, or look into it and \
+             give it up with stillcore isolate undo --forget",
+            standing.path().display()
+        );
+    }
     let head = Head::of(plan, order.deployment);
     let goes_on = may_go_on(&mut standing, &head)?;
     if !goes_on {

@@ -1,6 +1,6 @@
 //! For tests of what a killed call leaves: the process ends itself, as SIGKILL would, right before or right after a write.
 
-use linux::isolate::change::{Occupied, Settings};
+use linux::settings::{Occupied, Settings};
 use model::Cpus;
 use model::plan::StepKind;
 

@@ -31,8 +31,9 @@ pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<u8> {
 
 fn counts(found: &Found) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
-    for entry in found.open.iter().filter(|entry| entry.kind.is_some()) {
-        *counts.entry(entry.id.as_str()).or_default() += 1;
+    let settings = found.settings.iter().map(|setting| &setting.mechanism);
+    for mechanism in settings.chain(found.affinities.iter().map(|kept| &kept.mechanism)) {
+        *counts.entry(mechanism.as_str()).or_default() += 1;
     }
     counts
 }
@@ -55,6 +56,9 @@ fn text(found: &Found) -> String {
     for (mechanism, count) in counts(found) {
         let _ = writeln!(text, "{count:>6}  {mechanism}");
     }
+    for line in &found.refused {
+        let _ = writeln!(text, "not known: {line} of the journal cannot be trusted");
+    }
     text
 }
 
@@ -70,6 +74,7 @@ fn answer(standing: Option<&(PathBuf, Found)>) -> anyhow::Result<serde_json::Val
         value["this_boot"] = found.this_boot.into();
         value["journal"] = journal.display().to_string().into();
         value["changes"] = serde_json::to_value(counts(found))?;
+        value["refused"] = serde_json::to_value(&found.refused)?;
     }
     Ok(value)
 }

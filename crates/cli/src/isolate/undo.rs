@@ -4,9 +4,9 @@ use super::State;
 use super::apply::need_root;
 use super::crash::Crashing;
 use clap::Args;
-use linux::isolate::change::Live;
 use linux::isolate::revert::{Reverted, forget, revert};
 use linux::isolate::standing::{self, Standing};
+use linux::settings::Live;
 
 /// Arguments of `isolate undo`.
 #[derive(Debug, Args)]

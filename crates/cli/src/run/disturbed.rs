@@ -4,14 +4,15 @@
 //! the first idle control and removes them after the last.
 
 use super::interrupted::Interrupted;
+use linux::disturb::changes::Cgroup;
 use linux::disturb::leaving::{self, Leaving};
 use linux::disturb::{self, Disturbance, Order, Status, catalogue, confine};
-use linux::isolate::undo::Transient;
-use linux::session::Session;
+use linux::session::{Session, Ticket};
 use linux::sys::signals::EndSignals;
 use model::Cpus;
 use model::stressor::StressorRecord;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long stressors get to begin, and to end before they are killed.
@@ -24,7 +25,7 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// The control groups of a run.
 pub(crate) struct Groups {
     made: confine::Confinement,
-    targets: Vec<String>,
+    tickets: Vec<Ticket>,
 }
 
 impl Groups {
@@ -43,30 +44,30 @@ impl Groups {
         }
         let room = confine::Room::of(orders)?;
         let planned = confine::plan(Path::new("/"), std::process::id(), &cpus, room);
-        let targets: Vec<_> = planned.directories().iter().map(|dir| dir.display().to_string()).collect();
         // Written down as a whole before any is made: those that cannot be made are left out, and undoing them finds nothing.
-        targets.iter().try_for_each(|target| session.change(Transient::Cgroup, target, || Ok(())))?;
+        let groups = planned.directories().into_iter().map(|path| session.foresee(Arc::new(Cgroup { path })));
+        let tickets = groups.collect::<Result<_, _>>()?;
         let made = confine::create(&planned);
         limits.extend(
             made.lacking.iter().map(|what| format!("stressors are not confined by a control group: {what}")),
         );
-        Ok(Self { made, targets })
+        Ok(Self { made, tickets })
     }
 
     /// Removes them.
     pub(crate) fn remove(self, session: &mut Session) -> anyhow::Result<()> {
-        Ok(self.targets.iter().rev().try_for_each(|target| session.take_back(Transient::Cgroup, target))?)
+        Ok(self.tickets.iter().rev().try_for_each(|group| session.take_back(*group))?)
     }
 }
 
 /// Running stressors.
 pub(crate) struct Disturbed {
     disturbance: Disturbance,
-    children: Vec<String>,
-    /// Files whose values are given back.
-    kept: Vec<&'static str>,
+    children: Vec<Ticket>,
+    /// Values that are given back.
+    kept: Vec<Ticket>,
     /// What the stressors themselves may leave.
-    leaves: Vec<Leaving>,
+    leaves: Vec<Ticket>,
 }
 
 impl Disturbed {
@@ -100,15 +101,16 @@ impl Disturbed {
             dir: Some(session.state().to_owned()),
             ..options
         };
-        let mut kept: Vec<&str> = Vec::new();
+        let mut files: Vec<&str> = Vec::new();
         for order in orders {
             for path in catalogue::find(&order.name)?.writes {
-                if !kept.contains(path) {
-                    session.keep(path)?;
-                    kept.push(path);
+                if !files.contains(path) {
+                    files.push(path);
                 }
             }
         }
+        let kept = files.into_iter().filter_map(|path| session.keep(path).transpose());
+        let kept = kept.collect::<Result<_, _>>()?;
         let program = session.program().to_owned();
         let disturbance = Disturbance::start(&program, orders, &options)?;
         let pids = disturbance.status().into_iter().map(|child| child.pid as u32);
@@ -144,11 +146,9 @@ impl Disturbed {
     /// Ends them and waits until the machine has settled.
     pub(crate) fn stop(self, session: &mut Session) -> anyhow::Result<Vec<StressorRecord>> {
         let records = self.disturbance.stop(PATIENCE);
-        for Leaving { kind, target } in self.leaves.iter().rev() {
-            session.take_back(*kind, target)?;
-        }
-        self.kept.iter().rev().try_for_each(|path| session.take_back(Transient::Value, path))?;
-        self.children.iter().try_for_each(|target| session.forget(Transient::Process, target))?;
+        self.leaves.iter().rev().try_for_each(|leaving| session.take_back(*leaving))?;
+        self.kept.iter().rev().try_for_each(|value| session.take_back(*value))?;
+        self.children.iter().try_for_each(|child| session.forget(*child))?;
         std::thread::sleep(SETTLE);
         Ok(records)
     }
@@ -162,12 +162,12 @@ fn tracefs(orders: &[Order], session: &mut Session) -> anyhow::Result<Option<Pat
 }
 
 /// Writes down what the stressors may leave, before there is any of it.
-fn foresee(orders: &[Order], session: &mut Session) -> anyhow::Result<Vec<Leaving>> {
+fn foresee(orders: &[Order], session: &mut Session) -> anyhow::Result<Vec<Ticket>> {
     let tracefs = tracefs(orders, session)?;
     let mut leaves = Vec::new();
     for (number, order) in orders.iter().enumerate() {
         leaves.extend(leaving::of(order, number, tracefs.as_deref())?);
     }
-    leaves.iter().try_for_each(|leaving| session.foresee(leaving.kind, &leaving.target))?;
-    Ok(leaves)
+    let changes = leaves.iter().filter_map(Leaving::change);
+    Ok(changes.map(|change| session.foresee(change)).collect::<Result<_, _>>()?)
 }

@@ -3,7 +3,8 @@
 
 use super::progress::Teller;
 use anyhow::Context;
-use linux::isolate::{Catalogue, undo};
+use linux::guardian;
+use linux::isolate::Catalogue;
 use linux::machine::{self, Root};
 use linux::session;
 use linux::sys::sched;
@@ -46,7 +47,7 @@ impl Place {
     pub(crate) fn resolve(asked: &Asked) -> anyhow::Result<Self> {
         let state = state(asked.state)?;
         let mut limits = Vec::new();
-        let restored = undo::recover(&state)?;
+        let restored = guardian::recover(&state)?;
         if !restored.undone.is_empty() {
             Teller::say(&format!(
                 "note: took back what a killed run had left: {}",

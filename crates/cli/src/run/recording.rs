@@ -2,8 +2,8 @@
 
 use super::output::RunOutput;
 use super::place::Place;
-use linux::isolate::undo::Transient;
 use linux::machine::Root;
+use linux::record::changes::TraceInstance;
 use linux::record::cost;
 use linux::record::instance::Instance;
 use linux::record::recorder::{self, Recorder};
@@ -48,10 +48,9 @@ pub(crate) fn prepare(
     let name = format!("stillcore-{}", std::process::id());
     let tracefs = session.tracefs()?;
     let calibration = Instance::path_of(&tracefs, &format!("{name}-cost"));
-    let target = calibration.display().to_string();
-    let cost = session
-        .change(Transient::TraceInstance, &target, || cost::cost(calibration.clone(), &place.housekeeping))?;
-    session.take_back(Transient::TraceInstance, &target)?;
+    let instance = TraceInstance { path: calibration.clone() };
+    let (cost, made) = session.change(instance, || cost::cost(calibration, &place.housekeeping))?;
+    session.take_back(made)?;
     output.run.observer.trace_event_ns = cost.map(|cost| cost.event_ns);
     output.run.observer.trace_stack_ns = cost.and_then(|cost| cost.stack_ns);
     let users = events.get(USER_STACK).and(cost);

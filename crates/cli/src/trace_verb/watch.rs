@@ -243,8 +243,8 @@ fn watch(
     let t1_ns = clock::now_ns();
     recorder.record(false)?;
     let (interrupted, command) = ended?;
-    if let (Some(adopted), true) = (&adopted, command.is_some()) {
-        session.forget(linux::isolate::undo::Transient::Process, adopted)?;
+    if let (Some(adopted), true) = (adopted, command.is_some()) {
+        session.forget(adopted)?;
     }
     output.run.phases.push(Phase { name: PHASE.to_owned(), t0_ns, t1_ns, disturbed: false });
     let facts = WatchRecord {

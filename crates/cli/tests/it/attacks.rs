@@ -181,6 +181,19 @@ fn planted_journals_are_not_believed() {
         entry["crc"] = crc32fast::hash(sum.as_bytes()).into();
         entry.to_string()
     };
+    // The same as journals are now.
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let line_of = |seq: u32, kind: &str, change: &str| {
+        let body = format!(
+            "{{\"schema\":\"stillcore.journal/2\",\"seq\":{seq},\"boot_id\":\"{}\",\"phase\":\"done\",\"kind\":\"{kind}\",\
+             \"version\":1,\"change\":{change}",
+            boot.trim()
+        );
+        format!("{body},\"crc\":{}}}", crc32fast::hash(body.as_bytes()))
+    };
+    let value = line_of(0, "value", &serde_json::json!({ "path": victim, "old": "PWNED" }).to_string());
+    let file =
+        serde_json::json!({ "mechanism": "x", "target": victim, "old": "PWNED", "new": SECRET.trim() });
     let plant = |dir: &str, name: &str, line: &str| {
         field.attack(&format!("mkdir -p {dir}; printf '%s\\n' '{line}' > {dir}/{name}"));
     };
@@ -188,6 +201,12 @@ fn planted_journals_are_not_believed() {
     refuses(
         &["disturb", "calc_pi", "--duration", "1s", "--state"],
         &[&field.at("his/state")],
+        "belongs to user 65534",
+    );
+    plant("his/now/journal", "99999999-1.jsonl", &value);
+    refuses(
+        &["disturb", "calc_pi", "--duration", "1s", "--state"],
+        &[&field.at("his/now")],
         "belongs to user 65534",
     );
     plant("his/standing", "isolation.jsonl", &line("x", Some("file")));
@@ -201,9 +220,20 @@ fn planted_journals_are_not_believed() {
     refuses(&["disturb", "calc_pi", "--duration", "1s", "--state"], &[&field.at("shared")], "65534");
     // Root's own, with what no journal may touch.
     fs::create_dir_all(field.at("own/journal")).unwrap();
-    fs::write(field.at("own/journal/99999999-1.jsonl"), line("value", None) + "\n").unwrap();
-    let output = root(&["disturb", "calc_pi", "--duration", "1s", "--json", "--state"], &[&field.at("own")]);
-    assert!(!text(&output.stderr).contains("took back"), "{}", text(&output.stderr));
+    for planted in [line("value", None), value] {
+        fs::write(field.at("own/journal/99999999-1.jsonl"), planted + "\n").unwrap();
+        let call = ["disturb", "calc_pi", "--duration", "1s", "--json", "--state"];
+        let output = root(&call, &[&field.at("own")]);
+        assert!(!text(&output.stderr).contains("took back"), "{}", text(&output.stderr));
+        assert!(field.is_unharmed());
+    }
+    let head = serde_json::json!({
+        "cpus": "", "isolated": "", "housekeeping": "0", "placement": "affinity", "started_ticks": 0
+    });
+    let head = line_of(0, "isolation", &head.to_string());
+    let standing = line_of(1, "file", &file.to_string());
+    fs::write(field.at("own/isolation.jsonl"), format!("{head}\n{standing}\n")).unwrap();
+    refuses(&["isolate", "undo", "--state"], &[&field.at("own")], "a setting of the kernel");
     assert!(field.is_unharmed());
 }
 

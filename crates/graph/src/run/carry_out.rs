@@ -15,12 +15,11 @@ use crate::results::honest::Latencies;
 use crate::results::resources::Used;
 use crate::results::tracker::{Bounds, Tracker};
 use crate::transport::{Doorbell, Link};
-use linux::isolate::undo::Transient;
 use linux::measure::counters::Counters;
 use linux::measure::job::files::JobFiles;
 use linux::measure::ring::{BYTES, Ring, State};
 use linux::record::recorder::Recorder;
-use linux::session::Session;
+use linux::session::{Session, Ticket};
 use linux::sys::{clock, memory, process};
 use model::run::{ProbeRecord, Window};
 use model::sample::ProbeKind;
@@ -150,7 +149,7 @@ pub fn carry_out(
     };
     let adopted = std::mem::take(&mut running.adopted);
     let measured = running.finish(window, stopped)?;
-    adopted.iter().try_for_each(|target| session.forget(Transient::Process, target))?;
+    adopted.iter().try_for_each(|child| session.forget(*child))?;
     Ok(measured)
 }
 
@@ -169,7 +168,7 @@ pub(super) struct Running<'a> {
     pub(super) processes: Vec<Process>,
     pub(super) stores: Vec<Store>,
     pub(super) edges: Vec<EdgeTally>,
-    pub(super) adopted: Vec<String>,
+    pub(super) adopted: Vec<Ticket>,
     pub(super) usage: Watch,
     pub(super) events: Events,
     pub(super) start_ns: i64,

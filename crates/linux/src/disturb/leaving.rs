@@ -3,26 +3,60 @@
 //! Names are made of the supervisor's process id and the order's number, so that the supervisor can write them into its journal before the
 //! stressor exists: whoever of the two is killed, the other, the guardian or the next call takes back what is there.
 
+use super::changes::{Cgroup, Module};
 use super::{Error, Order, catalogue};
-use crate::isolate::undo::{ALL_TASKS, Transient};
+use crate::isolate::remember::{ALL_TASKS, Widened};
+use crate::journal::Change;
+use crate::record::changes::{Kprobe, TraceInstance};
 use crate::record::tracefs;
+use crate::session::changes::Value;
+use crate::sys::modules;
 use model::Cpus;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// One thing to take back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leaving {
-    /// How it is taken back.
-    pub kind: Transient,
-    /// What it is.
-    pub target: String,
+pub enum Leaving {
+    /// A control group.
+    Cgroup(Cgroup),
+    /// A tracing instance.
+    TraceInstance(TraceInstance),
+    /// A probe of a kernel function.
+    Kprobe(Kprobe),
+    /// Another value of this file.
+    Value(PathBuf),
+    /// A module of this name, loaded from this file or unloaded.
+    Module(&'static str, PathBuf),
+    /// Affinities that the kernel widens at the end of what comes after it, and so are given back
+    /// last.
+    Affinities,
 }
 
 impl Leaving {
-    /// Affinities that the kernel widens at the end of what comes after it, and so are given back last.
-    pub(in crate::disturb) fn affinities() -> Self {
-        Self { kind: Transient::Affinities, target: ALL_TASKS.to_owned() }
+    /// What the stressor is given to know it by.
+    pub fn target(&self) -> String {
+        match self {
+            Self::Cgroup(change) => change.target(),
+            Self::TraceInstance(change) => change.target(),
+            Self::Kprobe(change) => change.target(),
+            Self::Value(path) => path.display().to_string(),
+            Self::Module(name, file) => modules::target(name, file),
+            Self::Affinities => ALL_TASKS.to_owned(),
+        }
+    }
+
+    /// The change, with what stands now; `None` where nothing does that could be given back.
+    pub fn change(&self) -> Option<Arc<dyn Change>> {
+        Some(match self {
+            Self::Cgroup(change) => Arc::new(change.clone()),
+            Self::TraceInstance(change) => Arc::new(change.clone()),
+            Self::Kprobe(change) => Arc::new(change.clone()),
+            Self::Value(path) => Arc::new(Value::of(path)?),
+            Self::Module(name, file) => Arc::new(Module::of(name, file)),
+            Self::Affinities => Arc::new(Widened::now()),
+        })
     }
 }
 

@@ -5,6 +5,7 @@
 //! 100 ms where their threads have run, ends them and returns their records. [`confine`] plans and removes the control groups.
 
 pub mod catalogue;
+pub mod changes;
 pub mod child;
 pub mod confine;
 mod counters;

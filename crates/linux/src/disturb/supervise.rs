@@ -5,9 +5,10 @@
 //! child that has not confined itself yet ever touches a measured CPU. A child leads a process group; its tree ends with it.
 
 use super::child::{Line, StressArgs, proc_dir};
+use super::leaving::{self, Leaving};
 use super::rates::Rates;
 use super::watch::Sightings;
-use super::{Error, Options, Order, catalogue, leaving};
+use super::{Error, Options, Order, catalogue};
 use crate::sys::clock::now_ns;
 use crate::sys::{sched, spawn};
 use model::Cpus;
@@ -292,7 +293,7 @@ impl Stressor {
             dir: order.dir.clone().or_else(|| options.dir.clone()),
             supervisor: rustix::process::getpid().as_raw_nonzero().get(),
             groups: options.groups.clone(),
-            leaves: leaves.into_iter().map(|leaving| leaving.target).collect(),
+            leaves: leaves.iter().map(Leaving::target).collect(),
             metered: true,
             nice: options.nice,
             held: options.held,

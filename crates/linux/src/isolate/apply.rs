@@ -3,15 +3,16 @@
 //! Moving tasks is repeated until none is left that could be moved: a task that forks while it is moved leaves children behind on the
 //! CPUs it is taken from (RTSS 2024, interference-free operating system, §III-A: spawned tasks are left).
 
-use super::change::{Settings, value};
-use super::journal::{Entry, Phase};
 use super::placement;
 use super::purpose::Purpose;
 use super::remember;
-use super::standing::{Head, Standing};
+use super::setting::Setting;
+use super::standing::{End, Head, Standing};
 use super::stray::seen;
 use crate::error::Error;
+use crate::journal::Phase;
 use crate::machine::Root;
+use crate::settings::{Settings, value};
 use model::Cpus;
 use model::plan::{Plan, Step, StepKind};
 use serde::Serialize;
@@ -87,8 +88,8 @@ pub fn apply(
     let mut occupied = None;
     // CPUs that are placed already have work that must not be disturbed.
     let of_placement = |id: &str| placement::IDS.contains(&id);
-    let made = |entry: &Entry| entry.kind.is_some_and(|kind| !kind.remembers()) && of_placement(&entry.id);
-    let stands = work.standing.changes().any(made);
+    let made = |setting: &Setting| !setting.kind.remembers() && of_placement(&setting.mechanism);
+    let stands = work.standing.settings().any(|(_, setting)| made(setting));
     for batch in batches(&plan.steps) {
         let placing = !stands && batch.iter().any(|step| of_placement(&step.mechanism));
         occupied = placing.then(|| occupied.unwrap_or_else(|| work.settings.occupy(&plan.isolated)));
@@ -184,7 +185,8 @@ impl Work<'_, '_> {
     }
 
     /// Makes one change and says what became of it.
-    fn one(&mut self, step: &Step, old: Option<String>, seq: u64) -> (u64, Phase, Option<String>) {
+    fn one(&mut self, step: &Step, old: Option<String>, seq: u64) -> End {
+        let undone = End { seq, phase: Phase::Undone, read_back: None };
         let written = self.settings.write(step.kind, &step.target, &step.new);
         let now = self.settings.read(step.kind, &step.target).ok().flatten();
         let reason = match (&written, &now) {
@@ -197,13 +199,14 @@ impl Work<'_, '_> {
             && lets_nobody(step, error)
         {
             self.immovable(step, old);
-            return (seq, Phase::Undone, None);
+            return undone;
         }
         let Some(reason) = reason else {
             let made = change(step, old);
             (self.observer.told)(&made);
             self.done.applied.push(made);
-            return (seq, Phase::Done, now.filter(|now| !value::same(now, &step.new)));
+            let read_back = now.filter(|now| !value::same(now, &step.new));
+            return End { phase: Phase::Done, read_back, ..undone };
         };
         if let (Some(old), Some(now)) = (&old, &now)
             && !value::same(old, now)
@@ -211,10 +214,10 @@ impl Work<'_, '_> {
         {
             // It stays in the journal as made, so that undoing tries again.
             self.refuse(step, Some(old.clone()), reason);
-            return (seq, Phase::Done, Some(now.clone()));
+            return End { phase: Phase::Done, read_back: Some(now.clone()), ..undone };
         }
         self.refuse(step, old, reason);
-        (seq, Phase::Undone, None)
+        undone
     }
 
     /// Whether an old kernel knows isolated partitions is found on the empty group (before 6.1 none
@@ -241,33 +244,40 @@ impl Work<'_, '_> {
     }
 
     fn remember(&mut self, step: &Step) -> Result<(), Error> {
-        let remembered = self.standing.changes().any(|entry| {
-            entry.kind == Some(step.kind) && entry.target == step.target && entry.id == step.mechanism
-        });
-        if remembered {
+        if step.kind == StepKind::Affinities {
+            let remembered = self.standing.affinities().any(|kept| kept.mechanism == step.mechanism);
+            return if remembered {
+                Ok(())
+            } else {
+                self.standing.remember(&step.mechanism, remember::affinities())
+            };
+        }
+        let same = |setting: &Setting| {
+            (setting.kind, &setting.target, &setting.mechanism) == (step.kind, &step.target, &step.mechanism)
+        };
+        if self.standing.settings().any(|(_, setting)| same(setting)) {
             return Ok(());
         }
-        let value = match step.kind {
-            StepKind::Affinities => Some(remember::affinities()),
-            kind => self.settings.read(kind, &step.target).ok().flatten(),
-        };
+        let value = self.settings.read(step.kind, &step.target).ok().flatten();
         let Some(value) = value else { return Ok(()) };
         let numbers = self.standing.intend(&[(step, Some(value))])?;
-        self.standing.settle(&numbers.iter().map(|seq| (*seq, Phase::Done, None)).collect::<Vec<_>>())
+        let done = |seq: &u64| End { seq: *seq, phase: Phase::Done, read_back: None };
+        self.standing.settle(&numbers.iter().map(done).collect::<Vec<_>>())
     }
 
     /// What has been remembered has come to this: what is so when undoing begins, nobody else has set. What an earlier call has noted
     /// stays: others may have set it since.
     fn note_kept(&mut self) -> Result<(), Error> {
-        let kept = |entry: &&Entry| entry.kind.is_some_and(StepKind::remembers) && entry.read_back.is_none();
-        let entries: Vec<_> = self.standing.changes().filter(kept).cloned().collect();
+        if self.standing.affinities().any(|kept| kept.after.is_none()) {
+            self.standing.note_affinities(&remember::affinities())?;
+        }
+        let kept = |(_, setting): &(u64, &Setting)| setting.kind.remembers() && setting.read_back.is_none();
+        let kept = self.standing.settings().filter(kept);
+        let kept: Vec<_> = kept.map(|(seq, setting)| (seq, setting.target.clone())).collect();
         let mut ends = Vec::new();
-        for entry in entries {
-            let now = match entry.kind {
-                Some(StepKind::Affinities) => Some(remember::affinities()),
-                _ => self.settings.read(StepKind::Kept, &entry.target).ok().flatten(),
-            };
-            ends.push((entry.seq, Phase::Done, now));
+        for (seq, target) in kept {
+            let read_back = self.settings.read(StepKind::Kept, &target).ok().flatten();
+            ends.push(End { seq, phase: Phase::Done, read_back });
         }
         if ends.is_empty() { Ok(()) } else { self.standing.settle(&ends) }
     }
@@ -276,10 +286,8 @@ impl Work<'_, '_> {
     /// Linux `kernel/cgroup/cpuset.c`, `update_tasks_cpumask`), those that were isolated at boot
     /// included. Who had fewer of them gets these back.
     fn narrow_again(&mut self) {
-        let remembered = |entry: &&Entry| entry.kind == Some(StepKind::Affinities);
-        let before = self.standing.changes().find(remembered).and_then(|entry| entry.old.clone());
-        if let Some(before) = before {
-            remember::narrow(&before, self.settings);
+        if let Some(kept) = self.standing.affinities().next() {
+            remember::narrow(&kept.before, self.settings);
         }
     }
 
@@ -288,15 +296,16 @@ impl Work<'_, '_> {
         if !self.done.refused.iter().any(|change| change.mechanism == mechanism) {
             return;
         }
-        let entries: Vec<_> =
-            self.standing.changes().filter(|entry| entry.id == mechanism).cloned().collect();
-        for entry in entries.iter().rev() {
-            if let (Some(kind), Some(old)) = (entry.kind, &entry.old)
+        let made = self.standing.settings().filter(|(_, setting)| setting.mechanism == mechanism);
+        let made: Vec<_> = made.map(|(seq, setting)| (seq, setting.clone())).collect();
+        for (seq, Setting { kind, target, old, .. }) in made.iter().rev() {
+            if let Some(old) = old
                 && !kind.remembers()
-                && self.settings.user(kind, &entry.target).is_none()
-                && self.settings.write(kind, &entry.target, old).is_ok()
+                && self.settings.user(*kind, target).is_none()
+                && self.settings.write(*kind, target, old).is_ok()
             {
-                let _ = self.standing.settle(&[(entry.seq, Phase::Undone, None)]);
+                let undone = End { seq: *seq, phase: Phase::Undone, read_back: None };
+                let _ = self.standing.settle(&[undone]);
             }
         }
         self.done.applied.retain(|change| change.mechanism != mechanism);

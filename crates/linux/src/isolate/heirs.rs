@@ -1,10 +1,10 @@
 //! Tasks that started while isolation stood have the affinity that their forebears were given, and no entry in the journal: when it
 //! is undone they get the affinity that their nearest forebear in the journal had before.
 
-use super::change::{Settings, value};
-use super::journal::Entry;
+use super::setting::Setting;
 use super::standing::Head;
 use crate::machine::{Root, UserThread, processes, user_threads};
+use crate::settings::{Settings, value};
 use model::Cpus;
 use model::plan::StepKind;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const ROUNDS: usize = 20;
 type Task = (u32, u64);
 
 /// Gives them theirs; how many there were.
-pub(super) fn give_back(entries: &[Entry], head: &Head, settings: &mut dyn Settings) -> usize {
+pub(super) fn give_back(entries: &[Setting], head: &Head, settings: &mut dyn Settings) -> usize {
     let moved = moved(entries);
     let given = given(entries);
     let mut count = 0;
@@ -35,9 +35,9 @@ pub(super) fn give_back(entries: &[Entry], head: &Head, settings: &mut dyn Setti
 }
 
 /// Task → affinity before, of the tasks in the journal; the oldest entry of each says what was before.
-fn moved(entries: &[Entry]) -> BTreeMap<Task, String> {
+fn moved(entries: &[Setting]) -> BTreeMap<Task, String> {
     let mut moved = BTreeMap::new();
-    for entry in entries.iter().filter(|entry| entry.kind == Some(StepKind::Task)) {
+    for entry in entries.iter().filter(|entry| entry.kind == StepKind::Task) {
         let mut parts = entry.target.splitn(3, '/').map_while(|part| part.parse::<u64>().ok());
         if let (Some(tid), Some(start), Some(old)) = (parts.next(), parts.next(), &entry.old) {
             moved.entry((tid as u32, start)).or_insert_with(|| old.clone());
@@ -47,9 +47,9 @@ fn moved(entries: &[Entry]) -> BTreeMap<Task, String> {
 }
 
 /// The affinities that tasks were given.
-fn given(entries: &[Entry]) -> Vec<String> {
-    let tasks = entries.iter().filter(|entry| entry.kind == Some(StepKind::Task));
-    let mut given: Vec<_> = tasks.filter_map(|entry| entry.new.clone()).collect();
+fn given(entries: &[Setting]) -> Vec<String> {
+    let tasks = entries.iter().filter(|entry| entry.kind == StepKind::Task);
+    let mut given: Vec<_> = tasks.map(|entry| entry.new.clone()).collect();
     given.sort();
     given.dedup();
     given
@@ -97,22 +97,17 @@ fn inherited(
 
 #[cfg(test)]
 mod tests {
-    use super::super::journal::Phase;
     use super::*;
     use crate::machine::tree::tree;
 
-    fn entry(target: &str, old: &str, new: &str) -> Entry {
-        Entry {
-            seq: 0,
-            boot_id: String::new(),
-            id: "user-tasks".to_owned(),
+    fn entry(target: &str, old: &str, new: &str) -> Setting {
+        Setting {
+            mechanism: "user-tasks".to_owned(),
             target: target.to_owned(),
             old: Some(old.to_owned()),
-            new: Some(new.to_owned()),
-            kind: Some(StepKind::Task),
+            new: new.to_owned(),
+            kind: StepKind::Task,
             read_back: None,
-            phase: Phase::Done,
-            crc: 0,
         }
     }
 

@@ -5,8 +5,8 @@
 //! What a process starts belongs to it: its children, and what its children leave behind in its process group or session, which keep their
 //! leader's number when the leader is gone (credentials(7): the number is not used again as long as the group or session exists).
 
-use super::journal::boot_id;
 use crate::error::Error;
+use crate::journal::boot_id;
 use crate::machine::{Root, lineage, processes};
 use crate::sys::process::Owner;
 use std::collections::BTreeSet;

@@ -100,7 +100,7 @@ pub fn unknown_group(root: &Root, journal: &Standing) -> Option<String> {
         mounted.map(|place| format!("{place}/{name}")).collect::<Vec<_>>()
     };
     let known = |group: &String| {
-        journal.changes().any(|entry| entry.kind == Some(StepKind::Group) && entry.target == *group)
+        journal.settings().any(|(_, made)| made.kind == StepKind::Group && made.target == *group)
     };
     let groups = [of("cgroup2", ISOLATED), of("cgroup", HOUSE)].concat();
     groups.into_iter().find(|group| root.has(group) && !known(group))

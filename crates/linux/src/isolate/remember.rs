@@ -1,47 +1,217 @@
-//! Every task's and interrupt's affinity, kept as text: undoing a cpuset partition or an offline CPU resets affinities that others had
-//! set (seen on Linux 6.1: all kernel threads go back to all CPUs).
+//! Every task's and interrupt's affinity, written down: undoing a cpuset partition or an offline CPU
+//! resets affinities that others had set (seen on Linux 6.1: all kernel threads go back to all CPUs).
 
-use super::change::{Settings, value};
+use super::setting::Task;
+use crate::error::Error;
+use crate::journal::{Change, Form, Owner, Present, earlier};
 use crate::machine::{Root, irqs, processes, user_threads};
+use crate::settings::{Settings, value};
 use model::Cpus;
 use model::plan::StepKind;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-/// One affinity.
-#[derive(Debug, Serialize, Deserialize)]
-struct Kept(StepKind, String, String);
+/// What the affinities of all are called where a target has a name.
+pub const ALL_TASKS: &str = "all";
 
-/// All affinities, as JSON.
-pub(super) fn affinities() -> String {
+/// Where something may run, or be handled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Affinity {
+    of: Bearer,
+    cpus: Cpus,
+}
+
+/// What has an affinity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Bearer {
+    Interrupt(u32),
+    Task(Task),
+}
+
+impl Affinity {
+    /// As [`Settings`] takes it.
+    fn setting(&self) -> (StepKind, String) {
+        match &self.of {
+            Bearer::Interrupt(irq) => (StepKind::File, format!("/proc/irq/{irq}/smp_affinity_list")),
+            Bearer::Task(task) => (StepKind::Task, task.target()),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.cpus.to_string()
+    }
+}
+
+/// All affinities of now.
+pub(super) fn affinities() -> Vec<Affinity> {
     let root = Root::live();
     let all = processes(&root);
     let mut kept = Vec::new();
     for irq in irqs(&root).into_iter().filter(|irq| irq.movable != Some(false)) {
-        let file = format!("/proc/irq/{}/smp_affinity_list", irq.number);
-        kept.push(Kept(StepKind::File, file, irq.allowed.to_string()));
+        kept.push(Affinity { of: Bearer::Interrupt(irq.number), cpus: irq.allowed });
     }
+    let of_task = |id, start, name, cpus| Affinity { of: Bearer::Task(Task { id, start, name }), cpus };
     for thread in all.kernel.iter().filter(|thread| thread.movable && !thread.name.starts_with("kworker/")) {
-        let target = format!("{}/{}/{}", thread.pid, thread.start, thread.name);
-        kept.push(Kept(StepKind::Task, target, thread.allowed.to_string()));
+        kept.push(of_task(thread.pid, thread.start, thread.name.clone(), thread.allowed.clone()));
     }
     for thread in user_threads(&root, &all.user) {
-        let target = format!("{}/{}/{}", thread.tid, thread.start, thread.name);
-        kept.push(Kept(StepKind::Task, target, thread.allowed.to_string()));
+        kept.push(of_task(thread.tid, thread.start, thread.name, thread.allowed));
     }
-    serde_json::to_string(&kept).unwrap_or_default()
+    kept
+}
+
+/// Affinities that undoing later steps of an isolation widens, and that are given back when these
+/// are undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Affinities {
+    /// The mechanism whose steps widen them.
+    pub mechanism: String,
+    /// Those of before.
+    pub(super) before: Vec<Affinity>,
+    /// Those that the changes had led to; `None` where that is not known (any more).
+    pub(super) after: Option<Vec<Affinity>>,
+}
+
+impl Affinities {
+    /// How they are read.
+    pub(crate) const OWNER: Owner = Owner {
+        form: Form { kind: "affinities", version: 1 },
+        read: |fields| Ok(Arc::new(serde_json::from_value::<Self>(fields)?)),
+        earlier: |entry| {
+            let read = || {
+                let mechanism = entry.id.clone();
+                let before = of_earlier(entry.old.as_deref().ok_or("it has no affinities")?)?;
+                let after = entry.read_back.as_deref().map(of_earlier).transpose()?;
+                Ok(Arc::new(Self { mechanism, before, after }) as _)
+            };
+            (entry.kind == Some(earlier::Kind::Affinities)).then(read)
+        },
+    };
+}
+
+impl Change for Affinities {
+    fn form(&self) -> Form {
+        Self::OWNER.form
+    }
+
+    fn fields(&self) -> Result<Json, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn target(&self) -> String {
+        ALL_TASKS.to_owned()
+    }
+
+    fn describe(&self) -> String {
+        format!("{} {ALL_TASKS}", self.mechanism)
+    }
+
+    /// They name no path.
+    fn bounds(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
+        Ok(Present::Made)
+    }
+
+    fn undo(&self, settings: &mut dyn Settings) -> Result<(), Error> {
+        restore(&self.before, settings, &BTreeMap::new());
+        Ok(())
+    }
+}
+
+/// Affinities that the kernel widens when a disturbance ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Widened {
+    before: Vec<Affinity>,
+}
+
+impl Widened {
+    /// How they are read.
+    pub(crate) const OWNER: Owner = Owner {
+        form: Form { kind: "widened-affinities", version: 1 },
+        read: |fields| Ok(Arc::new(serde_json::from_value::<Self>(fields)?)),
+        earlier: |entry| {
+            let read = || {
+                let before = of_earlier(entry.old.as_deref().ok_or("it has no affinities")?)?;
+                Ok(Arc::new(Self { before }) as _)
+            };
+            earlier::transient(entry, "affinities").then(read)
+        },
+    };
+
+    /// Those of now.
+    pub fn now() -> Self {
+        Self { before: affinities() }
+    }
+}
+
+impl Change for Widened {
+    fn form(&self) -> Form {
+        Self::OWNER.form
+    }
+
+    fn fields(&self) -> Result<Json, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn target(&self) -> String {
+        ALL_TASKS.to_owned()
+    }
+
+    /// They name no path.
+    fn bounds(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
+        Ok(Present::Made)
+    }
+
+    fn undo(&self, settings: &mut dyn Settings) -> Result<(), Error> {
+        narrow(&self.before, settings);
+        Ok(())
+    }
+}
+
+/// Affinities as journals had them before kinds had versions: `[["file" or "task", TARGET, CPUS], …]`
+/// in a string.
+fn of_earlier(text: &str) -> Result<Vec<Affinity>, String> {
+    let all: Vec<(String, String, Cpus)> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let one = |(kind, target, cpus): (String, String, Cpus)| {
+        let interrupt =
+            || target.strip_prefix("/proc/irq/")?.strip_suffix("/smp_affinity_list")?.parse().ok();
+        let of = match kind.as_str() {
+            "file" => interrupt().map(Bearer::Interrupt),
+            "task" => Task::of(&target).map(Bearer::Task),
+            _ => None,
+        };
+        of.map(|of| Affinity { of, cpus }).ok_or_else(|| format!("{kind} {target:?} has no affinity"))
+    };
+    all.into_iter().map(one).collect()
 }
 
 /// Which of them somebody has set since the changes were made: neither as before these nor as right after. Asked before anything is
 /// undone, which widens them again.
-pub(super) fn foreign(before: &str, after: &str, settings: &mut dyn Settings) -> BTreeMap<String, String> {
-    let parse = |text| serde_json::from_str::<Vec<Kept>>(text).unwrap_or_default();
-    let before: BTreeMap<_, _> = parse(before).into_iter().map(|kept| (kept.1, kept.2)).collect();
+pub(super) fn foreign(
+    before: &[Affinity],
+    after: &[Affinity],
+    settings: &mut dyn Settings,
+) -> BTreeMap<String, String> {
+    let before: BTreeMap<_, _> = before.iter().map(|kept| (kept.setting().1, kept.text())).collect();
     let mut foreign = BTreeMap::new();
-    for Kept(kind, target, after) in parse(after) {
+    for kept in after {
+        let (kind, target) = kept.setting();
         let Some(now) = settings.read(kind, &target).ok().flatten() else { continue };
         let was = before.get(&target);
-        if !value::same(&now, &after) && was.is_some_and(|was| !value::same(&now, was)) {
+        if !value::same(&now, &kept.text()) && was.is_some_and(|was| !value::same(&now, was)) {
             foreign.insert(target, now);
         }
     }
@@ -52,21 +222,21 @@ pub(super) fn foreign(before: &str, after: &str, settings: &mut dyn Settings) ->
 /// What cannot be set is left: the kernel would not have let it be set before either. Answers which of them lack CPUs now that are offline: the kernel sets an affinity without
 /// these, though one that was set before they went keeps them (Linux `kernel/sched`, `cpuset_cpus_allowed`).
 pub(super) fn restore(
-    text: &str,
+    kept: &[Affinity],
     settings: &mut dyn Settings,
     others: &BTreeMap<String, String>,
 ) -> BTreeSet<String> {
-    let kept: Vec<Kept> = serde_json::from_str(text).unwrap_or_default();
     let online = settings.read(StepKind::File, "/sys/devices/system/cpu/online").ok().flatten();
     let online = online.and_then(|list| Cpus::parse_list(&list).ok()).unwrap_or_default();
     let mut lacking = BTreeSet::new();
-    for Kept(kind, target, before) in kept {
-        let old = others.get(&target).unwrap_or(&before);
-        if settings.read(kind, &target).ok().flatten().is_some_and(|now| !value::same(&now, old)) {
-            let _ = settings.write(kind, &target, old);
+    for one in kept {
+        let (kind, target) = one.setting();
+        let old = others.get(&target).cloned().unwrap_or_else(|| one.text());
+        if settings.read(kind, &target).ok().flatten().is_some_and(|now| !value::same(&now, &old)) {
+            let _ = settings.write(kind, &target, &old);
             let now = settings.read(kind, &target).ok().flatten();
             let lacks = |now: &str| {
-                let away = Cpus::parse_list(old).ok()?.minus(&Cpus::parse_list(now).ok()?);
+                let away = Cpus::parse_list(&old).ok()?.minus(&Cpus::parse_list(now).ok()?);
                 Some(!away.is_empty() && away.and(&online).is_empty())
             };
             if now.and_then(|now| lacks(&now)) == Some(true) {
@@ -78,12 +248,13 @@ pub(super) fn restore(
 }
 
 /// Gives back those that have been widened since, which is what the kernel does; any other change is somebody's own.
-pub(super) fn narrow(text: &str, settings: &mut dyn Settings) {
-    for Kept(kind, target, before) in serde_json::from_str::<Vec<Kept>>(text).unwrap_or_default() {
+pub(super) fn narrow(before: &[Affinity], settings: &mut dyn Settings) {
+    for one in before {
+        let (kind, target) = one.setting();
         let now = settings.read(kind, &target).ok().flatten().and_then(|now| Cpus::parse_list(&now).ok());
-        let Some((now, was)) = now.zip(Cpus::parse_list(&before).ok()) else { continue };
-        if now != was && was.minus(&now).is_empty() {
-            let _ = settings.write(kind, &target, &before);
+        let Some(now) = now else { continue };
+        if now != one.cpus && one.cpus.minus(&now).is_empty() {
+            let _ = settings.write(kind, &target, &one.text());
         }
     }
 }
@@ -92,7 +263,7 @@ pub(super) fn narrow(text: &str, settings: &mut dyn Settings) {
 mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::isolate::change::Occupied;
+    use crate::settings::Occupied;
 
     struct Fixed(BTreeMap<String, String>);
 
@@ -119,47 +290,55 @@ mod tests {
         }
     }
 
+    /// The affinity of a task of this name, the target of which is [`of`].
+    fn kept_of(name: &str, cpus: &str) -> Affinity {
+        let task = Task { id: 7, start: 1, name: name.to_owned() };
+        Affinity { of: Bearer::Task(task), cpus: cpus.parse().unwrap() }
+    }
+
+    fn of(name: &str) -> String {
+        format!("7/1/{name}")
+    }
+
     #[test]
     fn what_somebody_has_moved_since_stays_where_it_is() {
         let list = |values: [&str; 3]| {
             let kept = ["a", "b", "c"].iter().zip(values);
-            let kept: Vec<_> =
-                kept.map(|(name, cpus)| Kept(StepKind::Task, (*name).to_owned(), cpus.to_owned())).collect();
-            serde_json::to_string(&kept).unwrap()
+            kept.map(|(name, cpus)| kept_of(name, cpus)).collect::<Vec<_>>()
         };
         // Applying moved all three away from 2 and 3; somebody has moved b since, and c has ended.
         let (before, after) = (list(["0-3", "0-3", "0-3"]), list(["0-1", "0-1", "0-1"]));
-        let now = [("a", "0-1"), ("b", "1")].map(|(name, cpus)| (name.to_owned(), cpus.to_owned()));
+        let now = [("a", "0-1"), ("b", "1")].map(|(name, cpus)| (of(name), cpus.to_owned()));
         let mut settings = Fixed(now.into());
         let foreign = foreign(&before, &after, &mut settings);
-        assert_eq!(foreign, BTreeMap::from([("b".to_owned(), "1".to_owned())]));
+        assert_eq!(foreign, BTreeMap::from([(of("b"), "1".to_owned())]));
         // Dissolving a partition has widened both since that was asked.
-        settings
-            .0
-            .extend([("a", "0-7"), ("b", "0-7")].map(|(name, cpus)| (name.to_owned(), cpus.to_owned())));
+        settings.0.extend([("a", "0-7"), ("b", "0-7")].map(|(name, cpus)| (of(name), cpus.to_owned())));
         restore(&before, &mut settings, &foreign);
-        assert_eq!((settings.0["a"].as_str(), settings.0["b"].as_str()), ("0-3", "1"));
+        assert_eq!((settings.0[&of("a")].as_str(), settings.0[&of("b")].as_str()), ("0-3", "1"));
     }
 
     #[test]
     fn only_what_was_widened_is_narrowed() {
-        let kept = |name: &str, cpus: &str| Kept(StepKind::Task, name.to_owned(), cpus.to_owned());
-        let before = ["a", "b", "c", "d", "gone"].map(|name| kept(name, "0-1"));
+        let before = ["a", "b", "c", "d", "gone"].map(|name| kept_of(name, "0-1"));
         let now = [("a", "0-3"), ("b", "0"), ("c", "1-2"), ("d", "0,1")];
-        let mut settings = Fixed(now.map(|(name, cpus)| (name.to_owned(), cpus.to_owned())).into());
-        narrow(&serde_json::to_string(&before).unwrap(), &mut settings);
-        assert_eq!(["a", "b", "c", "d"].map(|name| settings.0[name].as_str()), ["0,1", "0", "1-2", "0,1"]);
-        assert!(!settings.0.contains_key("gone"));
+        let mut settings = Fixed(now.map(|(name, cpus)| (of(name), cpus.to_owned())).into());
+        narrow(&before, &mut settings);
+        assert_eq!(
+            ["a", "b", "c", "d"].map(|name| settings.0[&of(name)].as_str()),
+            ["0,1", "0", "1-2", "0,1"]
+        );
+        assert!(!settings.0.contains_key(&of("gone")));
     }
 
     #[test]
     fn an_affinity_comes_back_without_cpus_that_are_offline() {
-        let kept = |name: &str, cpus: &str| Kept(StepKind::Task, name.to_owned(), cpus.to_owned());
-        let before = serde_json::to_string(&[kept("a", "0-3"), kept("b", "0-1"), kept("c", "0-3")]).unwrap();
-        let now = [("/sys/devices/system/cpu/online", "0-2"), ("a", "0"), ("b", "0"), ("c", "0-3")];
-        let mut settings = Fixed(now.map(|(name, cpus)| (name.to_owned(), cpus.to_owned())).into());
+        let before = [kept_of("a", "0-3"), kept_of("b", "0-1"), kept_of("c", "0-3")];
+        let now = [("a", "0"), ("b", "0"), ("c", "0-3")];
+        let mut settings = Fixed(now.map(|(name, cpus)| (of(name), cpus.to_owned())).into());
+        settings.0.insert("/sys/devices/system/cpu/online".to_owned(), "0-2".to_owned());
         let lacking = restore(&before, &mut settings, &BTreeMap::new());
-        assert_eq!(lacking, BTreeSet::from(["a".to_owned()]));
-        assert_eq!(["a", "b", "c"].map(|name| settings.0[name].as_str()), ["0-2", "0,1", "0-3"]);
+        assert_eq!(lacking, BTreeSet::from([of("a")]));
+        assert_eq!(["a", "b", "c"].map(|name| settings.0[&of(name)].as_str()), ["0-2", "0,1", "0-3"]);
     }
 }

@@ -2,16 +2,17 @@
 //!
 //! Every step may be repeated: a call that was killed is simply made again.
 
-use super::change::{Settings, value};
 use super::heirs;
-use super::journal::{Entry, Phase};
-use super::remember;
-use super::standing::Standing;
+use super::remember::{self, Affinities};
+use super::setting::Setting;
+use super::standing::{End, Standing};
 use crate::error::Error;
+use crate::journal::{Change, Entry, Phase, Present, Refused};
+use crate::settings::{Settings, value};
 use model::plan::StepKind;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What undoing came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -73,7 +74,7 @@ pub fn forget(mut standing: Standing, settings: &mut dyn Settings) -> Result<Rev
 fn take_back(standing: &mut Standing, settings: &mut dyn Settings, first: u64) -> Result<Reverted, Error> {
     let mut reverted = Reverted::default();
     let Some(found) = standing.found()? else {
-        return if standing.damaged().is_empty() && standing.changes().next().is_none() {
+        return if standing.refused().is_empty() && standing.changes().next().is_none() {
             Ok(reverted)
         } else {
             let what = "its first line cannot be read, so nothing was undone; look into it, then give it up with \
@@ -86,71 +87,80 @@ fn take_back(standing: &mut Standing, settings: &mut dyn Settings, first: u64) -
         return Ok(reverted);
     }
     let entries: Vec<Entry> = standing.changes().filter(|entry| entry.seq >= first).cloned().collect();
-    let mut others = set_by_others(&entries, settings, &mut reverted);
-    let checked =
-        |entry: &&Entry| entry.kind.is_some_and(StepKind::remembers) && !others.contains_key(&entry.target);
-    let ends: Vec<_> = entries.iter().filter(checked).map(|entry| (entry.seq, Phase::Done, None)).collect();
+    let settings_made: Vec<Setting> =
+        entries.iter().filter_map(|entry| entry.change.of::<Setting>().cloned()).collect();
+    let mut others = set_by_others(&entries, &settings_made, settings, &mut reverted);
+    let remembers = |entry: &&Entry| match entry.change.of::<Setting>() {
+        Some(setting) => setting.kind.remembers() && !others.contains_key(&setting.target),
+        None => true,
+    };
+    let end = |entry: &Entry, phase| End { seq: entry.seq, phase, read_back: None };
+    let ends: Vec<_> = entries.iter().filter(remembers).map(|entry| end(entry, Phase::Done)).collect();
     if !ends.is_empty() {
         // From here on undoing changes them, and a call that is killed must not take that for somebody else's doing.
         let _ = standing.settle(&ends);
     }
     let mut lacking = BTreeSet::new();
     for entry in entries.iter().rev() {
-        if let (Some(StepKind::Affinities), Some(old)) = (entry.kind, &entry.old) {
+        let failed = reverted.failed.len();
+        if let Some(kept) = entry.change.of::<Affinities>() {
             // What lacked CPUs before may have got them, by an older change that is undone since.
-            lacking = remember::restore(old, settings, &others);
-        } else {
-            one(entry, settings, &mut reverted, &mut others);
+            lacking = remember::restore(&kept.before, settings, &others);
+        } else if let Some(setting) = entry.change.of::<Setting>() {
+            one(setting, settings, &mut reverted, &mut others);
         }
-        if !reverted.failed.last().is_some_and(|failed| failed.starts_with(&named(entry))) {
+        if reverted.failed.len() == failed {
             // The next call finds the old value and nothing to do, should this line be lost.
-            let _ = standing.settle(&[(entry.seq, Phase::Undone, None)]);
+            let _ = standing.settle(&[end(entry, Phase::Undone)]);
         }
     }
     reverted.left.extend(without_offline(&lacking));
-    reverted.heirs = heirs::give_back(&entries, &found.head, settings);
-    let damaged = standing.damaged();
-    if !damaged.is_empty() {
-        const NAMED: usize = 8;
-        let named: Vec<_> = damaged.iter().take(NAMED).map(ToString::to_string).collect();
-        let more = match damaged.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        reverted.failed.push(format!(
-            "{} of {} cannot be trusted and is not undone: {}{more}",
-            if damaged.len() == 1 { "1 line".to_owned() } else { format!("{} lines", damaged.len()) },
-            standing.path().display(),
-            named.join("; ")
-        ));
-    }
+    reverted.heirs = heirs::give_back(&settings_made, &found.head, settings);
+    reverted.failed.extend(untrusted(standing.path(), standing.refused()));
     Ok(reverted)
+}
+
+/// One sentence for the lines that cannot be acted upon, the first of them by name.
+fn untrusted(journal: &Path, refused: &[Refused]) -> Option<String> {
+    const NAMED: usize = 8;
+    let lines = match refused.len() {
+        0 => return None,
+        1 => "1 line".to_owned(),
+        several => format!("{several} lines"),
+    };
+    let named: Vec<_> = refused.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = match refused.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "{lines} of {} cannot be trusted and is not undone: {}{more}",
+        journal.display(),
+        named.join("; ")
+    ))
 }
 
 /// What is remembered and no longer what the changes had made of it. Asked before anything is undone, which changes it again.
 fn set_by_others(
     entries: &[Entry],
+    made: &[Setting],
     settings: &mut dyn Settings,
     reverted: &mut Reverted,
 ) -> BTreeMap<String, String> {
     let mut others = BTreeMap::new();
-    for entry in entries.iter().filter(|entry| entry.kind == Some(StepKind::Affinities)) {
-        let (Some(before), Some(after)) = (&entry.old, &entry.read_back) else { continue };
-        for (target, now) in remember::foreign(before, after, settings) {
+    for kept in entries.iter().filter_map(|entry| entry.change.of::<Affinities>()) {
+        let Some(after) = &kept.after else { continue };
+        for (target, now) in remember::foreign(&kept.before, after, settings) {
             // What has an entry of its own is told there.
-            let own = entries.iter().any(|entry| entry.target == target);
+            let own = made.iter().any(|setting| setting.target == target);
             if others.insert(target.clone(), now.clone()).is_none() && !own {
                 reverted.left.push(format!("{target} may run on {now}, which somebody else has set"));
             }
         }
     }
-    for entry in entries.iter().filter(|entry| entry.kind == Some(StepKind::Kept)) {
-        let now = settings.read(StepKind::Kept, &entry.target).ok().flatten();
-        let is =
-            |text: &Option<String>| matches!((&now, text), (Some(now), Some(text)) if value::same(now, text));
-        let foreign = entry.read_back.is_some() && !is(&entry.read_back) && !is(&entry.old);
-        if let Some(now) = now.clone().filter(|_| foreign) {
-            others.insert(entry.target.clone(), now);
+    for kept in made.iter().filter(|setting| setting.kind == StepKind::Kept) {
+        if let Ok(Present::Other(now)) = kept.check(settings) {
+            others.insert(kept.target.clone(), now);
         }
     }
     others
@@ -165,95 +175,55 @@ fn without_offline(lacking: &BTreeSet<String>) -> Option<String> {
     ))
 }
 
-fn named(entry: &Entry) -> String {
-    format!("{} {}", entry.id, entry.target)
-}
-
 fn one(
-    entry: &Entry,
+    setting: &Setting,
     settings: &mut dyn Settings,
     reverted: &mut Reverted,
     others: &mut BTreeMap<String, String>,
 ) {
-    let (Some(kind), Some(old)) = (entry.kind, &entry.old) else { return };
-    let now = match settings.read(kind, &entry.target) {
-        Ok(Some(now)) => now,
-        Ok(None) => {
-            reverted.already += 1;
-            return;
+    let Some(old) = &setting.old else { return };
+    let named = setting.describe();
+    if setting.kind == StepKind::Kept
+        && let Some(theirs) = others.get(&setting.target)
+    {
+        // Undoing later changes may have made the kernel compute it anew.
+        let now = settings.read(StepKind::Kept, &setting.target).ok().flatten();
+        if now.is_some_and(|now| !value::same(&now, theirs)) {
+            let _ = settings.write(StepKind::Kept, &setting.target, theirs);
         }
-        Err(error) => {
-            reverted.failed.push(format!("{}: {error}", named(entry)));
-            return;
-        }
-    };
-    if kind == StepKind::Kept {
-        return kept(entry, &now, old, others.get(&entry.target), settings, reverted);
+        reverted.left.push(set_since(setting, theirs, old));
+        return;
     }
-    let ours = |text: &Option<String>| text.as_ref().is_some_and(|text| value::same(&now, text));
-    if is_back(kind, &now, old) {
-        reverted.already += 1;
-    } else if ours(&entry.new) || ours(&entry.read_back) || derived(entry, kind, &now) {
-        match settings.user(kind, &entry.target) {
-            Some(user) => reverted.left.push(format!("{} stays {now}, because {user} uses it", named(entry))),
-            None => give_back(entry, kind, old, settings, reverted),
+    match setting.check(settings) {
+        Ok(Present::Gone | Present::Before) => reverted.already += 1,
+        // What undoing later changes has made the kernel compute is nobody's setting.
+        Ok(Present::Other(now)) if setting.kind != StepKind::Kept => {
+            reverted.left.push(set_since(setting, &now, old));
+            others.insert(setting.target.clone(), now);
         }
-    } else {
-        others.insert(entry.target.clone(), now.clone());
-        reverted.left.push(set_since(entry, &now, old));
-    }
-}
-
-fn set_since(entry: &Entry, now: &str, old: &str) -> String {
-    format!("{} is {now}, which somebody else has set; it was {old}", named(entry))
-}
-
-/// `theirs`: what somebody else has set, which undoing later changes may have made the kernel compute anew.
-fn kept(
-    entry: &Entry,
-    now: &str,
-    old: &str,
-    theirs: Option<&String>,
-    settings: &mut dyn Settings,
-    reverted: &mut Reverted,
-) {
-    if let Some(theirs) = theirs {
-        reverted.left.push(set_since(entry, theirs, old));
-        if !value::same(now, theirs) {
-            let _ = settings.write(StepKind::Kept, &entry.target, theirs);
-        }
-    } else if value::same(now, old) {
-        reverted.already += 1;
-    } else {
-        give_back(entry, StepKind::Kept, old, settings, reverted);
-    }
-}
-
-/// Whether a value is as it was. Which priority below zero a swap area has, the kernel says, by what else is switched on.
-fn is_back(kind: StepKind, now: &str, old: &str) -> bool {
-    let own = |text: &str| text.starts_with("on -");
-    value::same(now, old) || (kind == StepKind::Swap && own(now) && own(old))
-}
-
-/// A partition that has become invalid meanwhile is still ours.
-fn derived(entry: &Entry, kind: StepKind, now: &str) -> bool {
-    let partition = kind == StepKind::File && entry.target.ends_with("/cpuset.cpus.partition");
-    partition && now.starts_with(entry.new.as_deref().unwrap_or("isolated"))
-}
-
-fn give_back(entry: &Entry, kind: StepKind, old: &str, settings: &mut dyn Settings, reverted: &mut Reverted) {
-    match settings.write(kind, &entry.target, old) {
-        Ok(()) => {
-            let now = settings.read(kind, &entry.target).ok().flatten();
-            // A group may be gone, with the last of its tasks.
-            let loose = matches!(kind, StepKind::Task | StepKind::Member);
-            if now.as_ref().is_none_or(|now| is_back(kind, now, old)) || loose {
-                reverted.undone.push(named(entry));
-            } else {
-                let now = now.unwrap_or_default();
-                reverted.failed.push(format!("{}: {old} was written and {now} reads back", named(entry)));
+        Ok(Present::Made | Present::Other(_)) => match settings.user(setting.kind, &setting.target) {
+            Some(user) => {
+                let now = settings.read(setting.kind, &setting.target).ok().flatten();
+                let now = now.unwrap_or_else(|| setting.new.clone());
+                reverted.left.push(format!("{named} stays {now}, because {user} uses it"));
             }
-        }
-        Err(error) => reverted.failed.push(format!("{}: {error}", named(entry))),
+            None => match setting.undo(settings) {
+                Ok(()) => reverted.undone.push(named),
+                Err(error) => reverted.failed.push(failure(&named, &error)),
+            },
+        },
+        Err(error) => reverted.failed.push(failure(&named, &error)),
+    }
+}
+
+fn set_since(setting: &Setting, now: &str, old: &str) -> String {
+    format!("{} is {now}, which somebody else has set; it was {old}", setting.describe())
+}
+
+fn failure(named: &str, error: &Error) -> String {
+    match error {
+        // It says itself what it is about.
+        Error::Failed { part, what } if part == named => format!("{named}: {what}"),
+        error => format!("{named}: {error}"),
     }
 }

@@ -3,37 +3,30 @@
 //! Its first entry says what was asked. Changes come in batches: the intents of a batch are appended and synced together, file and
 //! directory, before the first of its writes; every write to the machine thus comes after its own intent.
 
-use super::journal::{self, Damaged, Entry, Phase};
 use super::keep::Keep;
+use super::notes::{Immovable, Keeping};
 use super::placed::{self, Placed};
 use super::placement;
 use super::purpose::Purpose;
-use super::trust;
+use super::remember::{Affinities, Affinity};
+use super::setting::Setting;
 use super::watch::Watched;
 use crate::error::Error;
+use crate::journal::{self, Change, Contents, Entry, Phase, Refused, trust};
+use crate::owners;
 use model::Cpus;
-use model::plan::{Placement, Plan, Step, StepKind};
+use model::plan::{Placement, Plan, Step};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-/// The id of the first entry.
-const HEAD: &str = "isolation";
-
-/// The id of entries that change nothing.
-const NOTE: &str = "note";
-
-/// The id of the entry that says what was right when applying ended; the last one counts.
-const WATCH: &str = "watch";
-
-/// The id of the entry that says what is kept; the last one counts.
-const KEEP: &str = "keep";
+use std::sync::Arc;
 
 /// What stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Head {
     /// The CPUs that are to be still.
     pub cpus: Cpus,
@@ -72,12 +65,23 @@ pub struct Standing {
     file: Option<File>,
     /// Whether the file ends in the middle of a line.
     torn: bool,
-    /// Lines that are whole and wrong.
-    damaged: Vec<Damaged>,
+    /// Lines that are whole and cannot be acted upon.
+    refused: Vec<Refused>,
     _lock: File,
     boot_id: String,
     entries: Vec<Entry>,
     next: u64,
+}
+
+/// What became of a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// Its number in the journal.
+    pub seq: u64,
+    /// How far it got.
+    pub phase: Phase,
+    /// What read back, where the kernel made something else of the value.
+    pub read_back: Option<String>,
 }
 
 /// What is found under a state directory, without holding it.
@@ -85,8 +89,15 @@ pub struct Standing {
 pub struct Found {
     /// What was asked.
     pub head: Head,
-    /// Changes that stand, oldest first.
-    pub open: Vec<Entry>,
+    /// Settings that stand, oldest first.
+    pub settings: Vec<Setting>,
+    /// Affinities that undoing gives back, oldest first.
+    pub affinities: Vec<Affinities>,
+    /// Settings that the kernel let nobody change.
+    pub immovable: Vec<String>,
+    /// Lines of the journal that cannot be acted upon, with the reason: what they were to say is
+    /// neither known nor undone.
+    pub refused: Vec<String>,
     /// What was right when applying ended; `None` where it never did.
     pub watched: Option<Watched>,
     /// Who is on the isolated CPUs on purpose.
@@ -98,12 +109,13 @@ pub struct Found {
 impl Found {
     /// How the scheduler is kept off: as was asked, or by affinities where the kernel has refused that.
     pub fn placement(&self) -> Placement {
-        let made = |entry: &Entry| {
-            let changes = entry.kind.is_some_and(|kind| !kind.remembers());
-            changes && placement::IDS.contains(&entry.id.as_str())
+        let made = |setting: &Setting| {
+            !setting.kind.remembers() && placement::IDS.contains(&setting.mechanism.as_str())
         };
         match self.head.placement {
-            Placement::Partition | Placement::Cpuset if !self.open.iter().any(made) => Placement::Affinity,
+            Placement::Partition | Placement::Cpuset if !self.settings.iter().any(made) => {
+                Placement::Affinity
+            }
             asked => asked,
         }
     }
@@ -119,9 +131,23 @@ pub fn exists(state: &Path) -> bool {
     path(state).exists()
 }
 
-/// Reads what stands; `None` where nothing does.
+/// Reads what stands; `None` where nothing does. Error: there is a journal of which not even what
+/// was asked can be read.
 pub fn find(state: &Path) -> Result<Option<Found>, Error> {
-    found(&path(state), &journal::boot_id()?)
+    let path = path(state);
+    let contents = read(&path)?;
+    let refused = contents.refused.first().map(|line| {
+        let what = "it cannot be trusted, so what stands is not known";
+        Error::failed(format!("the journal {}: {line}", path.display()), what)
+    });
+    match found(&path, &contents.open, &contents.refused, &journal::boot_id()?)? {
+        None => refused.map_or(Ok(None), Err),
+        found => Ok(found),
+    }
+}
+
+fn read(path: &Path) -> Result<Contents, Error> {
+    journal::read(path, owners::all())
 }
 
 /// Reads what stands under the first of these directories that has a journal; gives that directory as well. Error: a journal that may
@@ -135,27 +161,30 @@ pub fn find_first(states: &[PathBuf]) -> Result<Option<(PathBuf, Found)>, Error>
     Ok(None)
 }
 
-fn found(path: &Path, boot_id: &str) -> Result<Option<Found>, Error> {
-    let mut open = journal::read_open(path)?;
-    let Some(at) = open.iter().position(|entry| entry.id == HEAD) else {
-        // Without a whole first line nothing was changed.
-        return Ok(None);
-    };
-    let head = open.remove(at);
-    let text = head.new.as_deref().unwrap_or_default();
-    let bad = |error| Error::failed(format!("the journal {}", path.display()), error);
-    let parsed = serde_json::from_str(text).map_err(bad)?;
-    let (watches, open): (Vec<_>, Vec<_>) = open.into_iter().partition(|entry| entry.id == WATCH);
-    let watched = watches.last().and_then(|entry| serde_json::from_str(entry.new.as_deref()?).ok());
-    let (keeps, open): (Vec<_>, Vec<_>) = open.into_iter().partition(|entry| entry.id == KEEP);
-    let purpose = purpose(path, kept_by(&keeps))?;
-    Ok(Some(Found { head: parsed, open, watched, purpose, this_boot: head.boot_id == boot_id }))
+fn found(path: &Path, entries: &[Entry], refused: &[Refused], boot_id: &str) -> Result<Option<Found>, Error> {
+    let head = entries.iter().find_map(|entry| Some((entry, entry.change.of::<Head>()?)));
+    // Without a whole first line nothing was changed.
+    let Some((entry, head)) = head else { return Ok(None) };
+    Ok(Some(Found {
+        head: head.clone(),
+        settings: of::<Setting>(entries).cloned().collect(),
+        affinities: of::<Affinities>(entries).cloned().collect(),
+        immovable: of::<Immovable>(entries).map(|note| note.target.clone()).collect(),
+        refused: refused.iter().map(ToString::to_string).collect(),
+        watched: of::<Watched>(entries).last().cloned(),
+        purpose: purpose(path, kept_by(entries))?,
+        this_boot: entry.boot_id == boot_id,
+    }))
 }
 
-/// As the last of these entries says it.
-fn kept_by<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<String> {
-    let last = entries.into_iter().filter(|entry| entry.id == KEEP).last();
-    last.and_then(|entry| serde_json::from_str(entry.new.as_deref()?).ok()).unwrap_or_default()
+/// The entries of one type, oldest first.
+fn of<T: Change>(entries: &[Entry]) -> impl DoubleEndedIterator<Item = &T> {
+    entries.iter().filter_map(|entry| entry.change.of::<T>())
+}
+
+/// As the last entry says that tells what is kept.
+fn kept_by(entries: &[Entry]) -> Vec<String> {
+    of::<Keeping>(entries).last().map(|keeping| keeping.what.clone()).unwrap_or_default()
 }
 
 fn purpose(path: &Path, keep: Vec<String>) -> Result<Purpose, Error> {
@@ -172,15 +201,15 @@ impl Standing {
         let lock = lock(state)?;
         let path = path(state);
         let boot_id = journal::boot_id()?;
-        let (entries, damaged) = journal::read(&path)?;
+        let Contents { open: entries, refused, lines, torn } = read(&path)?;
         let file = match trust::open_file(&path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE) {
             // What stands can be undone all the same.
             Err(error) if read_only(&error) && !entries.is_empty() => None,
             file => file?,
         };
-        let torn = fs::read(&path).unwrap_or_default().last().is_some_and(|byte| *byte != b'\n');
-        let next = entries.iter().map(|entry| entry.seq + 1).max().unwrap_or(0).max(lines(&path));
-        Ok(Self { path, file, torn, damaged, _lock: lock, boot_id, entries, next })
+        // Numbers of entries that were undone are not used again.
+        let next = entries.iter().map(|entry| entry.seq + 1).max().unwrap_or(0).max(lines);
+        Ok(Self { path, file, torn, refused, _lock: lock, boot_id, entries, next })
     }
 
     /// The file.
@@ -188,41 +217,34 @@ impl Standing {
         &self.path
     }
 
-    /// The lines that are whole and wrong.
-    pub fn damaged(&self) -> &[Damaged] {
-        &self.damaged
+    /// The lines that are whole and cannot be acted upon.
+    pub fn refused(&self) -> &[Refused] {
+        &self.refused
     }
 
     /// What stands.
     pub fn found(&self) -> Result<Option<Found>, Error> {
-        found(&self.path, &self.boot_id)
+        found(&self.path, &self.entries, &self.refused, &self.boot_id)
     }
 
     /// Writes down what was asked, first of all.
     pub fn begin(&mut self, head: &Head) -> Result<(), Error> {
-        let text = serde_json::to_string(head).map_err(|error| Error::failed("the journal", error))?;
-        let entry = self.entry(HEAD, None, "cpus", None, &text);
-        self.append(&[entry])
+        self.add(Arc::new(head.clone())).map(drop)
     }
 
     /// Writes down what was found to be immovable, so that it is known later.
     pub fn note(&mut self, target: &str) -> Result<(), Error> {
-        let entry = self.entry(NOTE, None, target, None, "immovable");
-        self.append(&[entry])
+        self.add(Arc::new(Immovable { target: target.to_owned() })).map(drop)
     }
 
     /// Writes down what is right now that everything is made.
     pub fn watch(&mut self, watched: &Watched) -> Result<(), Error> {
-        let text = serde_json::to_string(watched).map_err(|error| Error::failed("the journal", error))?;
-        let entry = self.entry(WATCH, None, "right", None, &text);
-        self.append(&[entry])
+        self.add(Arc::new(watched.clone())).map(drop)
     }
 
     /// Writes down what is kept, which replaces what was.
     pub fn keep(&mut self, keep: &[String]) -> Result<(), Error> {
-        let text = serde_json::to_string(keep).map_err(|error| Error::failed("the journal", error))?;
-        let entry = self.entry(KEEP, None, "purpose", None, &text);
-        self.append(&[entry])
+        self.add(Arc::new(Keeping { what: keep.to_vec() })).map(drop)
     }
 
     /// What is kept.
@@ -232,24 +254,42 @@ impl Standing {
 
     /// Writes down changes that are about to be made; gives their numbers. Only after this may the machine be touched.
     pub fn intend(&mut self, changes: &[(&Step, Option<String>)]) -> Result<Vec<u64>, Error> {
-        let mut entries = Vec::new();
-        for (step, old) in changes {
-            let entry = self.entry(&step.mechanism, Some(step.kind), &step.target, old.as_deref(), &step.new);
-            entries.push(entry);
+        let of = |(step, old): &(&Step, Option<String>)| Arc::new(Setting::of(step, old.as_deref())) as _;
+        self.append(changes.iter().map(of).collect())
+    }
+
+    /// Writes down the affinities that undoing what follows is to give back.
+    pub(super) fn remember(&mut self, mechanism: &str, before: Vec<Affinity>) -> Result<(), Error> {
+        let mechanism = mechanism.to_owned();
+        let seq = self.add(Arc::new(Affinities { mechanism, before, after: None }))?;
+        self.settle(&[End { seq, phase: Phase::Done, read_back: None }])
+    }
+
+    /// Writes down what the affinities that are remembered have come to.
+    pub(super) fn note_affinities(&mut self, after: &[Affinity]) -> Result<(), Error> {
+        let mut lines = Vec::new();
+        for entry in &mut self.entries {
+            let Some(kept) = entry.change.of::<Affinities>().filter(|kept| kept.after.is_none()) else {
+                continue;
+            };
+            entry.change = Arc::new(Affinities { after: Some(after.to_vec()), ..kept.clone() });
+            lines.push(entry.clone());
         }
-        let numbers = entries.iter().map(|entry| entry.seq).collect();
-        self.append(&entries)?;
-        Ok(numbers)
+        self.write(&lines)
     }
 
     /// Writes down what became of changes. A journal that cannot say so says too much, never too little.
-    pub fn settle(&mut self, ends: &[(u64, Phase, Option<String>)]) -> Result<(), Error> {
+    pub fn settle(&mut self, ends: &[End]) -> Result<(), Error> {
         let mut lines = Vec::new();
-        for (seq, phase, read_back) in ends {
+        for End { seq, phase, read_back } in ends {
             let Some(at) = self.entries.iter().position(|entry| entry.seq == *seq) else { continue };
             let entry = &mut self.entries[at];
             entry.phase = *phase;
-            entry.read_back.clone_from(read_back);
+            if let Some(setting) = entry.change.of::<Setting>() {
+                entry.change = Arc::new(Setting { read_back: read_back.clone(), ..setting.clone() });
+            } else if let Some(kept) = entry.change.of::<Affinities>() {
+                entry.change = Arc::new(Affinities { after: None, ..kept.clone() });
+            }
             lines.push(entry.clone());
             if *phase == Phase::Undone {
                 self.entries.remove(at);
@@ -258,9 +298,22 @@ impl Standing {
         self.write(&lines)
     }
 
-    /// Changes that stand, oldest first, without the head.
+    /// Changes that stand, oldest first, without the notes.
     pub fn changes(&self) -> impl DoubleEndedIterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| entry.kind.is_some())
+        let changes = |entry: &&Entry| {
+            entry.change.of::<Setting>().is_some() || entry.change.of::<Affinities>().is_some()
+        };
+        self.entries.iter().filter(changes)
+    }
+
+    /// Settings that stand, oldest first, with their numbers.
+    pub fn settings(&self) -> impl DoubleEndedIterator<Item = (u64, &Setting)> {
+        self.entries.iter().filter_map(|entry| Some((entry.seq, entry.change.of::<Setting>()?)))
+    }
+
+    /// Affinities that undoing gives back, oldest first.
+    pub fn affinities(&self) -> impl DoubleEndedIterator<Item = &Affinities> {
+        of(&self.entries)
     }
 
     /// Removes the journal.
@@ -279,53 +332,30 @@ impl Standing {
         Ok(free)
     }
 
-    fn entry(
-        &mut self,
-        id: &str,
-        kind: Option<StepKind>,
-        target: &str,
-        old: Option<&str>,
-        new: &str,
-    ) -> Entry {
-        let seq = self.next;
-        self.next += 1;
-        Entry {
-            seq,
-            boot_id: self.boot_id.clone(),
-            id: id.to_owned(),
-            target: target.to_owned(),
-            old: old.map(str::to_owned),
-            new: Some(new.to_owned()),
-            kind,
-            read_back: None,
-            phase: Phase::Intent,
-            crc: 0,
-        }
+    fn add(&mut self, change: Arc<dyn Change>) -> Result<u64, Error> {
+        Ok(self.append(vec![change])?[0])
     }
 
-    fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
-        self.write(entries)?;
-        self.entries.extend(entries.iter().cloned());
-        Ok(())
+    /// Writes down what is about to be made, all of it before any is.
+    fn append(&mut self, changes: Vec<Arc<dyn Change>>) -> Result<Vec<u64>, Error> {
+        let boot_id = &self.boot_id;
+        let entry = |(seq, change)| Entry { seq, boot_id: boot_id.clone(), phase: Phase::Intent, change };
+        let entries: Vec<_> = (self.next..).zip(changes).map(entry).collect();
+        self.write(&entries)?;
+        self.next += entries.len() as u64;
+        let numbers = entries.iter().map(|entry| entry.seq).collect();
+        self.entries.extend(entries);
+        Ok(numbers)
     }
 
     fn write(&mut self, entries: &[Entry]) -> Result<(), Error> {
         if entries.is_empty() {
             return Ok(());
         }
-        let failed = |source| Error::os("write the journal", self.path.display(), source);
-        let mut text = String::new();
-        for entry in entries {
-            text.push_str(&journal::line(entry.clone()).map_err(failed)?);
-        }
-        let dir = self.path.parent().unwrap_or(Path::new("."));
-        let Some(file) = &mut self.file else { return Err(failed(ErrorKind::ReadOnlyFilesystem.into())) };
-        // A torn line, of a killed call or a full disk, would swallow the next one.
-        let begin = if self.torn { "\n" } else { "" };
-        self.torn = true;
-        file.write_all(format!("{begin}{text}").as_bytes()).map_err(failed)?;
-        self.torn = false;
-        file.sync_all().and_then(|()| File::open(dir)?.sync_all()).map_err(failed)
+        let failed = |source: ErrorKind| Error::os("write the journal", self.path.display(), source);
+        let Some(file) = &mut self.file else { return Err(failed(ErrorKind::ReadOnlyFilesystem)) };
+        journal::append(file, &self.path, &mut self.torn, entries)?;
+        journal::sync_directory(&self.path)
     }
 
     /// Who is on the isolated CPUs on purpose.
@@ -341,11 +371,6 @@ impl Standing {
 
 fn read_only(error: &Error) -> bool {
     matches!(error, Error::Os { source, .. } if source.kind() == ErrorKind::ReadOnlyFilesystem)
-}
-
-/// Numbers of entries that were undone are not used again.
-fn lines(path: &Path) -> u64 {
-    fs::read_to_string(path).map_or(0, |text| text.lines().count() as u64)
 }
 
 fn lock(state: &Path) -> Result<File, Error> {

@@ -3,13 +3,13 @@
 //! went or came.
 
 use super::catalogue::Catalogue;
-use super::change::{Settings, value};
-use super::journal::Entry;
+use super::setting::Setting;
 use super::standing::Found;
 use super::stray::seen;
 use super::watch::{self, Watched, handlers};
 use crate::error::Error;
 use crate::machine::{self, Irq, Root, irqs};
+use crate::settings::{Settings, value};
 use model::plan::StepKind;
 use model::{Finding, FindingState, Machine};
 use serde::Serialize;
@@ -48,16 +48,19 @@ pub fn verify(
 ) -> Result<Verified, Error> {
     let mut verified = Verified::default();
     let mut told = BTreeSet::new();
-    for entry in &found.open {
-        let (Some(kind), Some(new)) = (entry.kind, &entry.new) else { continue };
-        if kind.remembers() {
-            continue;
-        }
+    verified.drifted.extend(
+        found
+            .refused
+            .iter()
+            .map(|line| format!("what stands is not known in full: {line} of the journal cannot be trusted")),
+    );
+    for entry in found.settings.iter().filter(|setting| !setting.kind.remembers()) {
+        let (kind, new) = (entry.kind, &entry.new);
         let read = match settings.read(kind, &entry.target) {
             Ok(read) => read,
             Err(error) => {
                 let list = if denied(&error) { &mut verified.unread } else { &mut verified.drifted };
-                list.push(format!("{} {} cannot be told: {error}", entry.id, entry.target));
+                list.push(format!("{} {} cannot be told: {error}", entry.mechanism, entry.target));
                 continue;
             }
         };
@@ -72,8 +75,8 @@ pub fn verify(
                 verified.holding += 1;
             }
             Some(now) => {
-                verified.drifted.push(format!("{} {} is {now}, not {new}", entry.id, entry.target));
-                told.insert(entry.id.as_str());
+                verified.drifted.push(format!("{} {} is {now}, not {new}", entry.mechanism, entry.target));
+                told.insert(entry.mechanism.as_str());
             }
         }
     }
@@ -101,7 +104,8 @@ fn denied(error: &Error) -> bool {
 
 /// Interrupts and tasks that may now run there.
 fn newcomers(root: &Root, found: &Found, verified: &mut Verified) {
-    let known: BTreeSet<_> = found.open.iter().map(|entry| entry.target.as_str()).collect();
+    let settings = found.settings.iter().map(|setting| &setting.target);
+    let known: BTreeSet<_> = settings.chain(&found.immovable).map(String::as_str).collect();
     for irq in irqs(root).into_iter().filter(|irq| !found.purpose.keeps_interrupt(irq)) {
         let file = format!("/proc/irq/{}/smp_affinity_list", irq.number);
         interrupt(&irq, known.contains(file.as_str()), found, verified);
@@ -147,8 +151,8 @@ fn mechanisms(
     told: &BTreeSet<&str>,
     verified: &mut Verified,
 ) {
-    let made = |entry: &&Entry| entry.kind.is_some_and(|kind| !kind.remembers());
-    let changed: BTreeSet<_> = found.open.iter().filter(made).map(|entry| entry.id.as_str()).collect();
+    let made = found.settings.iter().filter(|setting: &&Setting| !setting.kind.remembers());
+    let changed: BTreeSet<_> = made.map(|setting| setting.mechanism.as_str()).collect();
     let nothing = Watched::default();
     let right = &found.watched.as_ref().unwrap_or(&nothing).right;
     if found.watched.is_none() {

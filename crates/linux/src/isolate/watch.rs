@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What was so at the end of applying.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Watched {
     /// Mechanisms that were as isolation wants them, by id.
     pub right: BTreeSet<String>,

@@ -1,5 +1,6 @@
 //! One of the recorder's instances: its events, its reader, its accounts.
 
+use super::changes::TraceInstance;
 use super::filter::{Filter, filters, on_cpus};
 use super::instance::{self, Instance};
 use super::kprobe;
@@ -7,8 +8,7 @@ use super::reader::Reader;
 use super::ring::Ring;
 use super::tracefs;
 use crate::error::Error;
-use crate::isolate::undo::Transient;
-use crate::session::Session;
+use crate::session::{Session, Ticket};
 use model::Cpus;
 use model::events::{EventCatalogue, EventSpec, KERNEL_STACK, Side, USER_STACK};
 use model::run::TraceCpu;
@@ -38,6 +38,7 @@ pub struct Buffer {
     instance: Instance,
     /// What the session knows it by.
     pub target: String,
+    ticket: Ticket,
     /// Its CPUs.
     pub cpus: Vec<u32>,
     /// The events that this kernel has.
@@ -45,7 +46,7 @@ pub struct Buffer {
     /// Events of the catalogue that it lacks.
     pub absent: Vec<String>,
     /// Probes of our own, as the session knows them.
-    probes: Vec<String>,
+    probes: Vec<Ticket>,
     scratch: PathBuf,
     /// Buffer per CPU, KiB.
     kib: u64,
@@ -75,7 +76,7 @@ impl Buffer {
             if order.kprobes { define(session, tracefs, catalogue, order) } else { Default::default() };
         let path = Instance::path_of(tracefs, order.name);
         let target = path.display().to_string();
-        let instance = session.change(Transient::TraceInstance, &target, || {
+        let (instance, ticket) = session.change(TraceInstance { path: path.clone() }, || {
             Instance::create(path.clone(), order.cpus, order.buffer_kib).inspect_err(|_| {
                 let _ = instance::remove(&path);
             })
@@ -87,7 +88,7 @@ impl Buffer {
         absent.extend(refused);
         fs::create_dir_all(scratch).map_err(|source| Error::os("create", scratch.display(), source))?;
         let (cpus, scratch, kib) = (order.cpus.iter().collect(), scratch.to_owned(), order.buffer_kib);
-        Ok(Self { instance, target, cpus, events, absent, probes, scratch, kib, reader: None })
+        Ok(Self { instance, target, ticket, cpus, events, absent, probes, scratch, kib, reader: None })
     }
 
     /// Starts to take pages of this size out of the buffers.
@@ -145,8 +146,8 @@ impl Buffer {
         fs::remove_dir_all(&self.scratch)
             .map_err(|source| Error::os("remove", self.scratch.display(), source))?;
         self.instance.disable_events()?;
-        session.take_back(Transient::TraceInstance, &self.target)?;
-        self.probes.iter().try_for_each(|probe| session.take_back(Transient::Kprobe, probe))
+        session.take_back(self.ticket)?;
+        self.probes.iter().try_for_each(|probe| session.take_back(*probe))
     }
 }
 
@@ -156,7 +157,7 @@ fn define(
     tracefs: &Path,
     catalogue: &EventCatalogue,
     order: &Order<'_>,
-) -> (Vec<String>, Vec<String>) {
+) -> (Vec<Ticket>, Vec<String>) {
     let has = |name: &str| tracefs.join("events").join(name.replace(':', "/")).is_dir();
     let wanted = |event: &&EventSpec| {
         event.on.contains(&order.side) && event.unless.as_deref().is_some_and(|unless| !has(unless))
@@ -164,9 +165,9 @@ fn define(
     let highest = order.cpus.iter().chain(order.measured.iter()).max().unwrap_or(0);
     let (mut probes, mut refused) = (Vec::new(), Vec::new());
     for event in catalogue.events.iter().filter(wanted).filter(|event| !has(&event.name)) {
-        let target = kprobe::target(tracefs, event);
-        match session.change(Transient::Kprobe, &target, || kprobe::define(tracefs, event, highest)) {
-            Ok(()) => probes.push(target),
+        let probe = kprobe::change(tracefs, event);
+        match session.change(probe, || kprobe::define(tracefs, event, highest)) {
+            Ok(((), ticket)) => probes.push(ticket),
             Err(_) => refused.push(event.name.clone()),
         }
     }

@@ -3,25 +3,26 @@
 //! They are defined for all of the kernel and enabled in the sender instance only, so that measured CPUs do not pay for the recording;
 //! only where the user asked, because defining one patches kernel text.
 
+use super::changes::Kprobe;
 use super::tracefs;
 use crate::error::Error;
 use model::events::EventSpec;
 use std::path::Path;
 
-/// What stands between the file and the event in the target of a change.
+/// What stands between the file and the event in the name of both.
 const SEPARATOR: char = '#';
 
-/// The change that [`define`] makes: `PATH#group/event`.
-pub fn target(tracefs: &Path, spec: &EventSpec) -> String {
-    target_of(&tracefs.join("kprobe_events"), &spec.name.replace(':', "/"))
+/// The change that [`define`] makes.
+pub fn change(tracefs: &Path, spec: &EventSpec) -> Kprobe {
+    Kprobe { file: tracefs.join("kprobe_events"), event: spec.name.replace(':', "/") }
 }
 
-/// The change of an event `group/name`, defined in a file `kprobe_events`.
+/// The name of an event `group/name` and the file `kprobe_events` it is defined in.
 pub fn target_of(events: &Path, event: &str) -> String {
     format!("{}{SEPARATOR}{event}", events.display())
 }
 
-/// File and event of a target.
+/// File and event of such a name.
 pub fn of_target(target: &str) -> Option<(&Path, &str)> {
     target.rsplit_once(SEPARATOR).map(|(path, event)| (Path::new(path), event))
 }
@@ -37,12 +38,15 @@ pub fn define(tracefs: &Path, spec: &EventSpec, highest: u32) -> Result<(), Erro
     tracefs::write(&tracefs.join("kprobe_events"), &line)
 }
 
+/// Whether a text of `kprobe_events` has the event.
+pub fn is_defined(events: &str, event: &str) -> bool {
+    events.lines().any(|line| line.contains(&format!(":{event} ")))
+}
+
 /// Takes [`define`] back; an event that is gone already is fine.
-pub fn remove(target: &str) -> Result<(), Error> {
-    let Some((path, event)) = of_target(target) else { return Ok(()) };
-    let defined = tracefs::read(path).unwrap_or_default();
-    if !defined.lines().any(|line| line.contains(&format!(":{event} "))) {
+pub fn remove(file: &Path, event: &str) -> Result<(), Error> {
+    if !is_defined(&tracefs::read(file).unwrap_or_default(), event) {
         return Ok(());
     }
-    tracefs::write(path, &format!("-:{event}\n"))
+    tracefs::write(file, &format!("-:{event}\n"))
 }

@@ -6,6 +6,7 @@
 //! See `Documentation/trace/ftrace.rst`, "Instances".
 
 pub mod buffer;
+pub mod changes;
 pub mod cost;
 pub mod filter;
 mod groups;

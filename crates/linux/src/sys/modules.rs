@@ -16,8 +16,6 @@ const SEPARATOR: char = '#';
 const AT_ONCE: i32 = libc::O_NONBLOCK;
 /// `finit_module(2)`: `MODULE_INIT_COMPRESSED_FILE`.
 const COMPRESSED: i32 = 4;
-const LOADED: &str = "loaded";
-const NOT_LOADED: &str = "not loaded";
 
 /// How often a module is used; `None` where it is not loaded.
 pub fn uses(modules: &str, name: &str) -> Option<u64> {
@@ -54,24 +52,17 @@ pub fn of_target(target: &str) -> Option<(&str, &Path)> {
     target.split_once(SEPARATOR).map(|(name, file)| (name, Path::new(file)))
 }
 
-/// Whether it is loaded, as the journal keeps it.
-pub fn standing(target: &str) -> Option<String> {
-    let (name, _) = of_target(target)?;
-    Some(if uses_here(name).is_some() { LOADED } else { NOT_LOADED }.to_owned())
-}
-
 /// Makes it loaded or not loaded again. One that somebody uses by now stays.
-pub fn give_back(target: &str, old: &str) -> Result<(), Error> {
-    let Some((name, file)) = of_target(target) else { return Ok(()) };
-    let outcome = match (old, uses_here(name)) {
-        (LOADED, None) => load(file),
-        (NOT_LOADED, Some(0)) => unload(name),
+pub fn give_back(name: &str, file: &Path, loaded: bool) -> Result<(), Error> {
+    let outcome = match (loaded, uses_here(name)) {
+        (true, None) => load(file),
+        (false, Some(0)) => unload(name),
         _ => Ok(()),
     };
     let gone = |error: &io::Error| error.raw_os_error() == Some(Errno::NOENT.raw_os_error());
-    outcome.or_else(|error| if gone(&error) { Ok(()) } else { Err(error) }).map_err(|source| {
-        Error::os(if old == LOADED { "load" } else { "unload" }, format!("module {name}"), source)
-    })
+    outcome
+        .or_else(|error| if gone(&error) { Ok(()) } else { Err(error) })
+        .map_err(|source| Error::os(if loaded { "load" } else { "unload" }, format!("module {name}"), source))
 }
 
 #[cfg(test)]
@@ -88,7 +79,6 @@ mod tests {
     fn a_target_tells_name_and_file() {
         let target = target("ts_fsm", Path::new("/lib/a#b.ko"));
         assert_eq!(of_target(&target), Some(("ts_fsm", Path::new("/lib/a#b.ko"))));
-        assert_eq!(standing("stillcore_no_such_module#/x").unwrap(), NOT_LOADED);
-        give_back("stillcore_no_such_module#/x", NOT_LOADED).unwrap();
+        give_back("stillcore_no_such_module", Path::new("/x"), false).unwrap();
     }
 }

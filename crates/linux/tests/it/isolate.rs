@@ -3,11 +3,11 @@
 use crate::support::{plan_of, step};
 use linux::Error;
 use linux::isolate::apply::{Applied, Observer, apply};
-use linux::isolate::change::{Live, Occupied, Settings};
 use linux::isolate::revert::{Reverted, revert, revert_since};
 use linux::isolate::standing::{Head, Standing, find, find_first, path};
 use linux::isolate::{Catalogue, Request, plan};
 use linux::machine::{self, Root};
+use linux::settings::{Live, Occupied, Settings};
 use model::Cpus;
 use model::plan::{Placement, Plan, StepKind};
 use proptest::prelude::*;

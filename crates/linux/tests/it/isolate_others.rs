@@ -4,12 +4,12 @@
 use crate::support::{plan_of, step};
 use linux::Error;
 use linux::isolate::apply::{Applied, Observer, apply};
-use linux::isolate::change::{Occupied, Settings};
 use linux::isolate::revert::{Reverted, forget, revert};
 use linux::isolate::standing::{Head, Standing, exists, find};
 use linux::isolate::verify::verify;
 use linux::isolate::{Catalogue, Request, plan};
 use linux::machine::{self, Root};
+use linux::settings::{Occupied, Settings};
 use model::Cpus;
 use model::plan::{Placement, Plan, StepKind};
 use proptest::prelude::*;

@@ -12,6 +12,7 @@ mod boot_loaders;
 mod catalogue;
 mod isolate;
 mod isolate_others;
+mod journals;
 mod keep;
 mod narrow;
 mod verify;

@@ -1,12 +1,12 @@
 //! Verifying on a machine of a few files: what was right when its CPUs were isolated and is no longer so, and what has come since.
 
 use linux::Error;
-use linux::isolate::change::{Live, Occupied, Settings};
 use linux::isolate::placed::{Placed, record};
 use linux::isolate::standing::{Head, Standing, find};
 use linux::isolate::verify::{Verified, verify};
 use linux::isolate::{Catalogue, Purpose, Request, plan, watch};
 use linux::machine::Root;
+use linux::settings::{Live, Occupied, Settings};
 use linux::sys::process::Owner;
 use model::Cpus;
 use model::plan::{Placement, Step, StepKind};

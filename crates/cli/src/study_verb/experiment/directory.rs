@@ -2,7 +2,7 @@
 
 use super::cell;
 use anyhow::Context;
-use linux::isolate::trust;
+use linux::journal::trust;
 use linux::sys::process::Owner;
 use model::{Error, store};
 use std::fs::{self, File, OpenOptions, TryLockError};

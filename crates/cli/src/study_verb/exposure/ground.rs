@@ -5,7 +5,7 @@
 //! charged with what that thread does, unless the machine has come back to what it was.
 
 use analysis::exposure::{self, CellFacts};
-use linux::isolate::journal;
+use linux::journal;
 use model::machine::{MachineState, Snapshot};
 use model::store;
 use serde::{Deserialize, Serialize};

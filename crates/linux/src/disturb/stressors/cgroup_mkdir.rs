@@ -6,11 +6,11 @@
 
 use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;
+use crate::disturb::changes::Cgroup;
 use crate::disturb::child::Account;
 use crate::disturb::confine;
 use crate::disturb::job::Job;
 use crate::disturb::leaving::{Leaving, Mark};
-use crate::isolate::undo::Transient;
 use model::stressor::Witness;
 use std::fs;
 use std::io;
@@ -44,8 +44,8 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 /// One group of this mark in each hierarchy.
 fn groups(mark: &Mark<'_>) -> Vec<Leaving> {
     let parents = confine::parents(Path::new("/")).into_iter();
-    let target = |parent: PathBuf| parent.join(format!("stillcore-{}", mark.id)).display().to_string();
-    parents.map(|parent| Leaving { kind: Transient::Cgroup, target: target(parent) }).collect()
+    let group = |parent: PathBuf| Cgroup { path: parent.join(format!("stillcore-{}", mark.id)) };
+    parents.map(|parent| Leaving::Cgroup(group(parent))).collect()
 }
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {

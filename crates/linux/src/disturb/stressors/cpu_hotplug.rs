@@ -10,7 +10,6 @@ use crate::disturb::child::Account;
 use crate::disturb::job::Job;
 use crate::disturb::leaving::{Leaving, Mark};
 use crate::disturb::witness::{Counter, stopper_runs};
-use crate::isolate::undo::Transient;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -33,7 +32,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     cleanup: "the CPU is on line, as before; affinities that the kernel has widened are narrowed again",
     danger: "what was bound to the CPU moves: interrupts, kernel threads, cpusets of version 1",
     default_rate: Some(0.5),
-    leaves: |mark| online(mark).into_iter().flat_map(|online| [Leaving::affinities(), online]).collect(),
+    leaves: |mark| online(mark).into_iter().flat_map(|online| [Leaving::Affinities, online]).collect(),
     dangerous: true,
     work,
     ..StressorSpec::PLAIN
@@ -43,7 +42,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 fn online(mark: &Mark<'_>) -> Option<Leaving> {
     let file = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/online");
     let removable = mark.cpus.iter().skip(1).map(file).filter(|file| Path::new(file).exists());
-    removable.last().map(|target| Leaving { kind: Transient::Value, target })
+    removable.last().map(|file| Leaving::Value(file.into()))
 }
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {

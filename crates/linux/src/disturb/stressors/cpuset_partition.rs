@@ -7,11 +7,11 @@
 
 use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;
+use crate::disturb::changes::Cgroup;
 use crate::disturb::child::Account;
 use crate::disturb::confine;
 use crate::disturb::job::Job;
 use crate::disturb::leaving::{Leaving, Mark};
-use crate::isolate::undo::Transient;
 use model::Cpus;
 use model::stressor::Witness;
 use std::fs;
@@ -35,7 +35,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     cleanup: "the group is removed, which gives the CPU back; affinities that the kernel widens then are narrowed again",
     danger: "tasks and kernel threads that are moved onto isolated CPUs, and stay there; bound workers that stay unbound (5.10)",
     default_rate: Some(1.0),
-    leaves: |mark| group(mark).into_iter().flat_map(|group| [Leaving::affinities(), group]).collect(),
+    leaves: |mark| group(mark).into_iter().flat_map(|group| [Leaving::Affinities, group]).collect(),
     dangerous: true,
     work,
     ..StressorSpec::PLAIN
@@ -47,8 +47,8 @@ fn group(mark: &Mark<'_>) -> Option<Leaving> {
         enabled.split_whitespace().any(|name| name == "cpuset")
     };
     let parent = confine::parents(Path::new("/")).into_iter().find(has)?;
-    let target = parent.join(format!("stillcore-{}", mark.id)).display().to_string();
-    Some(Leaving { kind: Transient::Cgroup, target })
+    let path = parent.join(format!("stillcore-{}", mark.id));
+    Some(Leaving::Cgroup(Cgroup { path }))
 }
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {

@@ -11,7 +11,7 @@ use crate::disturb::child::Account;
 use crate::disturb::job::Job;
 use crate::disturb::leaving::{Leaving, Mark};
 use crate::disturb::witness::Counter;
-use crate::isolate::undo::Transient;
+use crate::record::changes::Kprobe;
 use crate::record::{kprobe, tracefs};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,9 +45,9 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 };
 
 fn event(mark: &Mark<'_>) -> Option<Leaving> {
-    let events = mark.tracefs.as_deref()?.join("kprobe_events");
-    let target = kprobe::target_of(&events, &format!("{GROUP}/p{}", mark.id.replace('-', "_")));
-    Some(Leaving { kind: Transient::Kprobe, target })
+    let file = mark.tracefs.as_deref()?.join("kprobe_events");
+    let event = format!("{GROUP}/p{}", mark.id.replace('-', "_"));
+    Some(Leaving::Kprobe(Kprobe { file, event }))
 }
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {
@@ -73,7 +73,7 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
 
 /// A defined event that goes with its owner.
 struct Probe {
-    target: String,
+    file: PathBuf,
     tracefs: PathBuf,
     /// `group/name`.
     event: String,
@@ -83,7 +83,7 @@ impl Probe {
     fn define(target: &str) -> Result<Self, Error> {
         let (events, event) = kprobe::of_target(target).unwrap_or((Path::new(""), ""));
         let probe = Self {
-            target: target.to_owned(),
+            file: events.to_owned(),
             tracefs: events.parent().unwrap_or(Path::new("")).to_owned(),
             event: event.to_owned(),
         };
@@ -117,7 +117,7 @@ fn hits(profile: &str, name: &str) -> u64 {
 impl Drop for Probe {
     fn drop(&mut self) {
         // The supervisor removes what is left.
-        let _ = kprobe::remove(&self.target);
+        let _ = kprobe::remove(&self.file, &self.event);
     }
 }
 

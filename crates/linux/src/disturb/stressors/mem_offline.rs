@@ -10,7 +10,6 @@ use crate::disturb::child::Account;
 use crate::disturb::job::Job;
 use crate::disturb::leaving::{Leaving, Mark};
 use crate::disturb::witness::{Counter, uevents};
-use crate::isolate::undo::Transient;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,7 +47,7 @@ fn state(_: &Mark<'_>) -> Option<Leaving> {
         |block: &PathBuf| says(block, "state").trim() == "online" && says(block, "removable").trim() == "1";
     let entries = fs::read_dir(BLOCKS).into_iter().flatten().flatten().map(|entry| entry.path());
     let last = entries.filter(usable).max_by_key(|block| number(block))?;
-    Some(Leaving { kind: Transient::Value, target: last.join("state").display().to_string() })
+    Some(Leaving::Value(last.join("state")))
 }
 
 fn number(block: &Path) -> Option<u32> {

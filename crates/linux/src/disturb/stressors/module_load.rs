@@ -6,11 +6,11 @@
 
 use crate::disturb::Error;
 use crate::disturb::catalogue::StressorSpec;
+use crate::disturb::changes::LAB;
 use crate::disturb::child::Account;
 use crate::disturb::job::Job;
 use crate::disturb::leaving::Leaving;
 use crate::disturb::witness::{Counter, uevents};
-use crate::isolate::undo::Transient;
 use crate::sys::modules::{self, load, uses_here};
 use std::fs;
 use std::io;
@@ -20,8 +20,6 @@ use std::path::{Path, PathBuf};
 const HARMLESS: [&str; 7] = ["ts_fsm", "ts_bm", "ts_kmp", "crc7", "crc4", "crc_itu_t", "lru_cache"];
 /// Below the modules of a kernel, where libraries are.
 const LIBRARIES: &str = "kernel/lib";
-/// Where a guest of the laboratory has the modules it was given.
-const GUEST: &str = "/lab";
 
 pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     name: "module_load",
@@ -78,7 +76,7 @@ fn round(name: &str, file: &Path, there: bool) -> io::Result<()> {
 /// The first of the harmless modules that has a file here and that nobody uses.
 fn candidate() -> Option<Leaving> {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let mut dirs = vec![PathBuf::from(GUEST)];
+    let mut dirs = vec![PathBuf::from(LAB)];
     dirs.extend(
         ["/lib/modules", "/usr/lib/modules"].map(|dir| Path::new(dir).join(&release).join(LIBRARIES)),
     );
@@ -86,7 +84,7 @@ fn candidate() -> Option<Leaving> {
     let unused = |name: &&str| uses_here(name).is_none_or(|uses| uses == 0);
     HARMLESS.iter().copied().filter(unused).find_map(|name| {
         let file = files.iter().find(|file| is_module(file, name))?;
-        Some(Leaving { kind: Transient::Module, target: modules::target(name, file) })
+        Some(Leaving::Module(name, file.clone()))
     })
 }
 

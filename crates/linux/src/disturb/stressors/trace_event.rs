@@ -10,7 +10,7 @@ use crate::disturb::child::Account;
 use crate::disturb::job::Job;
 use crate::disturb::leaving::{Leaving, Mark};
 use crate::disturb::witness::Counter;
-use crate::isolate::undo::Transient;
+use crate::record::changes::TraceInstance;
 use crate::record::instance::Instance;
 use model::Cpus;
 use std::fs;
@@ -48,7 +48,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
 /// The instance that a stressor of this mark makes.
 pub(super) fn instance(mark: &Mark<'_>) -> Option<Leaving> {
     let path = Instance::path_of(mark.tracefs.as_deref()?, &format!("stillcore-stress-{}", mark.id));
-    Some(Leaving { kind: Transient::TraceInstance, target: path.display().to_string() })
+    Some(Leaving::TraceInstance(TraceInstance { path }))
 }
 
 fn work(job: &mut Job<'_>) -> Result<Account, Error> {

@@ -1,15 +1,18 @@
 //! A stillcore call that touches the machine: its journal, its guardian, and the changes it has made so far.
 
+pub mod changes;
+
 use crate::error::Error;
 use crate::guardian::Guardian;
-use crate::isolate::journal::Journal;
-use crate::isolate::undo::{self, Transient};
+use crate::journal::{Change, Journal, recover};
 use crate::record::tracefs;
-use crate::sys::process::Owner;
-use crate::sys::process::is_root;
+use crate::settings::Live;
+use crate::sys::process::{self, is_root};
+use changes::{Child, Directory, TracefsMount, Value};
 use rustix::mount::{MountFlags, mount};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Where root keeps its state.
 const SYSTEM: &str = "/var/lib/stillcore";
@@ -32,6 +35,10 @@ fn to_read(root: bool, home: Option<&Path>) -> Vec<PathBuf> {
 fn own_state(home: &Path) -> PathBuf {
     home.join(".local/state/stillcore")
 }
+
+/// A change that a session has made, until it is taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket(u64);
 
 /// The changes of one call, each in the journal before it is made, all taken back at the end.
 #[derive(Debug)]
@@ -70,16 +77,15 @@ impl Session {
     /// Makes a change with its intent on disk first. The change must have no effect when it returns an error.
     pub fn change<T>(
         &mut self,
-        kind: Transient,
-        target: &str,
+        change: impl Change,
         make: impl FnOnce() -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    ) -> Result<(T, Ticket), Error> {
         let journal = self.journal_mut()?;
-        let seq = journal.intent(kind.id(), target, None, None)?;
+        let seq = journal.intent(Arc::new(change))?;
         match make() {
             Ok(made) => {
                 journal.done(seq)?;
-                Ok(made)
+                Ok((made, Ticket(seq)))
             }
             Err(error) => {
                 journal.undone(seq)?;
@@ -90,11 +96,8 @@ impl Session {
 
     /// Writes down the value of a file that something is about to change, to be given back whatever happens. A file that cannot be read
     /// is none of this kernel's.
-    pub fn keep(&mut self, path: &str) -> Result<(), Error> {
-        if undo::standing(Transient::Value, path).is_none() {
-            return Ok(());
-        }
-        self.foresee(Transient::Value, path)
+    pub fn keep(&mut self, path: &str) -> Result<Option<Ticket>, Error> {
+        Value::of(Path::new(path)).map(|value| self.foresee(Arc::new(value))).transpose()
     }
 
     /// Gives a file another value, the old one written down first, to be given back whatever happens.
@@ -104,37 +107,33 @@ impl Session {
     }
 
     /// Writes down what another process of this call is about to change, with what stands now, to be taken back whatever happens.
-    pub fn foresee(&mut self, kind: Transient, target: &str) -> Result<(), Error> {
-        let old = undo::standing(kind, target);
+    pub fn foresee(&mut self, change: Arc<dyn Change>) -> Result<Ticket, Error> {
         let journal = self.journal_mut()?;
-        let seq = journal.intent(kind.id(), target, old.as_deref(), None)?;
-        journal.done(seq)
+        let seq = journal.intent(change)?;
+        journal.done(seq)?;
+        Ok(Ticket(seq))
     }
 
-    /// Takes one change back.
-    pub fn take_back(&mut self, kind: Transient, target: &str) -> Result<(), Error> {
-        let journal = self.journal_mut()?;
-        let found = journal.open().rev().find(|entry| entry.id == kind.id() && entry.target == target);
-        let old = found.and_then(|entry| entry.old.clone());
-        undo::undo(kind.id(), target, old.as_deref())?;
-        self.forget(kind, target)
+    /// Takes one change back; one that is taken back already is fine.
+    pub fn take_back(&mut self, ticket: Ticket) -> Result<(), Error> {
+        let mut live = Live::new(&self.program);
+        let Some(change) = self.journal_mut()?.get(ticket.0).map(|entry| entry.change.clone()) else {
+            return Ok(());
+        };
+        recover::undo(&*change, &mut live)?;
+        self.forget(ticket)
     }
 
     /// Notes that a change is no more.
-    pub fn forget(&mut self, kind: Transient, target: &str) -> Result<(), Error> {
-        let journal = self.journal_mut()?;
-        let found = journal.open().rev().find(|entry| entry.id == kind.id() && entry.target == target);
-        match found.map(|entry| entry.seq) {
-            Some(seq) => journal.undone(seq),
-            None => Ok(()),
-        }
+    pub fn forget(&mut self, ticket: Ticket) -> Result<(), Error> {
+        self.journal_mut()?.undone(ticket.0)
     }
 
     /// Writes down a child process, so that it cannot outlive this one whatever happens.
-    pub fn adopt(&mut self, pid: u32) -> Result<String, Error> {
-        let target = Owner::of(pid as i32).map_or_else(|| format!("{pid}-0"), |owner| owner.to_string());
-        self.change(Transient::Process, &target, || Ok(()))?;
-        Ok(target)
+    pub fn adopt(&mut self, pid: u32) -> Result<Ticket, Error> {
+        let pid = pid as i32;
+        let start = process::Owner::of(pid).map_or(0, |owner| owner.start);
+        self.foresee(Arc::new(Child { pid, start }))
     }
 
     /// The tracefs of this machine: where it is mounted, or a mount of our own.
@@ -156,11 +155,10 @@ impl Session {
             return Err(Error::failed("tracing", "this kernel has no tracefs"));
         }
         let point = self.state.join(format!("tracefs-{}", std::process::id()));
-        let target = point.display().to_string();
-        self.change(Transient::Directory, &target, || {
+        self.change(Directory { path: point.clone() }, || {
             fs::create_dir(&point).map_err(|source| Error::os("create", point.display(), source))
         })?;
-        self.change(Transient::TracefsMount, &target, || {
+        self.change(TracefsMount { path: point.clone() }, || {
             mount(
                 "stillcore",
                 &point,
@@ -181,13 +179,10 @@ impl Session {
     fn restore(&mut self) -> Vec<String> {
         let mut failed = Vec::new();
         if let Some(mut journal) = self.journal.take() {
-            let open: Vec<_> = journal
-                .open()
-                .rev()
-                .map(|entry| (entry.seq, entry.id.clone(), entry.target.clone(), entry.old.clone()))
-                .collect();
-            for (seq, id, target, old) in open {
-                match undo::undo(&id, &target, old.as_deref()) {
+            let mut live = Live::new(&self.program);
+            let open: Vec<_> = journal.open().rev().map(|entry| (entry.seq, entry.change.clone())).collect();
+            for (seq, change) in open {
+                match recover::undo(&*change, &mut live) {
                     // A journal that cannot be written still says too much, never too little: the next call finds nothing to undo.
                     Ok(()) => drop(journal.undone(seq)),
                     Err(error) => failed.push(error.to_string()),

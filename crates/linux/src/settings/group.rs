@@ -3,8 +3,8 @@
 //! Taking a controller away from the groups below takes their settings with it, without a word (Linux
 //! `Documentation/admin-guide/cgroup-v2.rst`, "Enabling and Disabling"); only where one of them hands it on does the kernel refuse.
 
-use super::super::placement::ISOLATED;
 use crate::error::Error;
+use crate::machine::OURS;
 use rustix::io::Errno;
 use std::fs;
 use std::path::Path;
@@ -64,7 +64,7 @@ pub(super) fn write_controller(target: &str, value: &str) -> Result<(), Error> {
 pub(super) fn user(target: &str) -> Option<String> {
     let (directory, controller) = target.rsplit_once('#')?;
     let below = fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
-    let mut groups: Vec<_> = below.filter(|path| path.is_dir() && !path.ends_with(ISOLATED)).collect();
+    let mut groups: Vec<_> = below.filter(|path| path.is_dir() && !path.ends_with(OURS)).collect();
     groups.sort();
     groups.into_iter().find(|group| uses(group, controller)).map(|group| group.display().to_string())
 }
@@ -94,7 +94,7 @@ mod tests {
             fs::write(path, text).unwrap();
         };
         write("cgroup.subtree_control", "cpuset memory\n");
-        write(&format!("{ISOLATED}/cpuset.cpus"), "2-3\n");
+        write(&format!("{OURS}/cpuset.cpus"), "2-3\n");
         for (file, text) in
             [("cpuset.cpus", "\n"), ("cpuset.mems", "\n"), ("cpuset.cpus.partition", "member\n")]
         {

@@ -8,6 +8,7 @@ mod held;
 mod member;
 mod occupied;
 mod process;
+pub(crate) mod reach;
 mod service;
 mod swap;
 mod task;
@@ -16,7 +17,6 @@ pub mod value;
 pub use held::hold;
 pub use occupied::{Occupied, occupy};
 
-use super::reach;
 use crate::error::Error;
 use model::Cpus;
 use model::plan::StepKind;
@@ -76,7 +76,7 @@ impl Settings for Live {
 
     fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error> {
         if self.tree.as_ref().is_none_or(|tree| !Path::new(target).starts_with(tree)) {
-            reach::standing(kind, target)?;
+            reach::check(kind, target)?;
         }
         match kind {
             StepKind::File | StepKind::Kept => file::write(target, value),

@@ -21,14 +21,14 @@ const OTHERS_WRITE: u32 = 0o002;
 const GROUP_WRITES: u32 = 0o020;
 
 /// Makes a state directory that everybody may read, whatever the umask, and those above it.
-pub(super) fn make_state(state: &Path) -> Result<(), Error> {
+pub(crate) fn make_state(state: &Path) -> Result<(), Error> {
     let made = DirBuilder::new().recursive(true).mode(0o755).create(state);
     made.map_err(|source| Error::os("create", state.display(), source))
 }
 
 /// Opens a directory in a state directory that is its owner's alone, whatever the umask; makes it
 /// where it is not there.
-pub(super) fn make_directory(state: &Path, name: &str) -> Result<OwnedFd, Error> {
+pub(crate) fn make_directory(state: &Path, name: &str) -> Result<OwnedFd, Error> {
     make_state(state)?;
     let path = state.join(name);
     let failed = |source: std::io::Error| Error::os("create", path.display(), source);
@@ -68,7 +68,7 @@ pub fn is_own(directory: &Path) -> Result<bool, Error> {
 
 /// Opens a file of a directory that nobody else can have put files into; `None` where one of both
 /// is not there. A new file is its owner's to write.
-pub(super) fn open_file(path: &Path, flags: OFlags) -> Result<Option<File>, Error> {
+pub(crate) fn open_file(path: &Path, flags: OFlags) -> Result<Option<File>, Error> {
     let failed = |error: Errno| Error::os("open", path.display(), error);
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Some(directory) = open(above)? else { return Ok(None) };

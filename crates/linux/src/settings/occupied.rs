@@ -12,8 +12,8 @@
 //! The threads are a process of their own, which joins the group that becomes the partition: all others are moved away before the
 //! domains are rebuilt, and an instant of idleness is enough.
 
-use super::super::enter;
 use crate::error::Error;
+use crate::isolate::enter;
 use crate::sys::{clock, sched, spawn};
 use model::Cpus;
 use std::fs;
@@ -57,7 +57,7 @@ impl Occupied {
     }
 
     /// Moves the process into a control group. That the kernel refuses is no error of the change at hand.
-    pub(in crate::isolate) fn join(&self, group: &str) {
+    pub(crate) fn join(&self, group: &str) {
         if let Some(child) = &self.child {
             let _ = fs::write(format!("{group}/cgroup.procs"), child.id().to_string());
         }

@@ -2,9 +2,9 @@
 //! cpusets gets all its CPUs (before 6.2; Linux `kernel/cgroup/cpuset.c`, `cpuset_attach`), so each
 //! thread is given back the affinity that it had.
 
-use super::super::placement::ISOLATED;
 use super::task::alive;
 use crate::error::Error;
+use crate::machine::OURS;
 use crate::machine::{Root, lineage, mounts};
 use crate::sys::sched;
 use model::Cpus;
@@ -36,8 +36,7 @@ pub(super) fn write(target: &str, group: &str) -> Result<(), Error> {
     for _ in 0..ROUNDS {
         let inside = fs::read_to_string(format!("{own}/cgroup.procs")).unwrap_or_default();
         let inside = inside.lines().filter_map(|line| line.parse().ok());
-        let left: Vec<i32> =
-            inside.filter(|other| own.ends_with(ISOLATED) && descends(*other, pid)).collect();
+        let left: Vec<i32> = inside.filter(|other| own.ends_with(OURS) && descends(*other, pid)).collect();
         if left.is_empty() {
             break;
         }

@@ -1,0 +1,241 @@
+//! Taking back what a journal has open: by the call that made the changes, by its guardian, or by
+//! the next call.
+
+use super::change::{Change, Owner, Present};
+use super::line::{Entry, Phase};
+use super::{append, boot_id, directory, read, remove, trust};
+use crate::error::Error;
+use crate::settings::Settings;
+use crate::sys::process;
+use rustix::fs::OFlags;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// What undoing a journal came to.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// Changes taken back, as their owners describe them.
+    pub undone: Vec<String>,
+    /// Changes that could not be taken back, with the reason.
+    pub failed: Vec<String>,
+}
+
+/// Takes one change back, unless it is gone or somebody else has set it since. Error: it is none
+/// that its kind may make, or it could not be taken back.
+pub fn undo(change: &dyn Change, settings: &mut dyn Settings) -> Result<(), Error> {
+    change.bounds()?;
+    match change.check(settings)? {
+        Present::Gone | Present::Before | Present::Other(_) => Ok(()),
+        Present::Made => change.undo(settings),
+    }
+}
+
+/// Takes back every open change of a journal, newest first, and removes the journal when none is
+/// left and every line was understood.
+pub fn undo_journal(path: &Path, owners: &[Owner], settings: &mut dyn Settings) -> Result<Restored, Error> {
+    let mut restored = Restored::default();
+    let boot_id = boot_id()?;
+    let mut contents = read(path, owners)?;
+    for entry in contents.open.iter().rev() {
+        // Whatever lasts only as long as a boot is gone with it.
+        let outlived = entry.boot_id != boot_id && !entry.change.outlives_boot();
+        let result = if outlived { Ok(()) } else { undo(&*entry.change, settings) };
+        match result {
+            Ok(()) => {
+                restored.undone.push(entry.change.describe());
+                note_undone(path, &mut contents.torn, entry)?;
+            }
+            Err(error) => restored.failed.push(error.to_string()),
+        }
+    }
+    let refused = contents.refused.iter();
+    restored.failed.extend(
+        refused.map(|line| format!("{}: {line} cannot be trusted and is not undone", path.display())),
+    );
+    if restored.failed.is_empty() {
+        remove(path)?;
+    }
+    Ok(restored)
+}
+
+/// Adds a line to a journal that another process began.
+fn note_undone(path: &Path, torn: &mut bool, entry: &Entry) -> Result<(), Error> {
+    // Somebody else, a guardian perhaps, may have been done with it first.
+    let Some(mut file) = trust::open_file(path, OFlags::WRONLY | OFlags::APPEND)? else { return Ok(()) };
+    append(&mut file, path, torn, &[Entry { phase: Phase::Undone, ..entry.clone() }])
+}
+
+/// Takes back what dead stillcore processes left under a state directory.
+pub fn recover(state: &Path, owners: &[Owner], settings: &mut dyn Settings) -> Result<Restored, Error> {
+    let mut restored = Restored::default();
+    for path in abandoned(state, owners)? {
+        let one = undo_journal(&path, owners, settings)?;
+        restored.undone.extend(one.undone);
+        restored.failed.extend(one.failed);
+    }
+    Ok(restored)
+}
+
+/// Journals whose process is gone.
+fn abandoned(state: &Path, owners: &[Owner]) -> Result<Vec<PathBuf>, Error> {
+    let dir = directory(state);
+    if !trust::is_own(&dir)? {
+        return Ok(Vec::new());
+    }
+    let entries = match fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(Error::os("read", dir.display(), source)),
+    };
+    let boot_id = boot_id()?;
+    let of_other_boot = |path: &PathBuf| {
+        read(path, owners).is_ok_and(|contents| contents.open.iter().any(|entry| entry.boot_id != boot_id))
+    };
+    let is_abandoned = |path: &PathBuf| {
+        let process = path.file_stem().and_then(|name| name.to_str());
+        let process = process.and_then(|name| name.parse::<process::Owner>().ok());
+        process.is_some_and(|process| !process.alive() || of_other_boot(path))
+    };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).filter(is_abandoned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Journal;
+    use super::*;
+    use crate::disturb::changes::{Cgroup, Module};
+    use crate::guardian;
+    use crate::record::changes::{Kprobe, TraceInstance};
+    use crate::session::changes::{Child, Directory, TracefsMount, Value};
+    use crate::settings::Live;
+    use std::sync::Arc;
+
+    /// As the journal of a process that is dead: its number is beyond every kernel's limit.
+    fn of_a_dead_process(journal: &Journal) -> PathBuf {
+        let dead = journal.path().with_file_name("99999999-1.jsonl");
+        fs::rename(journal.path(), &dead).unwrap();
+        dead
+    }
+
+    fn directory(path: &Path) -> Arc<dyn Change> {
+        Arc::new(Directory { path: path.to_owned() })
+    }
+
+    #[test]
+    fn what_a_dead_process_left_is_taken_back_newest_first() {
+        let state = tempfile::tempdir().unwrap();
+        let (outer, inner) = (state.path().join("tracefs-1"), state.path().join("tracefs-1/tracefs-2"));
+        let mut journal = Journal::create(state.path()).unwrap();
+        for dir in [&outer, &inner] {
+            let seq = journal.intent(directory(dir)).unwrap();
+            fs::create_dir(dir).unwrap();
+            journal.done(seq).unwrap();
+        }
+        assert!(guardian::recover(state.path()).unwrap().undone.is_empty(), "its process still lives");
+        let dead = of_a_dead_process(&journal);
+        let restored = guardian::recover(state.path()).unwrap();
+        assert_eq!((restored.undone.len(), restored.failed.len()), (2, 0));
+        assert!(!outer.exists() && !dead.exists());
+    }
+
+    #[test]
+    fn an_intent_that_led_to_nothing_is_no_failure() {
+        let changes: [Arc<dyn Change>; 5] = [
+            directory(Path::new("/proc/self/no/tracefs-1")),
+            Arc::new(TraceInstance { path: "/proc/self/instances/stillcore-1".into() }),
+            Arc::new(TracefsMount { path: "/proc/self/no/tracefs-1".into() }),
+            Arc::new(Kprobe { file: "/proc/self/no/kprobe_events".into(), event: "stillcore/x".to_owned() }),
+            Arc::new(Child { pid: i32::MAX, start: 1 }),
+        ];
+        for change in changes {
+            undo(&*change, &mut Live::new(Path::new("/"))).unwrap();
+            change.undo(&mut Live::new(Path::new("/"))).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_line_that_this_version_does_not_know_is_named_by_path_and_number() {
+        let state = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(state.path()).unwrap();
+        journal.intent(directory(Path::new("/proc/self/no/tracefs-1"))).unwrap();
+        let dead = of_a_dead_process(&journal);
+        let line = fs::read_to_string(&dead).unwrap();
+        let newer = "{\"schema\":\"stillcore.journal/3\",\"seq\":1}\n{\"version\":9,\"seq\":1}\n";
+        fs::write(&dead, line + newer).unwrap();
+        let restored = guardian::recover(state.path()).unwrap();
+        assert_eq!((restored.undone.len(), restored.failed.len()), (1, 2), "{restored:?}");
+        let schema = "99999999-1.jsonl: line 2 (of schema \"stillcore.journal/3\", which this version";
+        assert!(restored.failed[0].contains(schema), "{restored:?}");
+        assert!(restored.failed[1].contains("99999999-1.jsonl: line 3 (unreadable)"), "{restored:?}");
+        assert!(dead.exists());
+    }
+
+    #[test]
+    fn a_planted_target_is_refused_for_every_kind() {
+        for target in [
+            "/etc/shadow",
+            "/etc/cron.d/x",
+            "/sys/../etc/shadow",
+            "/proc/sys/../../etc/shadow",
+            "/proc/1/mem",
+            "/sys",
+            "etc/shadow",
+            "",
+            "/srv/x/stillcore-1",
+            "/srv/x/evil.ko",
+            "/srv/x/kprobe_events",
+        ] {
+            let path = PathBuf::from(target);
+            let changes: [Arc<dyn Change>; 7] = [
+                directory(&path),
+                Arc::new(TracefsMount { path: path.clone() }),
+                Arc::new(TraceInstance { path: path.clone() }),
+                Arc::new(Kprobe { file: path.clone(), event: "other/x".to_owned() }),
+                Arc::new(Cgroup { path: path.clone() }),
+                Arc::new(Value { path: path.clone(), old: "PWNED".to_owned() }),
+                Arc::new(Module { name: "x".to_owned(), file: path, was_loaded: true }),
+            ];
+            for change in changes {
+                assert!(change.bounds().is_err(), "{change:?}");
+                assert!(undo(&*change, &mut Live::new(Path::new("/"))).is_err(), "{change:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_stillcore_changes_is_not_refused() {
+        let point = PathBuf::from("/var/lib/stillcore/tracefs-12");
+        let changes: [Arc<dyn Change>; 6] = [
+            directory(&point),
+            Arc::new(TracefsMount { path: point }),
+            Arc::new(TraceInstance { path: "/sys/kernel/tracing/instances/stillcore-12-sender".into() }),
+            Arc::new(Value { path: "/proc/sys/vm/stat_interval".into(), old: String::new() }),
+            Arc::new(Value { path: "/sys/devices/system/cpu/cpu1/online".into(), old: String::new() }),
+            Arc::new(Child { pid: 12, start: 34 }),
+        ];
+        changes.iter().for_each(|change| change.bounds().unwrap());
+    }
+
+    #[test]
+    fn a_planted_journal_changes_nothing() {
+        let state = tempfile::tempdir().unwrap();
+        let victim = state.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let mut journal = Journal::create(state.path()).unwrap();
+        let changes: [Arc<dyn Change>; 3] = [
+            Arc::new(Value { path: victim.clone(), old: "PWNED".to_owned() }),
+            directory(&victim),
+            Arc::new(Module { name: "x".to_owned(), file: victim.clone(), was_loaded: true }),
+        ];
+        for change in changes {
+            journal.intent(change).unwrap();
+        }
+        let dead = of_a_dead_process(&journal);
+        let restored = guardian::recover(state.path()).unwrap();
+        assert_eq!((restored.undone.len(), restored.failed.len()), (0, 3), "{restored:?}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert!(dead.exists(), "what cannot be undone is reported again");
+    }
+}

@@ -1,0 +1,118 @@
+//! What a recorder puts on a machine: tracing instances and probes of kernel functions.
+
+use super::{instance, kprobe, tracefs};
+use crate::error::Error;
+use crate::journal::earlier::{self, transient};
+use crate::journal::{Change, Earlier, Form, Owner, Present};
+use crate::session::changes::{made_if, patiently, read};
+use crate::settings::{Settings, reach};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The groups of our own kernel probes.
+const PROBES: [&str; 2] = ["stillcore/", "stillcore_stress/"];
+
+/// A tracing instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceInstance {
+    /// Its directory.
+    pub path: PathBuf,
+}
+
+impl TraceInstance {
+    /// How it is read.
+    pub const OWNER: Owner = Owner {
+        form: Form { kind: "trace-instance", version: 1 },
+        read: read::<Self>,
+        earlier: |entry| {
+            let made = || Arc::new(Self { path: PathBuf::from(&entry.target) });
+            transient(entry, "trace-instance").then(|| Ok(made() as _))
+        },
+    };
+}
+
+impl Change for TraceInstance {
+    fn form(&self) -> Form {
+        Self::OWNER.form
+    }
+
+    fn fields(&self) -> Result<Json, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn target(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn bounds(&self) -> Result<(), Error> {
+        let above = self.path.parent().and_then(Path::file_name);
+        let among = above.is_some_and(|above| above == "instances");
+        let may = among && reach::is_plain(&self.path) && reach::is_named(&self.path, reach::OWN);
+        reach::allow(may, "a tracing instance", &self.target())
+    }
+
+    fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
+        Ok(made_if(fs::symlink_metadata(&self.path).is_ok()))
+    }
+
+    fn undo(&self, _: &mut dyn Settings) -> Result<(), Error> {
+        patiently(|| instance::remove(&self.path))
+    }
+}
+
+/// A probe of a kernel function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kprobe {
+    /// The file `kprobe_events` in which it is defined.
+    pub file: PathBuf,
+    /// `group/name`.
+    pub event: String,
+}
+
+impl Kprobe {
+    /// How it is read.
+    pub const OWNER: Owner =
+        Owner { form: Form { kind: "kprobe", version: 1 }, read: read::<Self>, earlier: Self::earlier };
+
+    fn earlier(entry: &earlier::Entry) -> Earlier {
+        let read = || {
+            let (file, event) = kprobe::of_target(&entry.target).ok_or("no file and event")?;
+            Ok(Arc::new(Self { file: file.to_owned(), event: event.to_owned() }) as _)
+        };
+        transient(entry, "kprobe").then(read)
+    }
+}
+
+impl Change for Kprobe {
+    fn form(&self) -> Form {
+        Self::OWNER.form
+    }
+
+    fn fields(&self) -> Result<Json, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn target(&self) -> String {
+        kprobe::target_of(&self.file, &self.event)
+    }
+
+    fn bounds(&self) -> Result<(), Error> {
+        let file_is_one = self.file.file_name().is_some_and(|name| name == "kprobe_events");
+        let own = PROBES.iter().any(|group| self.event.starts_with(group));
+        reach::allow(reach::is_plain(&self.file) && file_is_one && own, "a probe", &self.target())
+    }
+
+    fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
+        let defined = tracefs::read(&self.file).unwrap_or_default();
+        Ok(made_if(kprobe::is_defined(&defined, &self.event)))
+    }
+
+    fn undo(&self, _: &mut dyn Settings) -> Result<(), Error> {
+        patiently(|| kprobe::remove(&self.file, &self.event))
+    }
+}

@@ -1,0 +1,285 @@
+//! What a session itself changes: children, values of files, a mount of tracefs in a directory.
+
+use crate::error::Error;
+use crate::journal::earlier::{self, transient};
+use crate::journal::{Change, Earlier, Form, Owner, Present};
+use crate::settings::{Settings, reach};
+use crate::sys::clock;
+use crate::sys::process;
+use rustix::fs::statfs;
+use rustix::io::Errno;
+use rustix::mount::{UnmountFlags, unmount};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Our own mount points of tracefs, in a state directory.
+const TRACEFS: &str = "tracefs-";
+/// `TRACEFS_MAGIC` of Linux `include/uapi/linux/magic.h`.
+const TRACEFS_MAGIC: u64 = 0x7472_6163;
+
+/// Reads the fields of a change of this type.
+pub(crate) fn read<T: Change + serde::de::DeserializeOwned>(
+    fields: Json,
+) -> Result<Arc<dyn Change>, serde_json::Error> {
+    Ok(Arc::new(serde_json::from_value::<T>(fields)?))
+}
+
+/// Tries for up to a second: something may still hold on to what is to go.
+pub(crate) fn patiently(mut action: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
+    let give_up = clock::now_ns() + clock::SECOND_NS;
+    loop {
+        match action() {
+            Err(_) if clock::now_ns() < give_up => clock::sleep_until(clock::now_ns() + 20_000_000),
+            result => return result,
+        }
+    }
+}
+
+/// A directory that is there is as it was made.
+pub(crate) fn made_if(there: bool) -> Present {
+    if there { Present::Made } else { Present::Gone }
+}
+
+/// A directory of stillcore's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Directory {
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+impl Directory {
+    /// How it is read.
+    pub const OWNER: Owner = Owner {
+        form: Form { kind: "directory", version: 1 },
+        read: read::<Self>,
+        earlier: |entry| {
+            let made = || Arc::new(Self { path: PathBuf::from(&entry.target) });
+            transient(entry, "directory").then(|| Ok(made() as _))
+        },
+    };
+}
+
+impl Change for Directory {
+    fn form(&self) -> Form {
+        Self::OWNER.form
+    }
+
+    fn fields(&self) -> Result<Json, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn target(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn bounds(&self) -> Result<(), Error> {
+        let may = reach::is_plain(&self.path) && reach::is_named(&self.path, TRACEFS);
+        reach::allow(may, "a directory", &self.target())
+    }
+
+    fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
+        Ok(made_if(fs::symlink_metadata(&self.path).is_ok()))
+    }
+
+    fn undo(&self, _: &mut dyn Settings) -> Result<(), Error> {
+        match fs::remove_dir(&self.path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                Err(Error::os("remove", self.path.display(), source))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn outlives_boot(&self) -> bool {
+        true
+    }
+}
+
+/// A mount of tracefs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TracefsMount {
+    /// The mount point.
+    pub path: PathBuf,
+}
+
+impl TracefsMount {
+    /// How it is read.
+    pub const OWNER: Owner = Owner {
+        form: Form { kind: "tracefs-mount", version: 1 },
+        read: read::<Self>,
+        earlier: |entry| {
+            let made = || Arc::new(Self { path: PathBuf::from(&entry.target) });
+            transient(entry, "tracefs-mount").then(|| Ok(made() as _))
+        },
+    };
+}
+
+impl Change for TracefsMount {
+    fn form(&self) -> Form {
+        Self::OWNER.form
+    }
+
+    fn fields(&self) -> Result<Json, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn target(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn bounds(&self) -> Result<(), Error> {
+        let may = reach::is_plain(&self.path) && reach::is_named(&self.path, TRACEFS);
+        reach::allow(may, "a mount at", &self.target())
+    }
+
+    fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
+        match statfs(&self.path) {
+            Ok(found) => Ok(made_if(found.f_type as u64 == TRACEFS_MAGIC)),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(Present::Gone),
+            Err(_) => Ok(Present::Made),
+        }
+    }
+
+    fn undo(&self, _: &mut dyn Settings) -> Result<(), Error> {
+        patiently(|| match unmount(&self.path, UnmountFlags::NOFOLLOW) {
+            // Nothing is mounted there.
+            Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
+            Err(error) => Err(Error::os("unmount", self.path.display(), error)),
+        })
+    }
+}
+
+/// A child process, which must not outlive the call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Child {
+    /// Its number.
+    pub pid: i32,
+    /// When it started, in clock ticks since boot: numbers are used again.
+    pub start: u64,
+}
+
+impl Child {
+    /// How it is read.
+    pub const OWNER: Owner =
+        Owner { form: Form { kind: "child", version: 1 }, read: read::<Self>, earlier: Self::earlier };
+
+    fn earlier(entry: &earlier::Entry) -> Earlier {
+        let read = || {
+            let process::Owner { pid, start } =
+                entry.target.parse().map_err(|()| format!("no process {:?}", entry.target))?;
+            Ok(Arc::new(Self { pid, start }) as _)
+        };
+        transient(entry, "process").then(read)
+    }
+
+    fn process(&self) -> process::Owner {
+        process::Owner { pid: self.pid, start: self.start }
+    }
+}
+
+impl Change for Child {
+    fn form(&self) -> Form {
+        Self::OWNER.form
+    }
+
+    fn fields(&self) -> Result<Json, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn target(&self) -> String {
+        self.process().to_string()
+    }
+
+    /// Number and start say whether it is the one.
+    fn bounds(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
+        Ok(made_if(self.process().alive()))
+    }
+
+    /// Waits a second at most for it to let go of what it holds. One in an uninterruptible sleep
+    /// is not waited for.
+    fn undo(&self, _: &mut dyn Settings) -> Result<(), Error> {
+        self.process().kill();
+        let give_up = clock::now_ns() + clock::SECOND_NS;
+        while self.process().alive() && clock::now_ns() < give_up {
+            clock::sleep_until(clock::now_ns() + 5_000_000);
+        }
+        Ok(())
+    }
+}
+
+/// The value of a file, which something is about to write for as long as a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Value {
+    /// The file.
+    pub path: PathBuf,
+    /// Its text before, without blanks at its ends.
+    pub old: String,
+}
+
+impl Value {
+    /// How it is read.
+    pub const OWNER: Owner =
+        Owner { form: Form { kind: "value", version: 1 }, read: read::<Self>, earlier: Self::earlier };
+
+    /// The value of now; `None` for a file that cannot be read, and so is none of this kernel's.
+    pub fn of(path: &Path) -> Option<Self> {
+        let old = fs::read_to_string(path).ok()?.trim().to_owned();
+        Some(Self { path: path.to_owned(), old })
+    }
+
+    fn earlier(entry: &earlier::Entry) -> Earlier {
+        let read = || {
+            // A file that could not be read was not to be given back.
+            let old = entry.old.clone().ok_or("it has no value before")?;
+            Ok(Arc::new(Self { path: PathBuf::from(&entry.target), old }) as _)
+        };
+        transient(entry, "value").then(read)
+    }
+}
+
+impl Change for Value {
+    fn form(&self) -> Form {
+        Self::OWNER.form
+    }
+
+    fn fields(&self) -> Result<Json, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn target(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn in_full(&self) -> String {
+        format!("value {:?}, which was {:?}", self.target(), self.old)
+    }
+
+    fn bounds(&self) -> Result<(), Error> {
+        reach::allow(reach::is_setting(&self.path), "a value of", &self.target())
+    }
+
+    fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
+        Ok(match fs::read_to_string(&self.path) {
+            Ok(now) if now.trim() == self.old => Present::Before,
+            Err(error) if error.kind() == ErrorKind::NotFound => Present::Gone,
+            _ => Present::Made,
+        })
+    }
+
+    fn undo(&self, _: &mut dyn Settings) -> Result<(), Error> {
+        let written = fs::write(&self.path, &self.old);
+        written.map_err(|source| Error::os("write", self.path.display(), source))
+    }
+}
