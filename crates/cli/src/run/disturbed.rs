@@ -6,7 +6,7 @@
 use super::interrupted::Interrupted;
 use linux::disturb::changes::Cgroup;
 use linux::disturb::leaving::{self, Leaving};
-use linux::disturb::{self, Disturbance, Order, Status, catalogue, confine};
+use linux::disturb::{self, Disturbance, Order, Status, available, catalogue, confine};
 use linux::session::{Session, Ticket};
 use linux::sys::signals::EndSignals;
 use model::Cpus;
@@ -42,7 +42,15 @@ impl Groups {
                 cpus = cpus.iter().chain(measured.iter()).collect();
             }
         }
-        let room = confine::Room::of(orders)?;
+        let mut room = confine::Room::of(orders)?;
+        match available::check(Path::new("/"), orders)? {
+            // What they take beyond what is known of them ends in their group, not on the machine.
+            Some(available) => room.memory_bytes = room.memory_bytes.min(available.bytes),
+            None => limits.push(
+                "whether there is memory enough for the stressors is not known: /proc/meminfo does not say"
+                    .to_owned(),
+            ),
+        }
         let planned = confine::plan(Path::new("/"), std::process::id(), &cpus, room);
         // Written down as a whole before any is made: those that cannot be made are left out, and undoing them finds nothing.
         let groups = planned.directories().into_iter().map(|path| session.foresee(Arc::new(Cgroup { path })));

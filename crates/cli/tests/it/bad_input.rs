@@ -195,6 +195,42 @@ fn tracing_asked_for_where_it_cannot_be_had() {
     assert!(place.path("run/PARTIAL").exists());
 }
 
+/// The machine, and a group of its own with less.
+#[test]
+fn more_memory_than_there_is() {
+    let place = Place::new();
+    let state = place.state();
+    let disturb = |shell: &str, bytes: &str| {
+        let words = "disturb vm_fill llc_thrash --duration 1s --bytes";
+        let call = format!("{shell} exec {} {words} {bytes} --state", env!("CARGO_BIN_EXE_stillcore"));
+        Command::new("/bin/sh").args(["-c", &format!("{call} \"$0\"")]).arg(&state).output().unwrap()
+    };
+    // Both numbers: what they would fill, the walkers one a CPU, and what there is.
+    let expected = ["would fill", "GiB of memory, and", "can be given", "/proc/meminfo"];
+    assert_refused(&disturb("", "500G"), &expected);
+    assert_eq!(place.leftovers(), Vec::<String>::new());
+    let mounted = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].map(std::path::Path::new);
+    let Some(above) = mounted.iter().find(|above| {
+        let controllers = fs::read_to_string(above.join("cgroup.subtree_control")).unwrap_or_default();
+        above.join("memory.limit_in_bytes").exists() || controllers.contains("memory")
+    }) else {
+        println!("skipped in part: there is no memory controller here");
+        return;
+    };
+    let group = above.join(format!("stillcore-test-{}", std::process::id()));
+    if fs::create_dir(&group).is_err() {
+        println!("skipped in part: making a control group takes root");
+        return;
+    }
+    let limit = if group.join("memory.max").exists() { "memory.max" } else { "memory.limit_in_bytes" };
+    fs::write(group.join(limit), "67108864").unwrap();
+    let enter = format!("echo $$ > {}/cgroup.procs;", group.display());
+    let refused = disturb(&enter, "100M");
+    fs::remove_dir(&group).unwrap();
+    assert_refused(&refused, &["would fill", "MiB of memory, and", "can be given", limit]);
+    assert_eq!(place.leftovers(), Vec::<String>::new());
+}
+
 #[test]
 fn a_report_of_nothing() {
     let place = Place::new();

@@ -4,6 +4,7 @@ use super::Error;
 use super::child::Account;
 use super::job::Job;
 use super::leaving::{Leaving, Mark};
+use super::order::Order;
 use super::stressors;
 
 /// One stressor's entry.
@@ -33,6 +34,8 @@ pub struct StressorSpec {
     pub default_rate: Option<f64>,
     /// Memory that it may use, bytes.
     pub memory_bytes: u64,
+    /// Memory that an order of it fills, bytes: working sets of all its workers together.
+    pub fills: fn(&Order) -> u64,
     /// Processes and threads that it may have at a time.
     pub processes: u64,
     /// Kernel modules that a guest has to load for it, where a kernel has them as modules.
@@ -69,6 +72,7 @@ impl StressorSpec {
         danger: "",
         default_rate: None,
         memory_bytes: 64 << 20,
+        fills: |_| 8 << 20,
         processes: 40,
         modules: &[],
         writes: &[],

@@ -30,7 +30,8 @@ impl Room {
         let specs = orders.iter().map(|order| Ok((order, catalogue::find(&order.name)?)));
         let specs = specs.collect::<Result<Vec<_>, Error>>()?;
         let memory = |(order, spec): &(&Order, &StressorSpec)| {
-            spec.memory_bytes.saturating_add(order.bytes.unwrap_or_default())
+            let asked = order.bytes.is_some() || order.workers.is_some();
+            spec.memory_bytes.saturating_add(if asked { (spec.fills)(order) } else { 0 })
         };
         Ok(Self {
             memory_bytes: specs.iter().map(memory).fold(0, u64::saturating_add).max(LEAST_MEMORY),
@@ -109,17 +110,17 @@ pub fn parents(root: &Path) -> Vec<PathBuf> {
 
 /// One mounted hierarchy.
 #[derive(Debug, PartialEq, Eq)]
-struct Mount {
-    version: u8,
+pub(super) struct Mount {
+    pub(super) version: u8,
     /// The part of the hierarchy that is visible here.
     visible: String,
-    target: String,
+    pub(super) target: String,
     /// Version 1: its controllers.
     options: Vec<String>,
 }
 
 /// A line of mountinfo: id, parent, device, visible root, target, options, any number of fields, `-`, type, source, super options.
-fn parse_mount(line: &str) -> Option<Mount> {
+pub(super) fn parse_mount(line: &str) -> Option<Mount> {
     let (place, kind) = line.split_once(" - ")?;
     let mut kind = kind.split_whitespace();
     let version = match kind.next()? {
@@ -135,6 +136,14 @@ fn parse_mount(line: &str) -> Option<Mount> {
 /// The directory in which a group may be made: our own group in version 1, and in version 2 its parent, because there a group that
 /// has processes may not have groups with controllers below it. Limits that we are under stay in force.
 fn parent_of(root: &Path, mount: &Mount, own: &str) -> Option<PathBuf> {
+    let ours = own_directory(root, mount, own)?;
+    let top = root.join(mount.target.trim_start_matches('/'));
+    let above = ours.parent().filter(|above| mount.version == 2 && above.starts_with(top));
+    Some(above.unwrap_or(&ours).to_owned())
+}
+
+/// The directory of our own group; `own` is the text of `/proc/self/cgroup`.
+pub(super) fn own_directory(root: &Path, mount: &Mount, own: &str) -> Option<PathBuf> {
     let mine = own.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
         let (controllers, path) = rest.split_once(':')?;
@@ -151,7 +160,6 @@ fn parent_of(root: &Path, mount: &Mount, own: &str) -> Option<PathBuf> {
     if below.components().any(|part| matches!(part, std::path::Component::ParentDir)) {
         return None;
     }
-    let below = if mount.version == 2 { below.parent().unwrap_or(below) } else { below };
     Some(root.join(mount.target.trim_start_matches('/')).join(below))
 }
 

@@ -34,6 +34,22 @@ pub enum Error {
         /// What is lacking.
         what: String,
     },
+    /// What is to be filled is more than can be given without swapping or the out-of-memory killer.
+    #[error(
+        "the stressors would fill {} of memory, and {} can be given without swapping or killing by {}; expected less: fewer bytes, \
+         workers or stressors",
+        size(*wanted),
+        size(*available),
+        by.display()
+    )]
+    Memory {
+        /// Bytes.
+        wanted: u64,
+        /// Bytes.
+        available: u64,
+        /// The file that says so.
+        by: PathBuf,
+    },
     /// A stressor needs at least one CPU to run on.
     #[error("no CPU is left for {what}; expected at least one housekeeping CPU")]
     NoCpu {
@@ -94,6 +110,13 @@ pub enum Error {
         /// How many.
         left: usize,
     },
+}
+
+/// With three digits at least where that means something.
+fn size(bytes: u64) -> String {
+    const MIB: f64 = (1 << 20) as f64;
+    let mib = bytes as f64 / MIB;
+    if mib < 1024.0 { format!("{mib:.1} MiB") } else { format!("{:.2} GiB", mib / 1024.0) }
 }
 
 impl Error {

@@ -4,6 +4,7 @@
 //! with a hidden argument, served by [`child::serve`]. [`Disturbance`] is the parent's side: it starts the children, looks every
 //! 100 ms where their threads have run, ends them and returns their records. [`confine`] plans and removes the control groups.
 
+pub mod available;
 pub mod catalogue;
 pub mod changes;
 pub mod child;

@@ -31,6 +31,10 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     witness: "CPU time of the walkers, us (8 us an operation at the very least); each pass must have met every word once",
     danger: "memory bandwidth; bounded by one walker a CPU at a weak nice value",
     memory_bytes: 64 << 20,
+    fills: |order| {
+        let workers = order.workers.map_or(order.cpus.len() as u64, u64::from).max(1);
+        workers.saturating_mul(order.bytes.unwrap_or(DEFAULT_BYTES))
+    },
     peer: Some("--cache"),
     work,
     ..StressorSpec::PLAIN

@@ -33,6 +33,11 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     witness: "CPU time of the copiers, us (5 us an operation at the very least); each copy's first and last word checked",
     danger: "memory bandwidth; bounded by one copier a CPU at a weak nice value",
     memory_bytes: ALL_BYTES,
+    fills: |order| {
+        let workers = order.workers.map_or(order.cpus.len() as u64, u64::from).max(1);
+        let own = DEFAULT_BYTES.min(ALL_BYTES / workers);
+        workers.saturating_mul(order.bytes.unwrap_or(own))
+    },
     peer: Some("--memcpy"),
     work,
     ..StressorSpec::PLAIN

@@ -39,6 +39,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     danger: "memory runs out; bounded by its bytes, its control group, RLIMIT_DATA, and being the first that is killed",
     default_rate: Some(200.0),
     memory_bytes: ALLOWED_BYTES,
+    fills: |order| order.bytes.unwrap_or(ALLOWED_BYTES * SHARE_PERCENT / 100),
     peer: Some("--vm"),
     work,
     ..StressorSpec::PLAIN
