@@ -48,7 +48,13 @@ pub fn at_hand(root: &Root, cmdline: &str) -> AtHand {
     let edits = record.as_ref().map(|record| record.edits.clone()).unwrap_or_default();
     let own: Vec<_> =
         edits.iter().filter(|edit| !edit.new.is_empty()).map(|edit| edit.name.clone()).collect();
-    let Some((stored_base, place)) = stored(root, record.as_ref()) else {
+    let stored = stored(root, record.as_ref()).unwrap_or_else(|what| {
+        notes.push(format!(
+            "what the boot loader keeps for the next boot is not known, and the line of this boot is taken for it: {what}"
+        ));
+        None
+    });
+    let Some((stored_base, place)) = stored else {
         // The words are on the line of this boot once it was booted with them.
         let base = backward(cmdline, &edits);
         let lasting = record.as_ref().is_some_and(|record| record.lasting);
@@ -79,22 +85,24 @@ pub fn at_hand(root: &Root, cmdline: &str) -> AtHand {
 }
 
 /// The line that the loader keeps, without our words, and the file it is in; the first of several.
-fn stored(root: &Root, record: Option<&Record>) -> Option<(String, String)> {
+/// Error: why it is not known.
+fn stored(root: &Root, record: Option<&Record>) -> Result<Option<(String, String)>, String> {
     let edits = record.map(|record| record.edits.as_slice()).unwrap_or_default();
     match loader::find(root).way {
         Way::Files(places) => {
-            let place = places.first()?;
+            let Some(place) = places.first() else { return Ok(None) };
             // A file that is to be made holds nothing; of one that may not be read nobody knows.
-            let text = root.text(&place.path).ok()?.unwrap_or_default();
-            let line = form::lines(place.form, &text).into_iter().next()?;
-            Some((backward(&line, edits), format!("/{}", place.path)))
+            let text = root.text(&place.path).map_err(|error| error.to_string())?.unwrap_or_default();
+            let line = form::lines(place.form, &text).into_iter().next();
+            Ok(line.map(|line| (backward(&line, edits), format!("/{}", place.path))))
         }
         // Our own file is none of these.
         Way::DropIn => {
-            let values = loader::grub_values(root).ok()?;
-            Some((values.join(" ").trim().to_owned(), format!("/{}", loader::DEFAULT)))
+            let unfit = |unfit: loader::Unfit| format!("/{}: {}", unfit.path, unfit.reason);
+            let values = loader::grub_values(root).map_err(unfit)?;
+            Ok(Some((values.join(" ").trim().to_owned(), format!("/{}", loader::DEFAULT))))
         }
-        Way::Kargs | Way::Grubby | Way::Paste(_) => None,
+        Way::Kargs | Way::Grubby | Way::Paste(_) => Ok(None),
     }
 }
 
@@ -105,10 +113,34 @@ mod tests {
 
     #[test]
     fn a_line_that_cannot_be_read_is_not_an_empty_one() {
-        let kept = |files: &[(&str, &str)]| stored(&tree(files).1, None).map(|(line, _)| line);
+        let kept = |files: &[(&str, &str)]| {
+            let (_dir, root) = tree(files);
+            let line = stored(&root, None).map(|line| line.map(|(line, _)| line));
+            (line, at_hand(&root, "root=/dev/x").notes.join(" "))
+        };
         let config = ("boot/firmware/config.txt", "");
-        assert_eq!(kept(&[config, ("boot/firmware/cmdline.txt", "quiet\n")]), Some("quiet".to_owned()));
+        let (line, _) = kept(&[config, ("boot/firmware/cmdline.txt", "quiet\n")]);
+        assert_eq!(line, Ok(Some("quiet".to_owned())));
         // Nobody can read a directory as a file, root included.
-        assert_eq!(kept(&[config, ("boot/firmware/cmdline.txt/x", "")]), None);
+        let (line, notes) = kept(&[config, ("boot/firmware/cmdline.txt/x", "")]);
+        assert!(line.is_err_and(|what| what.contains("boot/firmware/cmdline.txt")));
+        assert!(notes.contains("is not known"), "{notes}");
+    }
+
+    /// Words in a file that this user may not read could be there already, or be overruled by it.
+    #[test]
+    fn a_file_of_grubs_that_cannot_be_read_is_not_an_empty_one() {
+        let grub = ("etc/default/grub", "GRUB_CMDLINE_LINUX=\"quiet\"\n");
+        let kept = |more: (&str, &str)| {
+            let (_dir, root) = tree(&[grub, more]);
+            (stored(&root, None), at_hand(&root, "root=/dev/x").notes.join(" "))
+        };
+        let (line, _) = kept(("etc/default/grub.d/50-theirs.cfg", "GRUB_CMDLINE_LINUX=\"ro\"\n"));
+        assert_eq!(line.unwrap().unwrap().0, "ro");
+        for file in ["etc/default/grub.d/50-theirs.cfg/x", "etc/default/grub.d/95-theirs.cfg/x"] {
+            let (line, notes) = kept((file, ""));
+            assert!(line.is_err(), "{file}: {line:?}");
+            assert!(notes.contains("is not known") && notes.contains("-theirs.cfg"), "{file}: {notes}");
+        }
     }
 }

@@ -16,7 +16,7 @@ mod loader;
 mod merge;
 mod once;
 mod record;
-mod store;
+pub(crate) mod store;
 mod target;
 mod wish;
 mod write;

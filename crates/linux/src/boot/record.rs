@@ -101,9 +101,18 @@ pub(crate) fn forget(root: &Root, record: &Record) -> Result<(), Error> {
         }
     }
     store::remove(root, RECORD)?;
-    // Only empty ones go.
+    remove_folders(root);
+    Ok(())
+}
+
+/// Takes our directories away; only empty ones go.
+pub(crate) fn remove_folders(root: &Root) {
     for folder in ["etc/stillcore/before", "etc/stillcore"] {
         let _ = std::fs::remove_dir(root.at(folder));
     }
-    Ok(())
+}
+
+/// A file of each directory that is our own.
+pub(crate) fn own_places() -> impl Iterator<Item = &'static str> {
+    [RECORD, "etc/stillcore/before/x"].into_iter()
 }

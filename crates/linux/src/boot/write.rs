@@ -132,8 +132,24 @@ fn own_file(root: &Root, path: &str, text: String) -> Result<NewFile, Error> {
     Ok(NewFile { path: path.to_owned(), before: None, after: text.into_bytes() })
 }
 
+/// Takes away what calls that were killed in the middle of a write have left, in every place that
+/// the loader of now or that of the record has.
+fn sweep(root: &Root) -> Vec<String> {
+    let mut files = vec![DROP_IN.to_owned()];
+    let record = record::read(root).ok().flatten();
+    files.extend(record::own_places().map(str::to_owned));
+    files.extend(record.into_iter().flat_map(|record| record.files).map(|file| file.path));
+    let Loader { way, generated, .. } = loader::find(root);
+    if let Way::Files(places) = way {
+        files.extend(places.into_iter().map(|place| place.path));
+    }
+    files.extend(generated.map(|(path, _)| path.to_owned()));
+    store::sweep(root, files.iter().map(String::as_str))
+}
+
 /// Writes the files, record and backups first. On an error what was written is given back.
 pub fn write(root: &Root, writing: &Writing) -> Result<(), Error> {
+    sweep(root);
     if let Some(old) = record::read(root)? {
         // The new files start from what stood there without us.
         let undone = undo_files(root, &old)?;
@@ -164,8 +180,12 @@ pub fn write(root: &Root, writing: &Writing) -> Result<(), Error> {
 
 /// Gives back what `write` has changed; `None` where nothing of ours stands.
 pub fn undo(root: &Root) -> Result<Option<Undone>, Error> {
-    let Some(old) = record::read(root)? else { return unrecorded(root) };
+    let swept =
+        sweep(root).into_iter().map(|path| format!("{path} (left by a call that was killed, removed)"));
+    let swept: Vec<_> = swept.collect();
+    let Some(old) = record::read(root)? else { return unrecorded(root, swept) };
     let mut undone = undo_files(root, &old)?;
+    undone.restored.extend(swept);
     let Loader { way, after, .. } = loader::find(root);
     undone.commands = match way {
         Way::Kargs => vec![kargs(&reversed(&old.edits))],
@@ -179,13 +199,14 @@ pub fn undo(root: &Root) -> Result<Option<Undone>, Error> {
 }
 
 /// The file that an earlier version has left for GRUB, of which there is no record.
-fn unrecorded(root: &Root) -> Result<Option<Undone>, Error> {
+fn unrecorded(root: &Root, swept: Vec<String>) -> Result<Option<Undone>, Error> {
     let found = store::read(root, DROP_IN)?;
     if !found.is_some_and(|bytes| bytes.starts_with(MARK.as_bytes())) {
-        return Ok(None);
+        record::remove_folders(root);
+        return Ok((!swept.is_empty()).then(|| Undone { restored: swept, ..Undone::default() }));
     }
     store::remove(root, DROP_IN)?;
-    let restored = vec![format!("/{DROP_IN} (removed)")];
+    let restored = [vec![format!("/{DROP_IN} (removed)")], swept].concat();
     Ok(Some(Undone { restored, commands: loader::find(root).after, ..Undone::default() }))
 }
 

@@ -8,10 +8,10 @@
 //! The kernel command line is `boot`'s part. Where a machine has none of these, the recipe is
 //! printed.
 
+use crate::boot::store;
 use crate::error::Error;
 use crate::machine::Root;
 use model::plan::{Plan, StepKind};
-use model::store::write_whole;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -22,6 +22,9 @@ const WANTED: &str = "etc/systemd/system/multi-user.target.wants/stillcore-isola
 
 /// The first line of each file: what does not have it is not ours.
 const MARK: &str = "# Made by stillcore isolate persist; stillcore isolate persist --remove takes it away.";
+
+/// Everybody may read them.
+const MODE: u32 = 0o644;
 
 /// What to put where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,6 +99,7 @@ fn quoted(word: &str) -> String {
 
 /// Writes the files, whole or not at all; on an error those of this call are taken away again.
 pub fn install(root: &Root, all: &Persistence) -> Result<(), Error> {
+    store::sweep(root, [UNIT, SYSCTL]);
     for (file, _) in &all.files {
         let path = root.at(file);
         if path.exists() && !ours(&path) {
@@ -109,7 +113,7 @@ pub fn install(root: &Root, all: &Persistence) -> Result<(), Error> {
         for (file, text) in before {
             let path = root.at(file);
             let _ = match text {
-                Some(text) => write_whole(&path, text.as_bytes()).is_ok(),
+                Some(text) => store::write(root, file, text.as_bytes(), MODE).is_ok(),
                 None => fs::remove_file(&path).is_ok(),
             };
         }
@@ -119,11 +123,7 @@ pub fn install(root: &Root, all: &Persistence) -> Result<(), Error> {
 
 fn write_all(root: &Root, all: &Persistence) -> Result<(), Error> {
     for (file, text) in &all.files {
-        let path = root.at(file);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|source| Error::os("create", folder.display(), source))?;
-        }
-        write_whole(&path, text.as_bytes())?;
+        store::write(root, file, text.as_bytes(), MODE)?;
     }
     for (link, to) in &all.links {
         let path = root.at(link);
@@ -146,7 +146,7 @@ pub fn after_removal(root: &Root, removed: &[String]) -> Vec<Vec<String>> {
 
 /// Takes away what `install` put there; gives what was removed. Files that are not ours stay.
 pub fn remove(root: &Root) -> Result<Vec<String>, Error> {
-    let mut removed = Vec::new();
+    let mut removed = store::sweep(root, [UNIT, SYSCTL]);
     for file in [WANTED, UNIT, SYSCTL] {
         let path = root.at(file);
         let link = file == WANTED && fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink());

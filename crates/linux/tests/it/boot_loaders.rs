@@ -522,6 +522,46 @@ fn a_call_that_was_killed_is_undone_all_the_same() {
     assert_eq!(after, before);
 }
 
+/// A call that is killed before it can rename leaves the new file under its other name, beside every
+/// file that it writes: the record, the backups, those of the loader.
+#[test]
+fn half_written_files_of_killed_calls_go() {
+    for (name, files, _, _) in images() {
+        let (dir, root) = tree(files);
+        let before = contents(dir.path());
+        let writing = persist(&root, "2,3", "");
+        let written = contents(dir.path());
+        let own = ["etc/stillcore/boot.json", "etc/stillcore/before/x"];
+        let places = writing.files.iter().map(|file| file.path.as_str()).chain(own);
+        let left: Vec<_> = places
+            .filter_map(|file| {
+                Some(dir.path().join(file).parent()?.join(".stillcore-persist-0123456789abcdeF"))
+            })
+            .filter(|file| file.parent().is_some_and(Path::exists))
+            .collect();
+        assert!(left.len() > 1, "{name}");
+        let plant = || left.iter().for_each(|file| fs::write(file, "half").unwrap());
+        plant();
+        persist(&root, "2,3", "");
+        assert_eq!(contents(dir.path()), written, "{name}: the next call");
+        plant();
+        let undone = undo(&root);
+        let named = undone.restored.iter().filter(|file| file.contains("left by a call that was killed"));
+        let places: std::collections::BTreeSet<_> = left.iter().collect();
+        assert_eq!(named.count(), places.len(), "{name}: {undone:?}");
+        let mut after = contents(dir.path());
+        after.retain(|file, (mode, _)| before.contains_key(file) || *mode != 0);
+        assert_eq!(after, before, "{name}: --remove");
+    }
+    // Killed at its very first write: there is no record yet.
+    let (dir, root) = tree(&DEBIAN);
+    let left = dir.path().join("etc/stillcore/.stillcore-persist-0123456789abcdeF");
+    fs::create_dir(left.parent().unwrap()).unwrap();
+    fs::write(&left, "half").unwrap();
+    assert_eq!(undo(&root).restored.len(), 1);
+    assert!(!left.parent().unwrap().exists());
+}
+
 #[test]
 fn an_entry_that_boots_once_leaves_the_others_alone() {
     for (files, folder, choose) in [

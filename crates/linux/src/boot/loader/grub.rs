@@ -12,6 +12,8 @@ use crate::machine::Root;
 
 /// The file that the generator reads first.
 pub(crate) const DEFAULT: &str = "etc/default/grub";
+/// What it reads afterwards.
+const FOLDER: &str = "etc/default/grub.d";
 /// Our own file.
 pub(crate) const DROP_IN: &str = "etc/default/grub.d/90-stillcore.cfg";
 /// Its first line.
@@ -44,7 +46,7 @@ pub(super) fn find(root: &Root) -> Option<Loader> {
         root.maybe(path)
             .is_some_and(|text| text.contains("default/grub.d") || text.contains("/default/grub.d/"))
     });
-    let way = if reads_folder || root.has("etc/default/grub.d") {
+    let way = if reads_folder || root.has(FOLDER) {
         Way::DropIn
     } else {
         Way::Files(vec![Place { path: DEFAULT.to_owned(), form: Form::Grub }])
@@ -52,25 +54,35 @@ pub(super) fn find(root: &Root) -> Option<Loader> {
     Some(Loader { name: "GRUB", way, generated: None, after, next })
 }
 
-/// The files that the generator reads before ours, and those after it.
-fn texts(root: &Root) -> [Vec<variables::Text>; 2] {
-    let others = root.glob("etc/default/grub.d/*.cfg").into_iter().filter(|path| path != DROP_IN);
+/// The files that the generator reads before ours, and those after it. Error: one that this user may
+/// not read; it is not an empty one.
+fn texts(root: &Root) -> Result<[Vec<variables::Text>; 2], Unfit> {
+    let unfit =
+        |path: &str, reason: &dyn ToString| Unfit { path: path.to_owned(), reason: reason.to_string() };
+    if root.has(FOLDER)
+        && let Err(error) = std::fs::read_dir(root.at(FOLDER))
+    {
+        return Err(unfit(FOLDER, &error));
+    }
+    let others = root.glob(&format!("{FOLDER}/*.cfg")).into_iter().filter(|path| path != DROP_IN);
     let (before, after): (Vec<_>, Vec<_>) = others.partition(|path| path.as_str() < DROP_IN);
-    let read = |paths: Vec<String>| {
-        paths.into_iter().map(|path| (path.clone(), root.maybe(&path).unwrap_or_default()))
+    let read = |path: String| match root.text(&path) {
+        Ok(text) => Ok((path, text.unwrap_or_default())),
+        Err(error) => Err(unfit(&path, &error)),
     };
-    [read([vec![DEFAULT.to_owned()], before].concat()).collect(), read(after).collect()]
+    let all = |paths: Vec<String>| paths.into_iter().map(read).collect::<Result<Vec<_>, _>>();
+    Ok([all([vec![DEFAULT.to_owned()], before].concat())?, all(after)?])
 }
 
 /// The variables for every entry and for those that are no rescue, without our own file.
 pub(crate) fn values(root: &Root) -> Result<[String; 2], Unfit> {
-    variables::read(&texts(root).concat())
+    variables::read(&texts(root)?.concat())
 }
 
 /// Whether our own file has the last word on these parameters.
 pub(crate) fn has_last_word(root: &Root, edits: &[Edit]) -> Result<(), Unfit> {
     let names: Vec<_> = edits.iter().map(|edit| edit.name.as_str()).collect();
-    variables::overruled(&texts(root)[1], &names)
+    variables::overruled(&texts(root)?[1], &names)
 }
 
 /// The text of our own file. The shell takes words of these names out of both variables, then adds
