@@ -5,7 +5,7 @@
 //! old one keeps its row as long as its journals may still be about.
 
 use crate::disturb::changes::{Cgroup, Module};
-use crate::isolate::remember::{Affinities, Widened};
+use crate::isolate::remember::{Affinities, Shaken};
 use crate::isolate::{notes, setting};
 use crate::journal::Owner;
 use crate::record::changes::{Kprobe, TraceInstance};
@@ -22,7 +22,7 @@ const RUN: [Owner; 9] = [
     Kprobe::OWNER,
     Cgroup::OWNER,
     Module::OWNER,
-    Widened::OWNER,
+    Shaken::OWNER,
 ];
 
 /// Every owner, one row a kind and version.
@@ -61,7 +61,7 @@ mod tests {
             Arc::new(Child { pid: 3, start: u64::MAX }),
             Arc::new(Value { path: path(), old: "1\t2".to_owned() }),
             Arc::new(Module { name: "x".to_owned(), file: path(), was_loaded: false }),
-            Arc::new(Widened::now()),
+            Arc::new(Shaken::now(&"2-3".parse().unwrap())),
             setting(StepKind::File, "/a", "x,\"crc\":1}", ""),
             setting(StepKind::Flag, "/a#b#C", "on", "off"),
             setting(StepKind::Task, "7/9/a/b c", "0-3,8", "0"),

@@ -5,7 +5,7 @@
 
 use super::changes::{Cgroup, Module};
 use super::{Error, Order, catalogue};
-use crate::isolate::remember::{ALL_TASKS, Widened};
+use crate::isolate::remember::{ALL_TASKS, Shaken};
 use crate::journal::Change;
 use crate::record::changes::{Kprobe, TraceInstance};
 use crate::record::tracefs;
@@ -29,9 +29,9 @@ pub enum Leaving {
     Value(PathBuf),
     /// A module of this name, loaded from this file or unloaded.
     Module(&'static str, PathBuf),
-    /// Affinities that the kernel widens at the end of what comes after it, and so are given back
-    /// last.
-    Affinities,
+    /// Affinities that the kernel changes at the end of what comes after it, because these CPUs come
+    /// and go, and so are given back last.
+    Affinities(Cpus),
 }
 
 impl Leaving {
@@ -43,7 +43,7 @@ impl Leaving {
             Self::Kprobe(change) => change.target(),
             Self::Value(path) => path.display().to_string(),
             Self::Module(name, file) => modules::target(name, file),
-            Self::Affinities => ALL_TASKS.to_owned(),
+            Self::Affinities(_) => ALL_TASKS.to_owned(),
         }
     }
 
@@ -55,7 +55,7 @@ impl Leaving {
             Self::Kprobe(change) => Arc::new(change.clone()),
             Self::Value(path) => Arc::new(Value::of(path)?),
             Self::Module(name, file) => Arc::new(Module::of(name, file)),
-            Self::Affinities => Arc::new(Widened::now()),
+            Self::Affinities(cpus) => Arc::new(Shaken::now(cpus)),
         })
     }
 }

@@ -126,34 +126,40 @@ impl Change for Affinities {
     }
 }
 
-/// Affinities that the kernel widens when a disturbance ends.
+/// Affinities that the kernel changes when CPUs come and go: it widens them when a partition or an
+/// offline CPU ends, and cuts a CPU out of those of all tasks of the root group where a partition
+/// changes while that CPU is offline, for good (`update_tasks_cpumask` gives them the effective
+/// CPUs, and `cpuset_hotplug_workfn` does not "mess with cpumasks of tasks in top_cpuset"; Linux 6.1
+/// `kernel/cgroup/cpuset.c`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Widened {
+pub struct Shaken {
     before: Vec<Affinity>,
+    /// The CPUs that come and go.
+    cpus: Cpus,
 }
 
-impl Widened {
+impl Shaken {
     /// How they are read.
     pub(crate) const OWNER: Owner = Owner {
-        form: Form { kind: "widened-affinities", version: 1 },
+        form: Form { kind: "shaken-affinities", version: 1 },
         read: |fields| Ok(Arc::new(serde_json::from_value::<Self>(fields)?)),
         earlier: |entry| {
             let read = || {
                 let before = of_earlier(entry.old.as_deref().ok_or("it has no affinities")?)?;
-                Ok(Arc::new(Self { before }) as _)
+                Ok(Arc::new(Self { before, cpus: Cpus::default() }) as _)
             };
             earlier::transient(entry, "affinities").then(read)
         },
     };
 
-    /// Those of now.
-    pub fn now() -> Self {
-        Self { before: affinities() }
+    /// Those of now, and the CPUs that will come and go.
+    pub fn now(cpus: &Cpus) -> Self {
+        Self { before: affinities(), cpus: cpus.clone() }
     }
 }
 
-impl Change for Widened {
+impl Change for Shaken {
     fn form(&self) -> Form {
         Self::OWNER.form
     }
@@ -176,7 +182,7 @@ impl Change for Widened {
     }
 
     fn undo(&self, settings: &mut dyn Settings) -> Result<(), Error> {
-        narrow(&self.before, settings);
+        settle(&self.before, &self.cpus, settings);
         Ok(())
     }
 }
@@ -249,11 +255,19 @@ pub(super) fn restore(
 
 /// Gives back those that have been widened since, which is what the kernel does; any other change is somebody's own.
 pub(super) fn narrow(before: &[Affinity], settings: &mut dyn Settings) {
+    settle(before, &Cpus::default(), settings);
+}
+
+/// The same, and those that nothing but some of these CPUs has been cut out of.
+fn settle(before: &[Affinity], cut: &Cpus, settings: &mut dyn Settings) {
     for one in before {
         let (kind, target) = one.setting();
         let now = settings.read(kind, &target).ok().flatten().and_then(|now| Cpus::parse_list(&now).ok());
         let Some(now) = now else { continue };
-        if now != one.cpus && one.cpus.minus(&now).is_empty() {
+        let lost = one.cpus.minus(&now);
+        let widened = lost.is_empty() && now != one.cpus;
+        let is_cut = !lost.is_empty() && now.is_subset(&one.cpus) && lost.is_subset(cut);
+        if widened || is_cut {
             let _ = settings.write(kind, &target, &one.text());
         }
     }
@@ -329,6 +343,17 @@ mod tests {
             ["0,1", "0", "1-2", "0,1"]
         );
         assert!(!settings.0.contains_key(&of("gone")));
+    }
+
+    /// As Linux 6.1 leaves them where a partition changes while a CPU is offline.
+    #[test]
+    fn what_a_cpu_was_cut_out_of_is_given_back() {
+        let before = ["a", "b", "c", "d"].map(|name| kept_of(name, "0-3"));
+        let now = [("a", "0-1,3"), ("b", "0-1"), ("c", "0,1,3-5"), ("d", "3")];
+        let mut settings = Fixed(now.map(|(name, cpus)| (of(name), cpus.to_owned())).into());
+        Shaken { before: before.into(), cpus: Cpus::one(2) }.undo(&mut settings).unwrap();
+        let after = ["a", "b", "c", "d"].map(|name| settings.0[&of(name)].as_str());
+        assert_eq!(after, ["0-3", "0-1", "0,1,3-5", "3"], "what others have set stays");
     }
 
     #[test]

@@ -147,7 +147,7 @@ fn what_a_run_of_before_has_left_goes_with_its_boot() {
         "cgroup",
         "directory",
         "tracefs-mount",
-        "widened-affinities",
+        "shaken-affinities",
         "value",
         "trace-instance",
         "kprobe",

@@ -29,10 +29,12 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
         "cpu_up",
     ],
     witness: "switches of the kernel's stopper threads: one an operation",
-    cleanup: "the CPU is on line, as before; affinities that the kernel has widened are narrowed again",
+    cleanup: "the CPU is on line, as before; affinities that the kernel has changed are given back",
     danger: "what was bound to the CPU moves: interrupts, kernel threads, cpusets of version 1",
     default_rate: Some(0.5),
-    leaves: |mark| online(mark).into_iter().flat_map(|online| [Leaving::Affinities, online]).collect(),
+    leaves: |mark| {
+        online(mark).into_iter().flat_map(|online| [Leaving::Affinities(mark.cpus.clone()), online]).collect()
+    },
     dangerous: true,
     work,
     ..StressorSpec::PLAIN

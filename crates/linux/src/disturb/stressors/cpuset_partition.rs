@@ -32,10 +32,12 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
         "set_cpus_allowed_ptr",
     ],
     witness: "how often the CPU was gone from the effective CPUs of the group above: one an operation",
-    cleanup: "the group is removed, which gives the CPU back; affinities that the kernel widens then are narrowed again",
+    cleanup: "the group is removed, which gives the CPU back; affinities that the kernel changes then are given back",
     danger: "tasks and kernel threads that are moved onto isolated CPUs, and stay there; bound workers that stay unbound (5.10)",
     default_rate: Some(1.0),
-    leaves: |mark| group(mark).into_iter().flat_map(|group| [Leaving::Affinities, group]).collect(),
+    leaves: |mark| {
+        group(mark).into_iter().flat_map(|group| [Leaving::Affinities(mark.cpus.clone()), group]).collect()
+    },
     dangerous: true,
     work,
     ..StressorSpec::PLAIN
