@@ -27,6 +27,9 @@ pub(crate) struct Record {
     /// The words, against the line without us.
     pub(crate) edits: Vec<Edit>,
     pub(crate) files: Vec<File>,
+    /// Directories that were made for them, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) folders: Vec<String>,
 }
 
 /// One file that was changed or made.
@@ -71,21 +74,40 @@ pub(crate) fn read(root: &Root) -> Result<Option<Record>, Error> {
     }
     for file in &record.files {
         let paths = [Some(&file.path), file.backup.as_ref()];
-        if paths.into_iter().flatten().any(|path| path.split('/').any(|part| part == "..")) {
+        let paths = paths.into_iter().chain(record.folders.iter().map(Some));
+        if paths.flatten().any(|path| path.split('/').any(|part| part == "..")) {
             return Err(bad(format!("path {:?}", file.path)));
         }
     }
     Ok(Some(record))
 }
 
+/// The directories that writing all of this will make, the outermost first.
+pub(crate) fn folders_to_make(root: &Root, writing: &Writing) -> Vec<String> {
+    let mut folders = Vec::new();
+    let files = writing.files.iter().map(|file| file.path.as_str());
+    for folder in files.chain([RECORD]).flat_map(|file| store::missing_folders(root, file)) {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
+}
+
 /// Writes the record, before anything else is written.
-pub(crate) fn write(root: &Root, writing: &Writing, files: Vec<File>) -> Result<(), Error> {
+pub(crate) fn write(
+    root: &Root,
+    writing: &Writing,
+    files: Vec<File>,
+    folders: Vec<String>,
+) -> Result<(), Error> {
     let record = Record {
         schema: SCHEMA.to_owned(),
         loader: writing.loader.to_owned(),
         lasting: !writing.once && writing.by_hand.is_empty(),
         edits: writing.edits.clone(),
         files,
+        folders,
     };
     let mut text =
         serde_json::to_vec_pretty(&record).map_err(|error| Error::failed("the boot record", error))?;
@@ -102,6 +124,7 @@ pub(crate) fn forget(root: &Root, record: &Record) -> Result<(), Error> {
     }
     store::remove(root, RECORD)?;
     remove_folders(root);
+    store::remove_folders(root, record.folders.iter().map(String::as_str));
     Ok(())
 }
 

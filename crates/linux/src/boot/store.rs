@@ -99,6 +99,26 @@ pub(crate) fn remove(root: &Root, file: &str) -> Result<(), Error> {
     fs::remove_file(&path).map_err(|source| Error::os("remove", path.display(), source))
 }
 
+/// The directories on the way to a file that are not there, the outermost first.
+pub(crate) fn missing_folders(root: &Root, file: &str) -> Vec<String> {
+    let folders = Path::new(file.trim_start_matches('/')).ancestors().skip(1);
+    let folders = folders.filter(|folder| !folder.as_os_str().is_empty());
+    let missing =
+        folders.take_while(|folder| fs::symlink_metadata(root.at(&folder.to_string_lossy())).is_err());
+    let mut missing: Vec<_> = missing.map(|folder| folder.display().to_string()).collect();
+    missing.reverse();
+    missing
+}
+
+/// Takes directories away that were made, the innermost first; only empty ones go.
+pub(crate) fn remove_folders<'f>(root: &Root, made: impl DoubleEndedIterator<Item = &'f str>) {
+    for folder in made.rev() {
+        if let Ok(Some(real)) = inside(root, &root.at(folder)) {
+            let _ = fs::remove_dir(real);
+        }
+    }
+}
+
 fn make_folder(root: &Root, file: &str) -> Result<(), Error> {
     let folders: Vec<_> =
         Path::new(file.trim_start_matches('/')).parent().into_iter().flat_map(Path::ancestors).collect();

@@ -161,6 +161,7 @@ pub fn write(root: &Root, writing: &Writing) -> Result<(), Error> {
     if writing.edits.is_empty() {
         return Ok(());
     }
+    let folders = record::folders_to_make(root, writing);
     let mut files = Vec::new();
     for (at, file) in writing.files.iter().enumerate() {
         let backup = file.before.as_ref().map(|_| record::backup_of(at, &file.path));
@@ -169,7 +170,7 @@ pub fn write(root: &Root, writing: &Writing) -> Result<(), Error> {
         }
         files.push(File::new(&file.path, backup, &file.after));
     }
-    record::write(root, writing, files)?;
+    record::write(root, writing, files, folders)?;
     let written =
         writing.files.iter().try_for_each(|file| store::write(root, &file.path, &file.after, 0o644));
     if written.is_err() {

@@ -23,6 +23,10 @@ const WANTED: &str = "etc/systemd/system/multi-user.target.wants/stillcore-isola
 /// The first line of each file: what does not have it is not ours.
 const MARK: &str = "# Made by stillcore isolate persist; stillcore isolate persist --remove takes it away.";
 
+/// How the unit says that the directory of its link was made with it.
+const MADE: &str = "# Made with it: /etc/systemd/system/multi-user.target.wants\n";
+const WANTS: &str = "etc/systemd/system/multi-user.target.wants";
+
 /// Everybody may read them.
 const MODE: u32 = 0o644;
 
@@ -72,9 +76,11 @@ fn unit(root: &Root, program: &Path, arguments: &[String], all: &mut Persistence
         all.by_hand.push(format!("call at the end of each boot: {}", call("apply", arguments)));
         return;
     }
+    let made = !root.has(WANTS) || made_folder(root);
+    let made = if made { MADE } else { "" };
     // 2 says that the kernel refused a part: what could be isolated is.
     let text = format!(
-        "{MARK}\n[Unit]\nDescription=Keep CPUs still (stillcore)\nAfter=multi-user.target\n\n[Service]\n\
+        "{MARK}\n{made}[Unit]\nDescription=Keep CPUs still (stillcore)\nAfter=multi-user.target\n\n[Service]\n\
          Type=oneshot\nRemainAfterExit=yes\nSuccessExitStatus=2\nExecStart={}\nExecStop={}\n\n[Install]\n\
          WantedBy=multi-user.target\n",
         call("apply", arguments),
@@ -147,6 +153,7 @@ pub fn after_removal(root: &Root, removed: &[String]) -> Vec<Vec<String>> {
 /// Takes away what `install` put there; gives what was removed. Files that are not ours stay.
 pub fn remove(root: &Root) -> Result<Vec<String>, Error> {
     let mut removed = store::sweep(root, [UNIT, SYSCTL]);
+    let made = made_folder(root);
     for file in [WANTED, UNIT, SYSCTL] {
         let path = root.at(file);
         let link = file == WANTED && fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink());
@@ -155,7 +162,15 @@ pub fn remove(root: &Root) -> Result<Vec<String>, Error> {
             removed.push(format!("/{file}"));
         }
     }
+    if made {
+        store::remove_folders(root, [WANTS].into_iter());
+    }
     Ok(removed)
+}
+
+/// Whether the directory of the unit's link was made with it.
+fn made_folder(root: &Root) -> bool {
+    ours(&root.at(UNIT)) && root.maybe(UNIT).is_some_and(|text| text.contains(MADE))
 }
 
 fn ours(path: &Path) -> bool {
@@ -216,9 +231,18 @@ mod tests {
         assert!(sysctl.ends_with("kernel/numa_balancing = 0"), "{sysctl}");
         let unit = root.maybe(UNIT).unwrap();
         assert!(unit.contains("ExecStart=/usr/bin/stillcore isolate apply --cpus 2-3\n"), "{unit}");
+        // Another call knows that the directory of the link came with the first.
+        let all = persistence(&root, &plan(), Path::new("/usr/bin/stillcore"), &arguments());
         install(&root, &all).unwrap();
         assert_eq!(remove(&root).unwrap().len(), 3);
+        assert!(!root.has(WANTS), "it was made with the unit");
         assert!(remove(&root).unwrap().is_empty());
+        // One that was there stays, however empty.
+        fs::create_dir(root.at(WANTS)).unwrap();
+        let all = persistence(&root, &plan(), Path::new("/usr/bin/stillcore"), &arguments());
+        install(&root, &all).unwrap();
+        assert_eq!(remove(&root).unwrap().len(), 3);
+        assert!(root.has(WANTS));
     }
 
     #[test]
