@@ -24,6 +24,7 @@ mod exposure;
 mod fixes;
 mod graph;
 mod held;
+mod install;
 mod isolate;
 mod keep;
 mod loaders;

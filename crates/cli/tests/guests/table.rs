@@ -6,8 +6,8 @@
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
     admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, fixes, graph,
-    held, isolate, keep, loaders, matrix, measure, misbooted, owners, planted, probes, study, theirs, time,
-    truth, tutorial,
+    held, install, isolate, keep, loaders, matrix, measure, misbooted, owners, planted, probes, study,
+    theirs, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -172,6 +172,15 @@ fn slow() -> Vec<Machine> {
                     Case::new("loaders", "loaders.sh", loaders::what_is_written_survives_the_real_programs)
                         .with(&["2,3"]),
                 ],
+            )
+        },
+        Machine {
+            append: PLAIN,
+            more: modules_and(&[]),
+            ..machine(
+                "slow::6.1-install",
+                "6.1",
+                vec![Case::new("install", "install.sh", install::nothing_is_left).with(&["2,3"]).limit(1500)],
             )
         },
         machine("slow::6.12", "6.12", vec![provoked(false)]),
