@@ -143,3 +143,96 @@ impl Words for Shared {
         self.word(place).compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc as LoomArc;
+    use loom::sync::atomic::AtomicU64;
+    use std::panic::catch_unwind;
+
+    /// A ring of two, and what each number is of; `careless`: nothing is released or acquired.
+    struct Model {
+        words: LoomArc<[AtomicU64; 4]>,
+        careless: bool,
+    }
+
+    impl Model {
+        fn word(&self, place: Place) -> &AtomicU64 {
+            match place {
+                Place::Head => &self.words[0],
+                Place::Tail => &self.words[1],
+                Place::Entry(index) => &self.words[2 + index],
+            }
+        }
+
+        fn order(&self, order: Ordering) -> Ordering {
+            if self.careless { Ordering::Relaxed } else { order }
+        }
+    }
+
+    impl Words for Model {
+        fn load(&self, place: Place) -> u64 {
+            self.word(place).load(self.order(Ordering::Acquire))
+        }
+
+        fn store(&self, place: Place, value: u64) {
+            self.word(place).store(value, self.order(Ordering::Release));
+        }
+
+        fn exchange(&self, place: Place, from: u64, to: u64) -> bool {
+            let [both, failed] = [Ordering::AcqRel, Ordering::Acquire].map(|order| self.order(order));
+            self.word(place).compare_exchange(from, to, both, failed).is_ok()
+        }
+    }
+
+    /// Three messages through a ring of two, of which the oldest may be replaced.
+    fn exchange(careless: bool) {
+        loom::model(move || {
+            let words: LoomArc<[AtomicU64; 4]> = LoomArc::default();
+            // What is done to a message: of two sides at once the model says so.
+            let messages: LoomArc<[UnsafeCell<()>; 4]> = LoomArc::default();
+            let ring = |words| Ring::new(Model { words, careless }, 2);
+            let producer = loom::thread::spawn({
+                let (ring, messages) = (ring(words.clone()), messages.clone());
+                move || {
+                    let put = |number: u64| {
+                        messages[number as usize].with_mut(|_| ());
+                        match ring.put(number, true) {
+                            Put::Instead(old) => Some(old),
+                            Put::Taken => None,
+                            Put::Full => panic!("one that replaces is never full"),
+                        }
+                    };
+                    (1..=3).filter_map(put).collect::<Vec<u64>>()
+                }
+            });
+            let consumer = ring(words);
+            let take = || {
+                let number = consumer.take()?;
+                messages[number as usize].with(|_| ());
+                Some(number)
+            };
+            // The model looks at other orders only from here on.
+            loom::thread::yield_now();
+            let mut seen: Vec<u64> = [take(), take()].into_iter().flatten().collect();
+            let replaced = producer.join().unwrap();
+            seen.extend(std::iter::from_fn(take));
+            assert!(seen.is_sorted(), "{seen:?}");
+            seen.extend(replaced);
+            seen.sort_unstable();
+            assert_eq!(seen, [1, 2, 3], "each is taken once or replaced once");
+        });
+    }
+
+    #[test]
+    fn every_order_that_memory_allows_takes_or_replaces_each_message_once() {
+        exchange(false);
+    }
+
+    #[test]
+    fn words_without_release_and_acquire_are_found_out() {
+        assert!(catch_unwind(|| exchange(true)).is_err());
+    }
+}

@@ -3,7 +3,10 @@
 //! The producer never waits: a full ring loses the record and counts it. A record is 16 bytes, so a cache line holds four; head and
 //! tail live on lines of their own, because each is written by one side only.
 
+mod queue;
+
 use crate::sys::memory::Mapping;
+use queue::Cells;
 use rustix::fd::AsFd;
 use std::io;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -118,64 +121,36 @@ impl Ring {
     /// Producer: stores a record, or counts it as lost. Returns whether it was stored.
     #[inline(always)]
     pub fn push(&mut self, stamp: u64, value: u64, kind: u8) -> bool {
-        let header = self.header();
-        let head = header.head.0.load(Ordering::Relaxed);
-        if head - header.tail.0.load(Ordering::Acquire) >= CAPACITY as u64 {
-            header.lost.0.fetch_add(1, Ordering::Relaxed);
-            self.lost_since += 1;
-            return false;
-        }
-        let lost = self.lost_since.min(u64::from(u16::MAX)) as u16;
-        let record = Record { stamp, packed: Packed { value, kind, lost }.word() };
-        // SAFETY: positions from tail to head + CAPACITY are the producer's; the Release store below hands the slot over.
-        unsafe { self.slot(head).write(record) };
-        header.head.0.store(head + 1, Ordering::Release);
-        self.lost_since = 0;
-        true
+        self.push_all(&[(stamp, value, kind)])
     }
 
     /// Producer: stores a record if there is room; if not, nothing is lost and the caller tries again.
     pub fn push_or_wait(&mut self, stamp: u64, value: u64, kind: u8) -> bool {
-        let header = self.header();
-        let full =
-            header.head.0.load(Ordering::Relaxed) - header.tail.0.load(Ordering::Acquire) >= CAPACITY as u64;
-        !full && self.push(stamp, value, kind)
+        queue::has_room(self, 1) && self.push(stamp, value, kind)
     }
 
     /// Producer: stores the records of one sample, all of them or none. A sample that finds no room is lost as one, and the first record
     /// of the next that is stored says so. Returns whether they were stored.
     #[inline(always)]
     pub fn push_all(&mut self, records: &[(u64, u64, u8)]) -> bool {
-        let header = self.header();
-        let head = header.head.0.load(Ordering::Relaxed);
-        if head - header.tail.0.load(Ordering::Acquire) + records.len() as u64 > CAPACITY as u64 {
-            header.lost.0.fetch_add(1, Ordering::Relaxed);
-            self.lost_since += 1;
-            return false;
-        }
         let mut lost = self.lost_since.min(u64::from(u16::MAX)) as u16;
-        for (position, &(stamp, value, kind)) in (head..).zip(records) {
-            let record = Record { stamp, packed: Packed { value, kind, lost }.word() };
-            // SAFETY: positions from tail to tail + CAPACITY are the producer's; the Release store below hands the slots over.
-            unsafe { self.slot(position).write(record) };
-            lost = 0;
+        let records = records.iter().map(|&(stamp, value, kind)| {
+            let lost = std::mem::take(&mut lost);
+            Record { stamp, packed: Packed { value, kind, lost }.word() }
+        });
+        let stored = queue::put(self, records);
+        if stored {
+            self.lost_since = 0;
+        } else {
+            self.header().lost.0.fetch_add(1, Ordering::Relaxed);
+            self.lost_since += 1;
         }
-        header.head.0.store(head + records.len() as u64, Ordering::Release);
-        self.lost_since = 0;
-        true
+        stored
     }
 
     /// Consumer: takes the oldest record.
     pub fn pop(&mut self) -> Option<Record> {
-        let header = self.header();
-        let tail = header.tail.0.load(Ordering::Relaxed);
-        if tail == header.head.0.load(Ordering::Acquire) {
-            return None;
-        }
-        // SAFETY: positions below head are the consumer's since the Acquire load above.
-        let record = unsafe { self.slot(tail).read() };
-        header.tail.0.store(tail + 1, Ordering::Release);
-        Some(record)
+        queue::take(self)
     }
 
     /// Consumer: records that wait to be taken.
@@ -228,6 +203,42 @@ impl Ring {
     #[inline(always)]
     pub fn stopped(&self) -> bool {
         self.header().control.0.stop.load(Ordering::Relaxed) != 0
+    }
+}
+
+impl Cells for Ring {
+    const PLACES: u64 = CAPACITY as u64;
+
+    #[inline(always)]
+    fn head(&self, order: Ordering) -> u64 {
+        self.header().head.0.load(order)
+    }
+
+    #[inline(always)]
+    fn set_head(&self, head: u64, order: Ordering) {
+        self.header().head.0.store(head, order);
+    }
+
+    #[inline(always)]
+    fn tail(&self, order: Ordering) -> u64 {
+        self.header().tail.0.load(order)
+    }
+
+    #[inline(always)]
+    fn set_tail(&self, tail: u64, order: Ordering) {
+        self.header().tail.0.store(tail, order);
+    }
+
+    #[inline(always)]
+    fn write(&self, number: u64, record: Record) {
+        // SAFETY: the slot lies in the mapping; the queue calls this for places that are the producer's alone.
+        unsafe { self.slot(number).write(record) }
+    }
+
+    #[inline(always)]
+    fn read(&self, number: u64) -> Record {
+        // SAFETY: likewise, for places that are the consumer's alone.
+        unsafe { self.slot(number).read() }
     }
 }
 

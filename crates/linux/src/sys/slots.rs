@@ -4,16 +4,13 @@
 //! in one slot, whatever they believe or were told. How the number of a filled slot travels (a ring, a message queue) is the affair of
 //! whoever uses this. A side that is killed in a slot keeps that one for ever, and no other.
 
+mod states;
+
 use super::memory::Mapping;
+use states::Words;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// States of a slot: the low bits of its word; above them stands how many bytes it holds.
-const FREE: u64 = 0;
-const FILLING: u64 = 1;
-const FILLED: u64 = 2;
-const READING: u64 = 3;
-const STATE_BITS: u32 = 2;
 /// Slots begin on cache lines of their own.
 const LINE: usize = 128;
 
@@ -67,18 +64,16 @@ impl Slots {
         if bytes > self.slot_bytes {
             return None;
         }
-        let slot = (0..self.count).map(|step| (self.next + step) % self.count).find(|&slot| {
-            self.words()[slot].compare_exchange(FREE, FILLING, Ordering::Acquire, Ordering::Relaxed).is_ok()
-        })?;
+        let slot = states::begin_filling(self, self.next)?;
         self.next = slot + 1;
         let start = self.first_byte(slot);
-        // SAFETY: the exchange above made the slot ours alone; both parts fit into it, and cannot overlap a mapping that nobody
+        // SAFETY: the slot is ours alone; both parts fit into it, and cannot overlap a mapping that nobody
         // borrows from.
         unsafe {
             start.copy_from_nonoverlapping(parts[0].as_ptr(), parts[0].len());
             start.add(parts[0].len()).copy_from_nonoverlapping(parts[1].as_ptr(), parts[1].len());
         }
-        self.words()[slot].store((bytes as u64) << STATE_BITS | FILLED, Ordering::Release);
+        states::filled(self, slot, bytes);
         Some(slot as u32)
     }
 
@@ -87,26 +82,39 @@ impl Slots {
     #[inline]
     pub fn take(&self, slot: u32, buffer: &mut [u8]) -> Option<usize> {
         let slot = slot as usize;
-        let word = self.words().get(slot)?;
-        let filled = word.load(Ordering::Relaxed);
-        let bytes = (filled >> STATE_BITS) as usize;
-        let fits = filled & READING == FILLED && bytes <= buffer.len().min(self.slot_bytes);
-        if !fits || word.compare_exchange(filled, READING, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            return None;
-        }
-        // SAFETY: the exchange above made the slot ours alone; its bytes lie in the slot and fit into the buffer.
+        let bytes = states::begin_reading(self, slot, buffer.len().min(self.slot_bytes))?;
+        // SAFETY: the slot is ours alone; its bytes lie in the slot and fit into the buffer.
         unsafe { self.first_byte(slot).copy_to_nonoverlapping(buffer.as_mut_ptr(), bytes) };
-        word.store(FREE, Ordering::Release);
+        states::read(self, slot);
         Some(bytes)
     }
 
     /// Frees a filled slot whose message nobody wants any more. Returns whether it was filled.
     #[inline]
     pub fn discard(&self, slot: u32) -> bool {
-        let Some(word) = self.words().get(slot as usize) else { return false };
-        let filled = word.load(Ordering::Relaxed);
-        filled & READING == FILLED
-            && word.compare_exchange(filled, FREE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        states::discard(self, slot as usize)
+    }
+}
+
+impl Words for Slots {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    fn load(&self, slot: usize) -> u64 {
+        self.words()[slot].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn store(&self, slot: usize, word: u64, order: Ordering) {
+        self.words()[slot].store(word, order);
+    }
+
+    #[inline(always)]
+    fn exchange(&self, slot: usize, from: u64, to: u64, order: Ordering) -> bool {
+        self.words()[slot].compare_exchange(from, to, order, Ordering::Relaxed).is_ok()
     }
 }
 
