@@ -62,7 +62,7 @@ pub fn distribution_at(record: &ProbeRecord, samples: &[Sample], limits_ns: &[i6
         n: sorted.len() as u64,
         excluded: (samples.len() - sorted.len()) as u64,
         missed: record.missed,
-        ring_lost: record.ring_lost,
+        ring_lost: record.known_ring_lost(),
         duration_ns: duration_ns(record),
         early: sorted.partition_point(|&value| value < 0) as u64,
         min_ns: sorted.first().copied(),

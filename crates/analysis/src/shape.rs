@@ -302,8 +302,8 @@ pub struct Distribution {
     pub excluded: u64,
     /// Releases that passed unserved (wake-up).
     pub missed: u64,
-    /// Samples lost to a full ring.
-    pub ring_lost: u64,
+    /// Samples lost to a full ring; none where that is not known, because the window was cut off.
+    pub ring_lost: Option<u64>,
     /// Length of the measurement, ns: the window, or for noise the time the loop was running.
     pub duration_ns: u64,
     /// Samples with a negative value: woken early.

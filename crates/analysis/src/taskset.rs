@@ -86,8 +86,8 @@ pub struct MeasuredTask {
     pub released: u64,
     /// Jobs that were served.
     pub served: u64,
-    /// Jobs that were served, and found the ring full.
-    pub ring_lost: u64,
+    /// Jobs that were served, and found the ring full; none where that is not known.
+    pub ring_lost: Option<u64>,
     /// The figures.
     pub figures: TaskFigures,
 }
@@ -113,7 +113,7 @@ pub fn measured(
         priority: record.policy_asked.priority,
         released: record.released,
         served: record.samples,
-        ring_lost: record.ring_lost,
+        ring_lost: record.known_ring_lost(),
         figures: figures(samples, &jobs, asked, record.missed),
     }))
 }

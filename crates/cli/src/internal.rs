@@ -3,6 +3,7 @@
 use crate::{failure, lab_matrix, lab_verb, study_verb};
 use linux::measure::job::feed;
 use linux::measure::probe;
+use linux::measure::spec::ProbeReport;
 use linux::{disturb, guardian};
 use model::sample::Policy;
 use std::ffi::OsString;
@@ -46,8 +47,12 @@ pub(crate) fn run() -> Option<ExitCode> {
 }
 
 fn run_probe(order: &str) -> anyhow::Result<()> {
-    let report = probe::run(&serde_json::from_str(order)?)?;
-    println!("{}", serde_json::to_string(&report)?);
+    let say = |report: &ProbeReport| -> std::io::Result<()> {
+        println!("{}", serde_json::to_string(report)?);
+        Ok(())
+    };
+    let report = probe::run(&serde_json::from_str(order)?, &mut { say })?;
+    say(&report)?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use crate::measure::counters::Counters;
-use crate::measure::handle::{ProbeDrain, ProbeHandle};
+use crate::measure::handle::{ProbeDrain, ProbeHandle, StoreIn, StoredProbe};
 use crate::measure::kernel_log::Tail;
 use crate::measure::look::Looks;
 use crate::measure::spec::ProbeSpec;
@@ -96,6 +96,9 @@ pub fn measure(
         handles.push(handle);
     }
     wait_ready(&mut handles)?;
+    let place = StoreIn { run: order.run, phase: order.phase, k: order.k };
+    let stored = handles.into_iter().map(|handle| handle.store_in(place, order.watch));
+    let stored = stored.collect::<Result<Vec<_>, _>>()?;
     let before = read_counters(&cpus)?;
     if let Some(recorder) = &mut recorder {
         recorder.record(true)?;
@@ -103,7 +106,7 @@ pub fn measure(
     let log = order.watch.map(|_| Tail::begin());
     let t0_ns = clock::now_ns();
     let start_ns = order.align.map_or(t0_ns + LEAD_NS, |clock| full_second(clock, t0_ns + LEAD_NS));
-    let result = run_probes(handles, order, start_ns, recorder.as_deref_mut(), watch);
+    let result = run_probes(stored, order, start_ns, recorder.as_deref_mut(), watch);
     if let Some(recorder) = &mut recorder {
         recorder.record(false)?;
     }
@@ -179,18 +182,17 @@ struct Ran {
 
 /// Starts all probes at once and stores their samples until they are done.
 fn run_probes(
-    handles: Vec<ProbeHandle>,
+    stored: Vec<StoredProbe>,
     order: &Order<'_>,
     start_ns: i64,
     mut recorder: Option<&mut Recorder>,
     watch: &mut dyn FnMut(Progress<'_>) -> Go,
 ) -> Result<Ran, Error> {
     let duration_ns = order.probes.iter().map(|spec| spec.duration_ns).max().unwrap_or(0);
-    let threads = handles.iter().map(ProbeHandle::pid).collect();
+    let threads = stored.iter().map(StoredProbe::pid).collect();
     let cpus = order.probes.iter().flat_map(|spec| spec.cpus.iter()).collect();
     let mut looks = order.watch.map(|_| Looks::begin(cpus, threads)).transpose()?;
-    let drains = handles.into_iter().map(|handle| handle.start(start_ns, order.run, order.k, order.watch));
-    let mut drains = drains.collect::<Result<Vec<_>, _>>()?;
+    let mut drains: Vec<_> = stored.into_iter().map(|one| one.start(start_ns)).collect();
     if let Some(over_ns) = recorder.as_deref().and_then(Recorder::over_ns) {
         drains.iter_mut().for_each(|drain| drain.tell_over(over_ns));
     }

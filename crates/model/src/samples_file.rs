@@ -4,8 +4,10 @@
 //! `stillcore`) is [`SampleMeta`] as JSON; sums of all columns stand beside it and are checked when they are read.
 
 use crate::Error;
-use crate::columns::{Kind, Table, Value, damage, sums};
+use crate::columns::{Column, CutOff, Kind, Table, Value, damage, sums};
 use crate::sample::{Sample, SampleMeta};
+use crate::samples_tail::{self, Rows, Tail};
+use crate::store;
 use parquet::basic::Compression;
 use parquet::data_type::{Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -39,6 +41,8 @@ pub struct SampleWriter {
     /// One vector a column of the probe's own.
     more: Vec<Vec<i64>>,
     written: u64,
+    /// Whether row groups say where they are, to be read without a footer.
+    marks: bool,
 }
 
 impl SampleWriter {
@@ -57,7 +61,35 @@ impl SampleWriter {
         let file = SerializedFileWriter::new(sums::Summed::new(file), Arc::new(schema), Arc::new(properties))
             .map_err(|error| refused(path, error))?;
         let more = vec![Vec::new(); columns.len()];
-        Ok(Self { path: path.to_owned(), file, rows: Vec::with_capacity(ROW_GROUP), more, written: 0 })
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            rows: Vec::with_capacity(ROW_GROUP),
+            more,
+            written: 0,
+            marks: false,
+        })
+    }
+
+    /// The same, with row groups that can be read before the file has its footer.
+    pub(crate) fn marked(path: &Path, columns: &[String]) -> Result<Self, Error> {
+        Ok(Self { marks: true, ..Self::with_columns(path, columns)? })
+    }
+
+    /// Where the mark of the last row group begins, and the rows of all of them.
+    pub(crate) fn marked_at(&self) -> (u64, u64) {
+        (self.file.inner().marked(), self.written)
+    }
+
+    /// The rows that are in no row group yet.
+    pub(crate) fn loose(&self) -> Rows {
+        let own = (0..self.rows.len()).flat_map(|row| self.more.iter().map(move |column| column[row]));
+        Rows { rows: self.rows.clone(), more: own.collect(), slices: Vec::new() }
+    }
+
+    /// Waits until all row groups are on the disk.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        store::sync_data(self.file.inner().file(), &self.path)
     }
 
     /// Adds one sample.
@@ -84,6 +116,9 @@ impl SampleWriter {
         self.file.append_key_value_metadata(KeyValue::new(META_KEY.to_owned(), json));
         self.file.append_key_value_metadata(KeyValue::new(sums::KEY.to_owned(), sums));
         self.file.finish().map_err(|error| refused(&self.path, error))?;
+        if self.marks {
+            self.sync()?;
+        }
         Ok(self.written)
     }
 
@@ -91,7 +126,9 @@ impl SampleWriter {
         if self.rows.is_empty() {
             return Ok(());
         }
-        write_group(&mut self.file, &self.rows, &self.more).map_err(|error| refused(&self.path, error))?;
+        let marks = self.marks;
+        write_group(&mut self.file, &self.rows, &self.more, marks)
+            .map_err(|error| refused(&self.path, error))?;
         self.written += self.rows.len() as u64;
         self.rows.clear();
         self.more.iter_mut().for_each(Vec::clear);
@@ -103,6 +140,7 @@ fn write_group(
     file: &mut SerializedFileWriter<sums::Summed>,
     rows: &[Sample],
     more: &[Vec<i64>],
+    marks: bool,
 ) -> Result<(), ParquetError> {
     let mut group = file.next_row_group()?;
     let wide: [fn(&Sample) -> i64; 3] = [|row| row.t_ns, |row| row.value_ns, |row| row.seq as i64];
@@ -125,13 +163,12 @@ fn write_group(
         writer.close()?;
     }
     let group = group.close()?;
-    sums::add(file, &group)
+    if marks { sums::add_marked(file, &group) } else { sums::add(file, &group) }
 }
 
-/// Reads a whole samples file.
+/// Reads all of a samples file.
 pub fn read(path: &Path) -> Result<(SampleMeta, Vec<Sample>), Error> {
-    let table = Table::open(path, EXPECTED)?;
-    let meta = read_meta(&table)?;
+    let (table, meta) = open(path)?;
     let mut samples = Vec::with_capacity(room(&table));
     for group in 0..table.footer.groups.len() {
         read_group(&table, group, &mut samples)?;
@@ -141,8 +178,7 @@ pub fn read(path: &Path) -> Result<(SampleMeta, Vec<Sample>), Error> {
 
 /// Reads the columns of the probe's own: names, and one vector each.
 pub fn read_columns(path: &Path) -> Result<Vec<(String, Vec<i64>)>, Error> {
-    let table = Table::open(path, EXPECTED)?;
-    read_meta(&table)?;
+    let (table, _) = open(path)?;
     own_columns(&table)
 }
 
@@ -167,8 +203,7 @@ pub struct SampleColumns {
 
 /// Reads every column of a samples file.
 pub fn read_all_columns(path: &Path) -> Result<SampleColumns, Error> {
-    let table = Table::open(path, EXPECTED)?;
-    let meta = read_meta(&table)?;
+    let (table, meta) = open(path)?;
     let wide = |column: usize| whole_column::<i64>(&table, column);
     let narrow = |column: usize| whole_column::<i32>(&table, column);
     Ok(SampleColumns {
@@ -200,11 +235,45 @@ fn room(table: &Table) -> usize {
     table.footer.rows.min(1 << 20) as usize
 }
 
-/// Opens a samples file to be read piece by piece.
+/// Opens a samples file to be read piece by piece; one that was cut off, up to there.
 pub(crate) fn open(path: &Path) -> Result<(Table, SampleMeta), Error> {
-    let table = Table::open(path, EXPECTED)?;
+    let table = match Table::open(path, EXPECTED) {
+        Ok(table) => table,
+        Err(error) => match samples_tail::read(path) {
+            Some(tail) => Table::open_cut_off(path, EXPECTED, cut_off(tail, path)?)?,
+            None => return Err(error),
+        },
+    };
     let meta = read_meta(&table)?;
     Ok((table, meta))
+}
+
+/// A table of which its tail says what the footer would have said.
+fn cut_off(tail: Tail, path: &Path) -> Result<CutOff, Error> {
+    let Tail { opening, rows: Rows { rows, more, .. } } = tail;
+    let json = serde_json::to_string(&opening.meta)
+        .map_err(|error| Error::invalid(path.display(), error, "metadata that JSON can hold"))?;
+    let column = |name: &str, kind| Column { name: name.to_owned(), kind, optional: false };
+    let mut columns = vec![
+        column("t_ns", Kind::Int64),
+        column("value_ns", Kind::Int64),
+        column("seq", Kind::Int64),
+        column("missed", Kind::Int32),
+        column("flags", Kind::Int32),
+    ];
+    columns.extend(opening.columns.iter().map(|name| column(name, Kind::Int64)));
+    let common: [fn(&Sample) -> i64; COMMON_COLUMNS] = [
+        |row| row.t_ns,
+        |row| row.value_ns,
+        |row| row.seq as i64,
+        |row| i64::from(row.missed),
+        |row| i64::from(row.flags),
+    ];
+    let own = opening.columns.len();
+    let common = common.iter().map(|value| rows.iter().map(value).collect());
+    let more = (0..own).map(|at| more.iter().skip(at).step_by(own).copied().collect());
+    let loose = common.chain(more).collect();
+    Ok(CutOff { columns, texts: vec![(META_KEY.to_owned(), json)], last: opening.last, loose })
 }
 
 /// What the file says of itself, where its columns are those of samples.

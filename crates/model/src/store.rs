@@ -5,7 +5,7 @@ use crate::new_file::NewFile;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path};
 
@@ -70,10 +70,20 @@ pub fn sync_tree(dir: &Path) -> Result<(), Error> {
     sync_directory(dir)
 }
 
-/// Waits until the names in a directory are on the disk.
+/// Waits until the names in a directory are on the disk, where the file system can do that.
 pub fn sync_directory(dir: &Path) -> Result<(), Error> {
     let synced = File::open(dir).and_then(|open| open.sync_all());
-    synced.map_err(|source| Error::io("sync", dir, source))
+    where_possible(synced).map_err(|source| Error::io("sync", dir, source))
+}
+
+/// Waits until the bytes of a file are on the disk, where the file system can do that.
+pub(crate) fn sync_data(file: &File, path: &Path) -> Result<(), Error> {
+    where_possible(file.sync_data()).map_err(|source| Error::io("sync", path, source))
+}
+
+/// Some file systems sync nothing, or no directories, and say that it makes no sense (`EINVAL`).
+fn where_possible(synced: std::io::Result<()>) -> std::io::Result<()> {
+    synced.or_else(|error| if error.kind() == ErrorKind::InvalidInput { Ok(()) } else { Err(error) })
 }
 
 /// The largest JSON file that is read, bytes: a day's run of 256 CPUs has some tens of MB.
@@ -107,10 +117,10 @@ pub fn read_whole(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
 }
 
 /// Reads `run.json` of a run directory and checks its schema, and that the files it names are files
-/// of this run.
+/// of this run. To one that is incomplete it adds records of the windows that were cut off.
 pub fn read_run(dir: &Path) -> Result<crate::Run, Error> {
     let path = dir.join(RUN);
-    let run: crate::Run = read_json(&path)?;
+    let mut run: crate::Run = read_json(&path)?;
     if run.schema != crate::run::SCHEMA {
         return Err(Error::invalid(path.display(), format!("schema {:?}", run.schema), crate::run::SCHEMA));
     }
@@ -119,6 +129,9 @@ pub fn read_run(dir: &Path) -> Result<crate::Run, Error> {
             let expected = "the name of a regular file below the run";
             return Err(Error::invalid(path.display(), format!("{name:?} {what}"), expected));
         }
+    }
+    if !run.complete {
+        crate::run::cut_off::add_records(dir, &mut run);
     }
     Ok(run)
 }

@@ -124,7 +124,7 @@ fn schema(run: &Run, files: &[(&ProbeRecord, SampleColumns)], own: &[String], mi
         "complete": run.complete,
         "missing": missing,
         "missed_releases": files.iter().map(|(record, _)| record.missed).sum::<u64>(),
-        "lost_samples": files.iter().map(|(record, _)| record.ring_lost).sum::<u64>(),
+        "lost_samples": files.iter().map(|(record, _)| record.known_ring_lost()).sum::<Option<u64>>(),
     });
     Schema::new_with_metadata(fields, HashMap::from([("stillcore".to_owned(), about.to_string())]))
 }

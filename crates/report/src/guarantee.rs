@@ -48,7 +48,7 @@ pub struct Evidence {
     /// Releases that passed unserved, all windows.
     pub missed: u64,
     /// Samples lost to a full ring, all windows.
-    pub ring_lost: u64,
+    pub ring_lost: Option<u64>,
     /// Measured time, CPUs added, ns.
     pub duration_ns: u64,
 }
@@ -163,7 +163,7 @@ fn evidence(analysis: &Analysis) -> Option<Evidence> {
 fn verdict(at_observed: Option<&Answer>, evidence: Option<&Evidence>) -> GuaranteeVerdict {
     match (at_observed, evidence) {
         (Some(answer), _) if !answer.schedulable => GuaranteeVerdict::Fails,
-        (Some(_), Some(evidence)) if evidence.ring_lost == 0 => GuaranteeVerdict::Holds,
+        (Some(_), Some(evidence)) if evidence.ring_lost == Some(0) => GuaranteeVerdict::Holds,
         _ => GuaranteeVerdict::Withheld,
     }
 }
@@ -184,10 +184,15 @@ fn sentence(guarantee: &Guarantee) -> String {
             "with {jitter} of release jitter, the largest observed, {}; the set tolerates {tolerated}",
             late_tasks(guarantee)
         ),
-        GuaranteeVerdict::Withheld => format!(
-            "withheld: {} lost to a full ring, and any of them may have been later than the {jitter} that was stored",
-            format::plural(evidence.ring_lost, "sample")
-        ),
+        GuaranteeVerdict::Withheld => match evidence.ring_lost {
+            Some(lost) => format!(
+                "withheld: {} lost to a full ring, and any of them may have been later than the {jitter} that was stored",
+                format::plural(lost, "sample")
+            ),
+            None => format!(
+                "withheld: the run was cut off; what it lost is not known, and may have been later than the {jitter} that was stored"
+            ),
+        },
     }
 }
 
@@ -344,7 +349,7 @@ mod tests {
     #[test]
     fn lost_samples_withhold_a_pass_but_not_a_failure() {
         let mut document = fixture::document();
-        document.analysis.distributions[0].ring_lost = 3;
+        document.analysis.distributions[0].ring_lost = Some(3);
         let found = guarantee(&document.run, &document.machine.machine, &document.analysis);
         assert_eq!(found.verdict, GuaranteeVerdict::Withheld);
         document.analysis.distributions[0].corrected_max_ns = Some(8 * MS as i64);

@@ -101,7 +101,7 @@ const SECTIONS: &[Section] = &[
     section!("overlap", "Overlap of samples and events", overlap::figures, shown::assessment),
     section!("comparison", "Disturbed against idle", comparison::figures, shown::assessment),
     section!("guarantee", "Guarantee", nothing, shown::guarantee),
-    section!("losses", "Losses", nothing, always),
+    section!("losses", "Losses", losses, always),
     section!("conditions", "Conditions", conditions::figures, always),
     section!("disturbance", "Disturbances", nothing, shown::disturbance),
     section!("observer", "Cost of measuring", nothing, always),
@@ -113,6 +113,10 @@ const SECTIONS: &[Section] = &[
 
 fn always(_: &Document) -> bool {
     true
+}
+
+fn losses(document: &Document) -> Value {
+    context! { losses_known => document.run.has_ended() }
 }
 
 fn nothing(_: &Document) -> Value {

@@ -40,7 +40,7 @@ fn of_record(path: &Path, record: Option<&ProbeRecord>, limits_ns: &[i64]) -> Re
         n,
         excluded,
         missed,
-        ring_lost: record.map(|record| record.ring_lost),
+        ring_lost: record.and_then(ProbeRecord::known_ring_lost),
         span_ns: figures.span_ns,
         early: figures.early,
         min_ns: figures.min_ns,

@@ -62,6 +62,9 @@ pub fn estimate(record: &ProbeRecord, releases: &[(i64, i64)], asked: &[f64]) ->
         curve: Vec::new(),
         observed: Vec::new(),
     };
+    if record.cut_off {
+        tail.refuse("the window was cut off, and what it lost is not known".to_owned());
+    }
     if record.ring_lost > 0 {
         tail.refuse(format!("{} samples were lost, the largest perhaps among them", record.ring_lost));
     }

@@ -165,10 +165,12 @@ pub(crate) fn run_around(
         Ok(_) => stopped.map(|signal| Interrupted(signal).to_string()).or(taken),
     };
     let whole = reason.is_none();
-    output.close(reason)?;
+    let closed = output.close(reason);
+    // On a full disk the second fails as well, and says less.
     if let Err(error) = ended {
         return Err(error.context(format!("the partial run is kept in {}", dir.display())));
     }
+    closed?;
     let document = conclude::document(&dir)?;
     conclude::write(&document, &dir)?;
     if whole {

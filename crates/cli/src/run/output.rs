@@ -5,7 +5,7 @@ use super::place::Place;
 use anyhow::Context;
 use linux::measure::latency_limit::LatencyLimit;
 use model::run::{CUT_OFF, Losses, ObserverCost, Run, SCHEMA, TraceCpu};
-use model::{Error, store};
+use model::{Error, samples_tail, store};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -38,12 +38,16 @@ impl RunOutput {
     fn begin(&self) -> Result<(), Error> {
         let samples = self.dir.join(store::SAMPLES);
         fs::create_dir(&samples).map_err(|source| Error::io("create", &samples, source))?;
-        self.save()
+        self.save()?;
+        // What is put into a directory survives a power cut if the directory does.
+        let dir = fs::canonicalize(&self.dir).map_err(|source| Error::io("find", &self.dir, source))?;
+        dir.parent().map_or(Ok(()), store::sync_directory)
     }
 
-    /// Writes `run.json` as it stands.
+    /// Writes `run.json` as it stands. Samples that it names need no tails any more.
     pub(crate) fn save(&self) -> Result<(), Error> {
-        store::write_json(&self.dir.join(store::RUN), &self.run)
+        store::write_json(&self.dir.join(store::RUN), &self.run)?;
+        self.run.probes.iter().try_for_each(|probe| samples_tail::remove(&self.dir.join(&probe.file)))
     }
 
     /// Keeps CPUs out of idle states that take longer than this to leave; nothing for none. Where that is refused the run says so. To

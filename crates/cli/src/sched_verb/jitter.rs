@@ -88,9 +88,13 @@ pub(crate) fn observed(dir: &Path, at: At) -> anyhow::Result<Observed> {
     }
     let worst = windows().max_by_key(value).context("a window was found above")?;
     let jitter_ns = value(&worst).unwrap_or(0).max(0) as u64;
-    let lost: u64 = windows().map(|window| window.ring_lost).sum();
+    let lost: Option<u64> = windows().map(|window| window.ring_lost).sum();
     let n: u64 = windows().map(|window| window.n).sum();
-    let lost = if lost > 0 { format!("; {} lost", format::plural(lost, "sample")) } else { String::new() };
+    let lost = match lost {
+        Some(0) => String::new(),
+        Some(lost) => format!("; {} lost", format::plural(lost, "sample")),
+        None => "; the run was cut off, and what it lost is not known".to_owned(),
+    };
     let conditions = format!(
         "release jitter {} of {}: {} of {} (phase {}, CPU {}, {}{lost}); larger ones are possible",
         format::ns(jitter_ns as i64),

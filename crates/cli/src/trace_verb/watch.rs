@@ -195,8 +195,9 @@ fn record(args: &WatchArgs, signals: &EndSignals) -> anyhow::Result<(PathBuf, Op
         (Ok(_), Some(signal)) => Some(Interrupted(signal).to_string()),
         (Ok(_), None) => None,
     };
-    output.close(reason)?;
+    let closed = output.close(reason);
     ended.with_context(|| format!("the partial run is kept in {}", dir.display()))?;
+    closed?;
     Ok((dir, interrupted))
 }
 

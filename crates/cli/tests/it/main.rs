@@ -20,6 +20,7 @@ mod graph;
 mod graph_latency;
 mod hosts;
 mod hosts_ssh;
+mod keeps;
 mod lab_matrix;
 mod lifecycle;
 mod measure;

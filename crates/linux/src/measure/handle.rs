@@ -1,36 +1,49 @@
 //! The draining side of a probe: start the measuring process, store what it measures, take its report.
 
 use super::batch::BatchDrain;
-use super::budgets::budgets;
 use super::drain::{NoiseDrain, Tally, WakeupDrain};
 use super::drain_deadline::DeadlineDrain;
 use super::hold::Hold;
 use super::live::Live;
 use super::look::Looks;
 use super::periodic::{self, PeriodicDrain};
+use super::probe_record::{limits, meta, record};
 use super::ring::{BYTES, Ring, State};
-use super::spec::{Burn, ProbeReport, ProbeSpec, Task, Wake};
+use super::spec::{ProbeReport, ProbeSpec, Task};
 use super::taskset::{self, TasksetDrain};
 use super::watch::{Watch, Watching};
 use super::{ipi, overheads};
 use crate::error::Error;
-use crate::machine::Root;
 use crate::sys::clock::{self, ClockId};
 use crate::sys::{memory, signals, spawn};
-use model::run::{NoiseRecord, ProbeRecord, TaskRecord, WakeUpsRecord};
-use model::sample::{ProbeKind, Sample, SampleMeta};
-use model::samples_file::SampleWriter;
+use model::run::ProbeRecord;
+use model::sample::{ProbeKind, Sample};
+use model::samples_store::SampleStore;
+use model::samples_tail::Opening;
 use model::snapshots::SnapshotSample;
 use model::store;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// A measuring process and its ring, set up and waiting.
 pub struct ProbeHandle {
     spec: ProbeSpec,
     child: Child,
+    /// What it says: what is known before the window, and its report.
+    says: Option<BufReader<ChildStdout>>,
     ring: Ring,
+}
+
+/// Where the samples of a window are stored.
+#[derive(Debug, Clone, Copy)]
+pub struct StoreIn<'a> {
+    /// The run directory.
+    pub run: &'a Path,
+    /// Name of the phase.
+    pub phase: &'a str,
+    /// Number of the window in the run: that of its files, or the next that is free.
+    pub k: usize,
 }
 
 impl ProbeHandle {
@@ -45,8 +58,9 @@ impl ProbeHandle {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         spawn::die_with_parent(&mut command);
         spawn::share(&mut command, &file);
-        let child = command.spawn().map_err(failed)?;
-        Ok(Self { spec: spec.clone(), child, ring })
+        let mut child = command.spawn().map_err(failed)?;
+        let says = child.stdout.take().map(BufReader::new);
+        Ok(Self { spec: spec.clone(), child, says, ring })
     }
 
     /// Process id, for the journal.
@@ -65,15 +79,9 @@ impl ProbeHandle {
         }
     }
 
-    /// Sets the start of the measurement, and gives back the drain that stores its samples in the run, as number `k` of
-    /// its CPU or the next that is free.
-    pub fn start(
-        self,
-        start_ns: i64,
-        run: &Path,
-        k: usize,
-        watch: Option<Watch>,
-    ) -> Result<ProbeDrain, Error> {
+    /// Makes the files that its samples go to.
+    pub fn store_in(mut self, place: StoreIn<'_>, watch: Option<Watch>) -> Result<StoredProbe, Error> {
+        let StoreIn { run, phase, k } = place;
         let names = (k..).map(|k| store::samples_name(self.spec.kind().name(), self.spec.cpu(), k));
         let mut free = names.filter(|name| !run.join(name).exists());
         let file = free.next().unwrap_or_default();
@@ -88,37 +96,21 @@ impl ProbeHandle {
             Task::Periodic(task) => periodic::columns(task),
             _ => columns.iter().map(|&name| name.to_owned()).collect(),
         };
-        let writer = SampleWriter::with_columns(&run.join(&file), &columns)?;
-        let converter = match &self.spec.task {
-            Task::Wakeup(task) => {
-                let plain = WakeupDrain::new(start_ns + task.offset_ns, task.period_ns);
-                if self.spec.policy.is_deadline() {
-                    Converter::Deadline(DeadlineDrain::new(plain, task.period_ns))
-                } else {
-                    Converter::Wakeup(plain)
-                }
-            }
-            Task::Noise(task) => Converter::Noise(NoiseDrain::new(start_ns + task.preheat_ns as i64)),
-            Task::Ipi(_) | Task::Overheads(_) => Converter::Batch(BatchDrain::default()),
-            Task::Periodic(task) => Converter::Periodic(PeriodicDrain::new(task.counters.len())),
-            Task::Taskset(task) => {
-                Converter::Taskset(TasksetDrain::new(start_ns + task.offset_ns, task.period_ns))
-            }
-        };
-        self.ring.start_at(start_ns);
-        let hold = Hold::new(start_ns);
-        Ok(ProbeDrain {
-            handle: self,
-            file,
-            writer,
-            converter,
-            live: Live::default(),
-            hold,
-            watching,
-            over_ns: None,
-            over: Vec::new(),
-            woken: false,
-        })
+        let known = self.said()?;
+        let meta = meta(&self.spec, &known, phase);
+        let record = record(&self.spec, &meta, &known, file.clone(), 0, 0, Tally::default(), Vec::new());
+        let opening = Opening { meta, record, columns, last: 0, rows: 0 };
+        let store = SampleStore::create(&run.join(&file), opening)?;
+        Ok(StoredProbe { handle: self, file, store, watching })
+    }
+
+    /// What it says next: before the window what it knows, behind it what became of that.
+    fn said(&mut self) -> Result<ProbeReport, Error> {
+        let mut line = String::new();
+        if let Some(says) = &mut self.says {
+            let _ = says.read_line(&mut line);
+        }
+        serde_json::from_str(&line).map_err(|_| self.died())
     }
 
     /// What a probe said before it died.
@@ -143,6 +135,56 @@ impl Drop for ProbeHandle {
     }
 }
 
+/// A measuring process that waits for its start, and the files that its samples go to.
+pub struct StoredProbe {
+    handle: ProbeHandle,
+    file: String,
+    store: SampleStore,
+    watching: Option<Watching>,
+}
+
+impl StoredProbe {
+    /// Sets the start of the measurement, and gives back the drain that stores its samples.
+    pub fn start(self, start_ns: i64) -> ProbeDrain {
+        let Self { handle, file, store, watching } = self;
+        let converter = match &handle.spec.task {
+            Task::Wakeup(task) => {
+                let plain = WakeupDrain::new(start_ns + task.offset_ns, task.period_ns);
+                if handle.spec.policy.is_deadline() {
+                    Converter::Deadline(DeadlineDrain::new(plain, task.period_ns))
+                } else {
+                    Converter::Wakeup(plain)
+                }
+            }
+            Task::Noise(task) => Converter::Noise(NoiseDrain::new(start_ns + task.preheat_ns as i64)),
+            Task::Ipi(_) | Task::Overheads(_) => Converter::Batch(BatchDrain::default()),
+            Task::Periodic(task) => Converter::Periodic(PeriodicDrain::new(task.counters.len())),
+            Task::Taskset(task) => {
+                Converter::Taskset(TasksetDrain::new(start_ns + task.offset_ns, task.period_ns))
+            }
+        };
+        handle.ring.start_at(start_ns);
+        ProbeDrain {
+            handle,
+            file,
+            store,
+            converter,
+            slices: 0,
+            live: Live::default(),
+            hold: Hold::new(start_ns),
+            watching,
+            over_ns: None,
+            over: Vec::new(),
+            woken: false,
+        }
+    }
+
+    /// Process id of the probe, which has one thread.
+    pub fn pid(&self) -> u32 {
+        self.handle.pid()
+    }
+}
+
 enum Converter {
     Wakeup(WakeupDrain),
     Deadline(DeadlineDrain),
@@ -156,8 +198,10 @@ enum Converter {
 pub struct ProbeDrain {
     handle: ProbeHandle,
     file: String,
-    writer: SampleWriter,
+    store: SampleStore,
     converter: Converter,
+    /// Stretches of a busy loop that the store has.
+    slices: usize,
     live: Live,
     hold: Hold,
     watching: Option<Watching>,
@@ -172,7 +216,7 @@ pub struct ProbeDrain {
 impl ProbeDrain {
     /// Stores what the ring holds by now. A probe that the kernel has taken a CPU from is asked to end.
     pub fn poll(&mut self) -> Result<(), Error> {
-        let Self { handle, writer, converter, live, hold, watching, over_ns, over, .. } = self;
+        let Self { handle, store, converter, slices, live, hold, watching, over_ns, over, .. } = self;
         let now_ns = clock::now_ns();
         // Records that are in the ring now were made before the look at the affinity that follows.
         let filled = handle.ring.filled();
@@ -190,7 +234,8 @@ impl ProbeDrain {
             if sample.counts() && over_ns.is_some_and(|over_ns| sample.value_ns >= over_ns) {
                 over.push(large(&handle.spec, sample));
             }
-            writer.push_with(sample, own)
+            store.push_with(sample, own);
+            Ok::<_, Error>(())
         };
         for record in (0..filled).map_while(|_| handle.ring.pop()) {
             match converter {
@@ -210,7 +255,11 @@ impl ProbeDrain {
                 }
             }
         }
-        Ok(())
+        if let Converter::Noise(drain) = converter {
+            drain.slices[*slices..].iter().for_each(|slice| store.ran(*slice));
+            *slices = drain.slices.len();
+        }
+        Ok(store.keep()?)
     }
 
     /// From now on, samples of at least this value are to be asked for, ns.
@@ -281,17 +330,18 @@ impl ProbeDrain {
 
     /// Stores the rest, waits for the probe's report and closes the samples file. Also gives what the probe could not do.
     pub fn finish(mut self, phase: &str) -> Result<(ProbeRecord, Vec<String>), Error> {
-        let report = self.report()?;
+        let report = self.handle.said()?;
         self.poll()?;
         if report.taken {
             self.hold.lost();
         }
-        let Self { writer, live, converter, hold, .. } = &mut self;
+        let Self { store, live, converter, hold, .. } = &mut self;
         if let Converter::Deadline(drain) = converter {
             drain.flush(|sample| {
                 let sample = hold.flagged(sample);
                 live.add(&sample);
-                writer.push(sample)
+                store.push_with(sample, &[]);
+                Ok::<_, Error>(())
             })?;
         }
         let postponed = match converter {
@@ -301,7 +351,7 @@ impl ProbeDrain {
         };
         let ring_lost = self.handle.ring.lost();
         let meta = meta(&self.handle.spec, &report, phase);
-        let samples = self.writer.finish(&meta)?;
+        let samples = self.store.finish(&meta)?;
         let (taken_ns, woken) = (self.hold.taken_ns, self.woken);
         let (mut tally, mut slices) = match self.converter {
             Converter::Wakeup(drain) => (drain.tally, Vec::new()),
@@ -332,156 +382,10 @@ impl ProbeDrain {
         });
         Ok((record, limits(&meta, &report, postponed).into_iter().chain(set_back).collect()))
     }
-
-    fn report(&mut self) -> Result<ProbeReport, Error> {
-        let mut text = String::new();
-        if let Some(mut stdout) = self.handle.child.stdout.take() {
-            let _ = stdout.read_to_string(&mut text);
-        }
-        serde_json::from_str(&text).map_err(|_| self.handle.died())
-    }
 }
 
 /// A sample as the recorder wants it.
 fn large(spec: &ProbeSpec, sample: Sample) -> SnapshotSample {
     let Sample { t_ns, value_ns, .. } = sample;
     SnapshotSample { cpu: spec.cpu(), thread: spec.thread, t_ns, value_ns, whole: false }
-}
-
-fn meta(spec: &ProbeSpec, report: &ProbeReport, phase: &str) -> SampleMeta {
-    let (period_ns, clock) = match &spec.task {
-        Task::Wakeup(task) => (Some(task.period_ns as u64), task.clock),
-        Task::Noise(_) | Task::Ipi(_) | Task::Overheads(_) => (None, ClockId::Monotonic),
-        Task::Periodic(task) => (Some(task.period_ns as u64), ClockId::Monotonic),
-        Task::Taskset(task) => (Some(task.period_ns as u64), ClockId::Monotonic),
-    };
-    let yields = match &spec.task {
-        Task::Wakeup(_) => true,
-        Task::Periodic(task) => task.wake == Wake::Scheduler,
-        _ => false,
-    };
-    let by_kernel = yields && report.policy_effective.reservation.is_some();
-    SampleMeta {
-        probe: spec.kind(),
-        cpu: spec.cpu(),
-        thread: spec.thread,
-        phase: phase.to_owned(),
-        unit: "ns".to_owned(),
-        clock: if by_kernel { SCHEDULER_CLOCK.to_owned() } else { clock.name().to_owned() },
-        counter: report.counter.name().to_owned(),
-        policy_asked: spec.policy.clone(),
-        policy_effective: report.policy_effective.clone(),
-        period_ns,
-        threshold_ns: (spec.kind() == ProbeKind::Noise).then_some(report.threshold_ns),
-    }
-}
-
-#[expect(clippy::too_many_arguments, reason = "it puts together what comes from as many places")]
-fn record(
-    spec: &ProbeSpec,
-    meta: &SampleMeta,
-    report: &ProbeReport,
-    file: String,
-    samples: u64,
-    ring_lost: u64,
-    tally: Tally,
-    slices: Vec<[i64; 2]>,
-) -> ProbeRecord {
-    let releases = meta.probe.has_releases() || meta.probe == ProbeKind::Ipi;
-    ProbeRecord {
-        phase: meta.phase.clone(),
-        thread: meta.thread,
-        cpus: (spec.cpus.len() > 1).then(|| spec.cpus.clone()),
-        pid: report.pid,
-        tid: report.tid,
-        file,
-        t0_ns: report.t0_ns + report.noise.as_ref().map_or(0, |noise| noise.preheat_ns as i64),
-        t1_ns: report.result.t1_ns,
-        counter: meta.counter.clone(),
-        release_clock: (meta.clock != ClockId::Monotonic.name()).then(|| meta.clock.clone()),
-        timer_slack_ns: report.timer_slack_ns,
-        policy_effective: meta.policy_effective.clone(),
-        period_ns: meta.period_ns,
-        threshold_ns: meta.threshold_ns,
-        samples,
-        released: report.result.released,
-        // Releases that passed after the last sample are in no sample's `missed`, but they were asked for.
-        missed: if releases { report.result.released.saturating_sub(samples + ring_lost) } else { 0 },
-        ring_lost,
-        iterations: report.result.iterations,
-        spin_ns: tally.spin_ns,
-        slices,
-        faults: report.faults,
-        switches: report.switches,
-        cpu_time_ns: report.cpu_time_ns,
-        rss_kib: report.rss_kib,
-        clock_error_ns: (meta.probe == ProbeKind::Noise
-            || meta.clock == SCHEDULER_CLOCK && report.deadline_unread.is_none())
-        .then_some(tally.clock_error_ns),
-        jobs: report.jobs.clone(),
-        task: task_of(&spec.task),
-        wake_ups: wake_ups_of(&spec.task),
-        noise: report.noise.clone().map(|noise| with_budgets(noise, meta.cpu)),
-        ..ProbeRecord::of(meta.probe, meta.cpu, meta.policy_asked.clone())
-    }
-}
-
-/// Which task of a set it was.
-fn task_of(task: &Task) -> Option<TaskRecord> {
-    let Task::Taskset(task) = task else { return None };
-    let slot_ns = match task.burn {
-        Burn::Slots { slot_ns } => Some(slot_ns as u64),
-        Burn::CpuTime => None,
-    };
-    Some(TaskRecord {
-        name: task.name.clone(),
-        deadline_ns: task.deadline_ns as u64,
-        cost_ns: task.cost_ns as u64,
-        offset_ns: task.offset_ns as u64,
-        slot_ns,
-    })
-}
-
-/// How it was woken from other CPUs.
-fn wake_ups_of(task: &Task) -> Option<WakeUpsRecord> {
-    let Task::Ipi(task) = task else { return None };
-    Some(WakeUpsRecord { interval_ns: task.interval_ns as u64, busy: task.busy })
-}
-
-/// What else may take the CPU is read on this side: the probe has no memory to spare.
-fn with_budgets(noise: NoiseRecord, cpu: u32) -> NoiseRecord {
-    let (throttling, fair_server) = budgets(&Root::live(), cpu);
-    NoiseRecord { throttling, fair_server, ..noise }
-}
-
-/// Name of the clock that the kernel releases SCHED_DEADLINE jobs in.
-const SCHEDULER_CLOCK: &str = "scheduler";
-
-/// What the probe could not do, one sentence each.
-fn limits(meta: &SampleMeta, report: &ProbeReport, postponed: u64) -> Vec<String> {
-    let cpu = meta.cpu;
-    let policy = report.policy_refused.as_ref().map(|why| {
-        format!(
-            "measured under {} instead of {} on CPU {cpu} ({why}): latencies include waiting for ordinary tasks and a timer slack \
-             of {} ns, and are not comparable with real-time figures",
-            report.policy_effective.name, meta.policy_asked.name, report.timer_slack_ns
-        )
-    });
-    let memory = report.memory_unlocked.as_ref().map(|why| {
-        format!("the memory of the probe on CPU {cpu} could not be locked ({why}): page faults may show as latency")
-    });
-    let releases = report.deadline_unread.as_ref().map(|why| {
-        format!(
-            "the deadlines of the probe on CPU {cpu} could not be read ({why}): its releases are taken to be the earliest wake-ups, a \
-             period apart, so that lateness is against their lower envelope and drifts with the scheduler's clock"
-        )
-    });
-    let postponed = (postponed > 0).then(|| {
-        format!(
-            "{postponed} jobs of the probe on CPU {cpu} ran out of the runtime reserved for them, and the kernel held them back until the \
-             next period: a longer --runtime gives them room"
-        )
-    });
-    let said = report.limits.iter().cloned();
-    policy.into_iter().chain(memory).chain(said).chain(releases).chain(postponed).collect()
 }

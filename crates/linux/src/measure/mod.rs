@@ -27,6 +27,7 @@ pub mod overheads;
 pub mod own;
 pub mod periodic;
 pub mod probe;
+mod probe_record;
 pub mod ring;
 pub mod smi;
 pub mod spec;

@@ -23,8 +23,12 @@ const WAIT_STEP_NS: i64 = 2_000_000;
 /// A probe whose parent never starts it ends by itself.
 const WAIT_LIMIT_NS: i64 = 60 * clock::SECOND_NS;
 
-/// Does what the spec says on the ring at descriptor 3. The only caller is the hidden verb.
-pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
+/// Does what the spec says on the ring at descriptor 3. The only caller is the hidden verb. `announce`
+/// takes what is known before the window, for whoever reads the samples of a run that is killed.
+pub fn run(
+    spec: &ProbeSpec,
+    announce: &mut dyn FnMut(&ProbeReport) -> io::Result<()>,
+) -> io::Result<ProbeReport> {
     // SAFETY: the parent placed the ring at this number (sys/spawn.rs), and nothing else in this process owns it.
     let file = unsafe { OwnedFd::from_raw_fd(spawn::SHARED_FD) };
     let mut ring = Ring::map(&file)?;
@@ -58,10 +62,11 @@ pub fn run(spec: &ProbeSpec) -> io::Result<ProbeReport> {
         switches: [0; 2],
         cpu_time_ns: 0,
         rss_kib: 0,
-        jobs: None,
+        jobs: kit.as_ref().map(Kit::record),
         noise: gear.as_ref().and_then(|gear| noise_record(spec, gear)),
         taken: false,
     };
+    announce(&report)?;
     ring.set_state(State::Ready);
     report.t0_ns = wait_for_start(&ring)?;
 

@@ -44,6 +44,14 @@ pub(crate) struct Chunk {
     values: u64,
 }
 
+impl Chunk {
+    /// As [`super::index`] says it: what this program writes is compressed with snappy.
+    pub(super) fn written(piece: &super::index::Piece, column: &Column, rows: usize) -> Self {
+        let (start, length) = (piece.start, piece.length);
+        Self { start, length, codec: super::pages::SNAPPY, kind: column.kind, values: rows as u64 }
+    }
+}
+
 /// Some consecutive rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Group {

@@ -5,13 +5,14 @@
 //! length is compared with what is there before it is used, and the sums of [`sums`] are checked before a value is believed.
 
 mod footer;
+pub(crate) mod index;
 mod pages;
 pub(crate) mod sums;
 mod thrift;
 mod values;
 
 use crate::Error;
-pub(crate) use footer::{Footer, Kind};
+pub(crate) use footer::{Chunk, Column, Footer, Group, Kind};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -40,6 +41,18 @@ pub(crate) struct Table {
     pub(crate) footer: Footer,
     /// Of every piece of every column, row group by row group; empty where the file has none.
     sums: Vec<u32>,
+    /// The last row group of a table that was cut off, column by column: its rows were in none yet.
+    loose: Vec<Vec<i64>>,
+}
+
+/// What is known of a table without a footer.
+pub(crate) struct CutOff {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) texts: Vec<(String, String)>,
+    /// Where the mark of its last row group begins ([`index`]); 0 for none.
+    pub(crate) last: u64,
+    /// The rows that come behind, column by column.
+    pub(crate) loose: Vec<Vec<i64>>,
 }
 
 impl Table {
@@ -52,7 +65,21 @@ impl Table {
         let (bytes, end_of_data) = footer_bytes(&file, length).map_err(failed)?.map_err(wrong)?;
         let footer = Footer::parse(&bytes, end_of_data).map_err(wrong)?;
         let sums = sums::of(&footer).map_err(wrong)?;
-        Ok(Self { file, path: path.to_owned(), expected, footer, sums })
+        Ok(Self { file, path: path.to_owned(), expected, footer, sums, loose: Vec::new() })
+    }
+
+    /// Opens a file whose writing was cut off before its footer.
+    pub(crate) fn open_cut_off(path: &Path, expected: &'static str, known: CutOff) -> Result<Self, Error> {
+        let failed = |source| Error::io("read", path, source);
+        let CutOff { columns, texts, last, loose } = known;
+        let file = File::open(path).map_err(failed)?;
+        let found = index::groups(&file, last, &columns).map_err(failed)?;
+        let (mut groups, sums) =
+            found.map_err(|Damage(what)| Error::invalid(path.display(), what, expected))?;
+        groups.push(Group { rows: loose.first().map_or(0, Vec::len), chunks: Vec::new() });
+        let rows = groups.iter().map(|group| group.rows as u64).sum();
+        let footer = Footer { rows, columns, groups, texts };
+        Ok(Self { file, path: path.to_owned(), expected, footer, sums, loose })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -102,7 +129,10 @@ impl Table {
                 let what = format!("column {column} is of {}, not of {}", named.kind, T::KIND);
                 return Ok(Err(damage(what)));
             }
-            let chunk = rows.chunks[column];
+            let Some(&chunk) = rows.chunks.get(column) else {
+                values.extend(self.loose.get(column).into_iter().flatten().map(|&value| T::of(value)));
+                return Ok(Ok(()));
+            };
             let mut bytes = vec![0; chunk.length as usize];
             read_at(&self.file, chunk.start, &mut bytes)?;
             let sum = self.sums.get(group * self.footer.columns.len() + column);

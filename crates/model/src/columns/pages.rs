@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 /// Codec numbers of Parquet.
 const UNCOMPRESSED: i64 = 0;
-const SNAPPY: i64 = 1;
+pub(super) const SNAPPY: i64 = 1;
 /// Types of pages.
 const DATA: i64 = 0;
 const DICTIONARY: i64 = 2;

@@ -5,6 +5,7 @@
 //! column, row group by row group. What else the footer holds is places and lengths, and those are wrong where a sum is not right.
 
 use super::footer::Footer;
+use super::index::{self, Piece};
 use super::{Damage, damage};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
@@ -55,11 +56,23 @@ pub(crate) struct Summed {
     /// Where those bytes begin.
     from: u64,
     sums: Vec<u32>,
+    /// Where the mark of the latest row group begins; 0 for none.
+    marked: u64,
 }
 
 impl Summed {
     pub(crate) fn new(file: File) -> Self {
-        Self { file, recent: Vec::new(), from: 0, sums: Vec::new() }
+        Self { file, recent: Vec::new(), from: 0, sums: Vec::new(), marked: 0 }
+    }
+
+    /// The file itself.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Where the mark of the latest row group begins; 0 for none.
+    pub(crate) fn marked(&self) -> u64 {
+        self.marked
     }
 
     /// Sums the columns of a row group that was just written.
@@ -95,6 +108,26 @@ pub(crate) fn add(
 ) -> Result<(), ParquetError> {
     writer.flush()?;
     writer.inner_mut().group(group).ok_or_else(|| ParquetError::General("a row group is nowhere".to_owned()))
+}
+
+/// The same, and writes behind the row group where its columns lie ([`index`]).
+pub(crate) fn add_marked(
+    writer: &mut SerializedFileWriter<Summed>,
+    group: &RowGroupMetaData,
+) -> Result<(), ParquetError> {
+    add(writer, group)?;
+    let summed = writer.inner();
+    let sums = &summed.sums[summed.sums.len() - group.num_columns()..];
+    let pieces = group.columns().iter().zip(sums).map(|(column, &sum)| {
+        let (start, length) = column.byte_range();
+        Piece { start, length, sum }
+    });
+    let mark = index::mark(summed.marked, group.num_rows() as u32, &pieces.collect::<Vec<_>>());
+    let at = writer.bytes_written() as u64;
+    writer.write_all(&mark)?;
+    writer.flush()?;
+    writer.inner_mut().marked = at;
+    Ok(())
 }
 
 /// The text to store under [`KEY`].

@@ -11,6 +11,8 @@ pub(crate) trait Value: Copy {
     const BYTES: usize;
     /// Values one behind the other, as many as there are whole ones, at the end of `values`.
     fn extend(values: &mut Vec<Self>, bytes: &[u8]);
+    /// Of the lower bits of a wider one.
+    fn of(value: i64) -> Self;
 }
 
 impl Value for i32 {
@@ -20,6 +22,9 @@ impl Value for i32 {
     fn extend(values: &mut Vec<Self>, bytes: &[u8]) {
         values.extend(bytes.as_chunks().0.iter().map(|value| Self::from_le_bytes(*value)));
     }
+    fn of(value: i64) -> Self {
+        value as Self
+    }
 }
 
 impl Value for i64 {
@@ -27,6 +32,9 @@ impl Value for i64 {
     const BYTES: usize = 8;
     fn extend(values: &mut Vec<Self>, bytes: &[u8]) {
         values.extend(bytes.as_chunks().0.iter().map(|value| Self::from_le_bytes(*value)));
+    }
+    fn of(value: i64) -> Self {
+        value
     }
 }
 

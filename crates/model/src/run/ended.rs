@@ -9,10 +9,13 @@ pub const CUT_OFF: &str = "the run is still being made, or was cut off: killed, 
 const WRITTEN_FIRST: [&str; 2] = [CUT_OFF, "the run has not come to its end, or was killed"];
 
 impl Run {
-    /// Whether it ended in a way that it could write down; else it has not counted its losses.
+    /// Whether it ended in a way that it could write down, with all of its windows; else it has not
+    /// counted its losses.
     pub fn has_ended(&self) -> bool {
+        let written = |reason: &str| !WRITTEN_FIRST.contains(&reason);
         self.complete
-            || self.incomplete_reason.as_deref().is_some_and(|reason| !WRITTEN_FIRST.contains(&reason))
+            || self.incomplete_reason.as_deref().is_some_and(written)
+                && !self.probes.iter().any(|probe| probe.cut_off)
     }
 
     /// The files that it names, relative to its directory.

@@ -49,14 +49,10 @@ fn of_samples(one: &Distribution) -> Vec<Figure> {
         value,
     };
     let count = |name: &str, value: u64| figure(name, "1", value as f64);
-    let mut rows = vec![
-        count("n", one.n),
-        count("excluded", one.excluded),
-        count("missed", one.missed),
-        count("ring_lost", one.ring_lost),
-        count("early", one.early),
-        figure("duration", "ns", one.duration_ns as f64),
-    ];
+    let mut rows = vec![count("n", one.n), count("excluded", one.excluded), count("missed", one.missed)];
+    rows.extend(one.ring_lost.map(|lost| count("ring_lost", lost)));
+    rows.push(count("early", one.early));
+    rows.push(figure("duration", "ns", one.duration_ns as f64));
     let ns = |name: &str, value: Option<i64>| value.map(|value| figure(name, "ns", value as f64));
     rows.extend(ns("min", one.min_ns));
     let known = quantiles(one).iter();

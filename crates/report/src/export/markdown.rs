@@ -53,7 +53,7 @@ fn samples(document: &Document, text: &mut String) {
             one.cpu.to_string(),
             format::count(one.n),
             format::count(one.missed),
-            format::count(one.ring_lost),
+            one.ring_lost.map_or_else(|| "not known".to_owned(), format::count),
             ns(one.min_ns),
         ];
         cells.extend(LEVELS.iter().map(|p| ns(quantile(one, *p))));

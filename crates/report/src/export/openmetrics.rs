@@ -80,15 +80,19 @@ fn about(document: &Document, out: &mut Families) {
     out.sample("stillcore_run_complete", &[], f64::from(u8::from(run.complete)));
     out.family("stillcore_run_found", "gauge", None, "Whether there is a finding: exit status 2");
     out.sample("stillcore_run_found", &[], f64::from(u8::from(document.outcome.exit_code() == 2)));
-    out.family("stillcore_lost", "gauge", None, "What was lost or missed in the run");
     let lost = run.losses;
-    for (what, count) in [
+    let losses = [
         ("missed_releases", lost.missed_releases),
         ("ring_samples", lost.ring_samples),
         ("trace_events", lost.trace_events),
         ("failed_operations", lost.failed_operations),
-    ] {
-        out.sample("stillcore_lost", &[("what", what)], count as f64);
+    ];
+    // A run that was cut off has not counted them.
+    if run.has_ended() {
+        out.family("stillcore_lost", "gauge", None, "What was lost or missed in the run");
+        losses
+            .iter()
+            .for_each(|(what, count)| out.sample("stillcore_lost", &[("what", what)], *count as f64));
     }
     let mut states: BTreeMap<&str, u64> = BTreeMap::new();
     document.findings.iter().for_each(|one| *states.entry(FindingState::name(one.state)).or_default() += 1);

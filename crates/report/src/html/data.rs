@@ -54,7 +54,7 @@ fn object(document: &Document) -> Value {
         "kernel": document.machine.machine.kernel.release,
         "complete": run.complete,
         "phases": run.phases,
-        "losses": run.losses,
+        "losses": run.has_ended().then_some(run.losses),
         "outcome": document.outcome,
         "verdicts": crate::verdicts(document),
         "findings": findings.collect::<BTreeMap<_, _>>(),

@@ -42,7 +42,7 @@ pub(super) struct Figures<'a> {
     n: u64,
     excluded: u64,
     missed: u64,
-    ring_lost: u64,
+    ring_lost: Option<u64>,
     early: u64,
     duration_ns: u64,
     min_ns: Option<i64>,

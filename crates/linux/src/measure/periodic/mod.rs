@@ -106,16 +106,24 @@ impl Kit {
         }
     }
 
-    /// Ends the processes at the pipes and puts together what the run records. An error where a job could not be fed.
+    /// Ends the processes at the pipes and gives what the run records. An error where a job could not be fed.
     pub fn close(mut self) -> io::Result<JobRecord> {
         if let Some(error) = self.failed.take() {
             let what = format!("a job could not read its input or give its output: {error}");
             return Err(io::Error::new(error.kind(), what));
         }
+        let mut record = self.record();
         self.source.close(&mut self.compared)?;
+        record.outputs_compared = self.compared.compared;
+        record.outputs_wrong = self.compared.wrong;
+        Ok(record)
+    }
+
+    /// What the run records, as of now.
+    pub fn record(&self) -> JobRecord {
         let counter =
             |one: &Chosen| JobCounter { name: one.event.to_string(), source: one.source.name().to_owned() };
-        Ok(JobRecord {
+        JobRecord {
             work: self.spec.work.name(),
             input: self.spec.input.name().to_owned(),
             wake: self.spec.wake.name().to_owned(),
@@ -126,7 +134,7 @@ impl Kit {
             outputs_wrong: self.compared.wrong,
             busy_asked_ns: self.verified.map(|one| one.asked_ns),
             busy_found_ns: self.verified.map(|one| one.found_ns),
-        })
+        }
     }
 }
 

@@ -46,15 +46,14 @@ pub(super) fn section(page: &mut Page, document: &Document) {
     let asked: u64 = ways.iter().filter(|way| way.method != "spin").map(|way| way.figures.n).sum();
     let slept: u64 = ways.iter().map(|way| way.slept).sum();
     let sum = |of: fn(&model::run::ProbeRecord) -> u64| document.run.probes.iter().map(of).sum::<u64>();
-    page.item(
-        "  ",
-        &format!(
-            "sent {} = received {} + lost {}; the target slept before {slept} of {asked}",
-            sum(|probe| probe.released),
-            sum(|probe| probe.samples),
-            sum(|probe| probe.missed + probe.ring_lost)
-        ),
-    );
+    let received = sum(|probe| probe.samples);
+    let account = if document.run.probes.iter().any(|probe| probe.cut_off) {
+        format!("received {received}; how many were sent and lost is not known")
+    } else {
+        let (sent, lost) = (sum(|probe| probe.released), sum(|probe| probe.missed + probe.ring_lost));
+        format!("sent {sent} = received {received} + lost {lost}")
+    };
+    page.item("  ", &format!("{account}; the target slept before {slept} of {asked}"));
 }
 
 fn matrix(page: &mut Page, method: &str, ways: &[&Way]) {

@@ -1,0 +1,117 @@
+//! A run on a disk that becomes full at a chosen page or file: how it ends, and what of it can be read.
+//!
+//! The disk is a tmpfs of so many pages and names: each allocation of one fails as on a real one
+//! (`ENOSPC`), whichever call makes it. Run directory and state directory both lie on it.
+
+#![allow(dead_code, reason = "the bench and the test use each their part")]
+
+use model::{samples_file, store};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A window that writes its files several times.
+const MEASURE: [&str; 7] = ["measure", "wakeup", "--cpus", "1", "--period", "1ms", "--duration"];
+
+/// A disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Pages of 4 KiB.
+    pub(crate) pages: u64,
+    /// Files and directories, the root among them.
+    pub(crate) names: u64,
+}
+
+/// How a run on it ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// Whether there was room for all of it.
+    pub(crate) whole: bool,
+    /// Samples that are readable.
+    pub(crate) samples: u64,
+    /// What should not be.
+    pub(crate) wrong: Vec<String>,
+}
+
+/// Mounted until it is dropped.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mount(at: &Path, size: Size) -> Option<Self> {
+        fs::create_dir(at).ok()?;
+        let options = format!("size={}k,nr_inodes={},huge=never", size.pages * 4, size.names);
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &options, "stillcore-full-disk"]).arg(at);
+        mount.status().is_ok_and(|status| status.success()).then(|| Self(at.to_owned()))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// Runs on a disk of that size, in an empty scratch directory; none where nothing can be mounted.
+pub(crate) fn run_on(program: &Path, scratch: &Path, size: Size, duration: &str) -> Option<Outcome> {
+    let disk = Disk::mount(&scratch.join("disk"), size)?;
+    let out = disk.0.join("run");
+    let mut command = Command::new(program);
+    command.args(MEASURE).arg(duration).arg("--quiet").stdin(Stdio::null());
+    let output = command.arg("--state").arg(disk.0.join("state")).arg("--out").arg(&out).output().ok()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let mut outcome = Outcome { whole: output.status.code() == Some(0), samples: 0, wrong: Vec::new() };
+    if !outcome.whole {
+        let lines = said.lines().filter(|line| line.starts_with("stillcore: ")).count();
+        if output.status.code() != Some(1) || lines != 1 || said.contains("panicked") {
+            outcome.wrong.push(format!("{} after: {said}", output.status));
+        } else if !said.contains("No space left on device") {
+            outcome.wrong.push(format!("it does not say that the disk is full: {said}"));
+        }
+    }
+    read(&out, &mut outcome);
+    if !outcome.whole && out.join(store::FINDINGS).exists() && out.join(store::RUN).exists() {
+        report(program, &out, scratch, &mut outcome);
+    }
+    Some(outcome)
+}
+
+/// What is stored is readable, and is not called complete.
+fn read(run: &Path, outcome: &mut Outcome) {
+    if !run.join(store::RUN).exists() {
+        return;
+    }
+    match store::read_run(run) {
+        Ok(record) if record.complete != outcome.whole => {
+            outcome.wrong.push(format!("complete: {}, after a run that was not", record.complete));
+        }
+        Ok(record) => {
+            for probe in &record.probes {
+                match samples_file::read(&run.join(&probe.file)) {
+                    Ok((_, samples)) => outcome.samples += samples.len() as u64,
+                    Err(error) => outcome.wrong.push(error.to_string()),
+                }
+            }
+        }
+        Err(error) => outcome.wrong.push(error.to_string()),
+    }
+    if !outcome.whole && !run.join(store::PARTIAL).exists() {
+        outcome.wrong.push("the mark of a partial run is missing".to_owned());
+    }
+}
+
+/// The disk being full, the page is written elsewhere.
+fn report(program: &Path, run: &Path, scratch: &Path, outcome: &mut Outcome) {
+    let page = scratch.join("report.html");
+    let mut command = Command::new(program);
+    let output = command.arg("report").arg(run).arg("--html").arg(&page).output();
+    let Ok(output) = output else { return };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !matches!(output.status.code(), Some(0 | 2)) {
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        outcome.wrong.push(format!("the report fails: {why}"));
+    } else if said.contains("samples lost 0") || !said.contains("PARTIAL RUN") {
+        outcome.wrong.push("the report does not say that the run is partial, its losses unknown".to_owned());
+    }
+}
