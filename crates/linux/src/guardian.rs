@@ -4,6 +4,7 @@
 
 use crate::error::Error;
 use crate::journal::recover::{self, Restored};
+use crate::measure::job::files;
 use crate::owners;
 use crate::settings::Live;
 use crate::sys::signals;
@@ -56,11 +57,16 @@ pub fn watch(journal: &Path) -> Result<(), Error> {
             break;
         }
     }
+    // A journal has the name of its owner, in a directory of the state's.
+    if let (Some(owner), Some(state)) = (journal.file_stem(), journal.parent().and_then(Path::parent)) {
+        files::remove_of(state, &owner.to_string_lossy());
+    }
     Ok(())
 }
 
 /// Takes back what calls that were killed together with their guardians have left under a state directory.
 pub fn recover(state: &Path) -> Result<Restored, Error> {
+    files::remove_left(state);
     recover::recover(state, owners::all(), &mut live())
 }
 

@@ -77,7 +77,7 @@ fn samples(document: &Document) -> Vec<String> {
         let (n, lost) = (format::count(sum(|one| one.samples)), format::count(sum(|one| one.ring_lost)));
         let (released, missed) =
             (format::count(sum(|one| one.released)), format::count(sum(|one| one.missed)));
-        let known = ours.clone().all(|one| !one.cut_off);
+        let known = document.run.has_ended();
         let accounts = match kind {
             kind if !known && kind.has_releases() => {
                 format!("served {n}, missed {missed} among them; how many were lost is not known")

@@ -83,7 +83,7 @@ pub(crate) fn remarks(run: &Run, record: &ProbeRecord, jobs: &Jobs) -> Vec<Strin
         format::count(record.released),
         format::count(record.samples),
         format::count(record.missed),
-        format::count(record.ring_lost),
+        if run.has_ended() { format::count(record.ring_lost) } else { "not known".to_owned() },
         format::count(jobs.moved)
     )];
     told.extend(record.jobs.iter().flat_map(|job| outputs(run, job)));

@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 
 /// What is measured, so that every kind of process is there to be killed.
 pub(crate) const VERBS: [&[&str]; 5] = [
-    &["measure", "wakeup", "--period", "1ms", "--duration", "3s"],
-    &["measure", "wakeup", "--period", "1ms", "--duration", "3s", "--trace=auto"],
-    &["measure", "spin", "--duration", "3s"],
-    &["measure", "periodic", "--period", "5ms", "--duration", "3s", "--input", "pipe"],
+    &["measure", "wakeup", "--period", "1ms", "--duration", "2s"],
+    &["measure", "wakeup", "--period", "1ms", "--duration", "2s", "--trace=auto"],
+    &["measure", "spin", "--duration", "2s"],
+    &["measure", "periodic", "--period", "5ms", "--duration", "2s", "--input", "pipe"],
     &["assess", "--period", "1ms", "--duration", "1s", "--trace=auto", "--stressors", "u_fork"],
 ];
 
 /// Latest moment of a kill after the start.
-const LATEST_MS: u64 = 4_000;
+const LATEST_MS: u64 = 3_000;
 /// How long a run may take to end after one of its processes was killed, and its guardian after it.
 const PATIENCE: Duration = Duration::from_secs(60);
 

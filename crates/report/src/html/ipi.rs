@@ -32,7 +32,7 @@ pub(super) fn figures(document: &Document) -> Value {
         vague => ways.iter().any(|way| way.half_round_trip),
         bound_ns => ways.iter().map(|way| way.bound_ns).max(),
         offset_ns => ways.iter().map(|way| way.offset_ns.abs()).max(),
-        known => document.run.probes.iter().all(|probe| !probe.cut_off),
+        known => document.run.has_ended(),
         sent => sum(|probe| probe.released),
         received => sum(|probe| probe.samples),
         lost => sum(|probe| probe.missed + probe.ring_lost),

@@ -2,7 +2,7 @@
 //!
 //! "Own files" are inodes of their own (ERTS 2022, §VI-A): processes that share a file share its pages in the page cache, program text
 //! included; copies share nothing. All lie in one directory that goes when the value is dropped. A killed process cannot do that, so the
-//! directory is named after its owner, and whoever comes next removes those whose owner is gone.
+//! directory is named after its owner: the guardian removes it, or whoever comes next.
 
 use super::{INPUT_BYTES, Input, OUTPUT_BYTES, STEPS, Work, bytes_of, input};
 use crate::error::Error;
@@ -103,6 +103,28 @@ fn packed<const WORDS: usize>(rows: &[[u64; WORDS]], bytes: usize) -> Vec<u8> {
 fn unused(place: &Path, owner: Owner) -> PathBuf {
     let names = (0..).map(|number| place.join(format!("{PREFIX}{owner}.{number}")));
     names.into_iter().find(|path| !path.exists()).unwrap_or_default()
+}
+
+/// Removes what a process has left in a state directory; it is named by [`Owner`].
+pub fn remove_of(state: &Path, owner: &str) {
+    let ours = format!("{PREFIX}{owner}.");
+    for place in places(state) {
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(&ours)) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}
+
+/// Removes what processes have left there that were killed together with their guardians.
+pub fn remove_left(state: &Path) {
+    places(state).iter().for_each(|place| remove_orphans(place));
+}
+
+/// Where files of jobs lie in a state directory: those of `measure periodic`, and of graphs.
+fn places(state: &Path) -> [PathBuf; 2] {
+    [state.to_owned(), state.join("jobs")]
 }
 
 /// Removes what killed processes have left.

@@ -47,7 +47,7 @@ pub(super) fn section(page: &mut Page, document: &Document) {
     let slept: u64 = ways.iter().map(|way| way.slept).sum();
     let sum = |of: fn(&model::run::ProbeRecord) -> u64| document.run.probes.iter().map(of).sum::<u64>();
     let received = sum(|probe| probe.samples);
-    let account = if document.run.probes.iter().any(|probe| probe.cut_off) {
+    let account = if !document.run.has_ended() {
         format!("received {received}; how many were sent and lost is not known")
     } else {
         let (sent, lost) = (sum(|probe| probe.released), sum(|probe| probe.missed + probe.ring_lost));
