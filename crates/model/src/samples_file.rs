@@ -6,7 +6,7 @@
 use crate::Error;
 use crate::columns::{Column, CutOff, Kind, Table, Value, damage, sums};
 use crate::sample::{Sample, SampleMeta};
-use crate::samples_tail::{self, Rows, Tail};
+use crate::samples_tail::{self, Handover, Tail};
 use crate::store;
 use parquet::basic::Compression;
 use parquet::data_type::{Int32Type, Int64Type};
@@ -82,9 +82,9 @@ impl SampleWriter {
     }
 
     /// The rows that are in no row group yet.
-    pub(crate) fn loose(&self) -> Rows {
+    pub(crate) fn loose(&self) -> Handover {
         let own = (0..self.rows.len()).flat_map(|row| self.more.iter().map(move |column| column[row]));
-        Rows { rows: self.rows.clone(), more: own.collect(), slices: Vec::new() }
+        Handover { rows: self.rows.clone(), more: own.collect(), slices: Vec::new() }
     }
 
     /// Waits until all row groups are on the disk.
@@ -250,7 +250,7 @@ pub(crate) fn open(path: &Path) -> Result<(Table, SampleMeta), Error> {
 
 /// A table of which its tail says what the footer would have said.
 fn cut_off(tail: Tail, path: &Path) -> Result<CutOff, Error> {
-    let Tail { opening, rows: Rows { rows, more, .. } } = tail;
+    let Tail { opening, rows: Handover { rows, more, .. } } = tail;
     let json = serde_json::to_string(&opening.meta)
         .map_err(|error| Error::invalid(path.display(), error, "metadata that JSON can hold"))?;
     let column = |name: &str, kind| Column { name: name.to_owned(), kind, optional: false };

@@ -8,7 +8,7 @@
 use crate::Error;
 use crate::sample::{Sample, SampleMeta};
 use crate::samples_file::SampleWriter;
-use crate::samples_tail::{self, Opening, Rows};
+use crate::samples_tail::{self, Handover, Opening};
 use crate::store;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ pub struct SampleStore {
     path: PathBuf,
     /// Columns of the probe's own.
     own: usize,
-    pending: Rows,
+    pending: Handover,
     kept: Instant,
     /// Taken when it ends, as is the thread.
-    to: Option<SyncSender<Rows>>,
+    to: Option<SyncSender<Handover>>,
     thread: Option<JoinHandle<Result<SampleWriter, Error>>>,
 }
 
@@ -39,7 +39,7 @@ impl SampleStore {
         let own = opening.columns.len();
         let writer = SampleWriter::marked(path, &opening.columns)?;
         let [name, _] = samples_tail::names(path);
-        let tail = samples_tail::begin(&name, &opening, &Rows::default())?;
+        let tail = samples_tail::begin(&name, &opening, &Handover::default())?;
         let ours = Ours { path: path.to_owned(), opening, writer, tail, k: 0 };
         let (to, from) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("samples".to_owned()).spawn(move || ours.run(&from));
@@ -47,7 +47,7 @@ impl SampleStore {
         Ok(Self {
             path: path.to_owned(),
             own,
-            pending: Rows::default(),
+            pending: Handover::default(),
             kept: Instant::now(),
             to: Some(to),
             thread: Some(thread),
@@ -119,7 +119,7 @@ struct Ours {
 }
 
 impl Ours {
-    fn run(mut self, from: &Receiver<Rows>) -> Result<SampleWriter, Error> {
+    fn run(mut self, from: &Receiver<Handover>) -> Result<SampleWriter, Error> {
         let names = samples_tail::names(&self.path);
         store::sync_data(&self.tail, &names[0])?;
         self.sync_names()?;

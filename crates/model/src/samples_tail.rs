@@ -41,7 +41,7 @@ pub struct Opening {
 
 /// What is added at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Rows {
+pub(crate) struct Handover {
     pub(crate) rows: Vec<Sample>,
     /// The columns of the probe's own, row by row.
     pub(crate) more: Vec<i64>,
@@ -49,7 +49,7 @@ pub(crate) struct Rows {
     pub(crate) slices: Vec<[i64; 2]>,
 }
 
-impl Rows {
+impl Handover {
     /// The values of the probe's own columns in one row.
     pub(crate) fn more_of(&self, row: usize) -> &[i64] {
         let own = self.more.len() / self.rows.len().max(1);
@@ -62,7 +62,7 @@ impl Rows {
 pub(crate) struct Tail {
     pub(crate) opening: Opening,
     /// All of it, in one.
-    pub(crate) rows: Rows,
+    pub(crate) rows: Handover,
 }
 
 /// The names that tails of a samples file have.
@@ -89,7 +89,7 @@ pub fn remove(samples: &Path) -> Result<(), Error> {
 }
 
 /// Begins a tail. A file of that name can only be one that was left half made.
-pub(crate) fn begin(path: &Path, opening: &Opening, rows: &Rows) -> Result<File, Error> {
+pub(crate) fn begin(path: &Path, opening: &Opening, rows: &Handover) -> Result<File, Error> {
     let failed = |source| Error::io("write", path, source);
     let json = serde_json::to_vec(opening)
         .map_err(|error| Error::invalid(path.display(), error, "a value that JSON can hold"))?;
@@ -102,7 +102,7 @@ pub(crate) fn begin(path: &Path, opening: &Opening, rows: &Rows) -> Result<File,
 }
 
 /// Adds rows, in one write.
-pub(crate) fn add(file: &mut File, add: &Rows) -> io::Result<()> {
+pub(crate) fn add(file: &mut File, add: &Handover) -> io::Result<()> {
     if add.rows.is_empty() && add.slices.is_empty() {
         return Ok(());
     }
@@ -141,7 +141,7 @@ pub(crate) fn read(samples: &Path) -> Option<Tail> {
 fn parse(bytes: &[u8]) -> Option<Tail> {
     let mut rest = bytes.strip_prefix(BEGIN)?;
     let opening: Opening = serde_json::from_slice(next(&mut rest)?).ok()?;
-    let mut rows = Rows::default();
+    let mut rows = Handover::default();
     while next(&mut rest).and_then(|payload| take(payload, opening.columns.len(), &mut rows)).is_some() {}
     Some(Tail { opening, rows })
 }
@@ -155,7 +155,7 @@ fn next<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     (u32::from_le_bytes(*sum) == crc32fast::hash(payload)).then_some(payload)
 }
 
-fn take(payload: &[u8], own: usize, rows: &mut Rows) -> Option<()> {
+fn take(payload: &[u8], own: usize, rows: &mut Handover) -> Option<()> {
     let (slices, rest) = payload.split_first_chunk()?;
     let (count, rest) = rest.split_first_chunk()?;
     let (slices, count) = (u32::from_le_bytes(*slices) as usize, u32::from_le_bytes(*count) as usize);

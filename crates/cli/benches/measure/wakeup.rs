@@ -4,11 +4,11 @@
 //! without a histogram. CPU time is of the whole measuring process on both sides, start and end included. What stores our samples is
 //! another process, on another CPU, and has a column of its own.
 
-use super::common::process::{children_cpu_ns, program, rt_tests};
+use super::common::process::{children_cpu_ns, own_cpu_ns, program, rt_tests};
 use super::common::turns::turns;
 use super::common::{Failed, histogram, quantile};
 use super::{PRIORITY, Plan};
-use linux::measure::handle::ProbeHandle;
+use linux::measure::handle::{ProbeHandle, StoreIn};
 use linux::measure::spec::{ProbeSpec, Task, WakeupSpec};
 use linux::sys::clock::{self, ClockId};
 use linux::sys::sched;
@@ -97,15 +97,17 @@ fn probe(plan: &Plan, directory: &Path) -> Result<Value, Failed> {
     while !handle.ready().map_err(Failed::because)? {
         clock::sleep_until(clock::now_ns() + 1_000_000);
     }
-    let storing_ns = clock::thread_cpu_ns();
-    let mut drain =
-        handle.start(clock::now_ns() + 30_000_000, directory, 0, None).map_err(Failed::because)?;
+    // Of all threads: one drains the ring, another writes.
+    let storing_ns = own_cpu_ns();
+    let place = StoreIn { run: directory, phase: "bench", k: 0 };
+    let stored = handle.store_in(place, None).map_err(Failed::because)?;
+    let mut drain = stored.start(clock::now_ns() + 30_000_000);
     while !drain.done() {
         drain.poll().map_err(Failed::because)?;
         clock::sleep_until(clock::now_ns() + 20_000_000);
     }
     let (record, limits) = drain.finish("bench").map_err(Failed::because)?;
-    let storing_ns = (clock::thread_cpu_ns() - storing_ns) as u64;
+    let storing_ns = own_cpu_ns() - storing_ns;
     if let Some(limit) = limits.first() {
         return Err(Failed::because(limit));
     }

@@ -133,11 +133,40 @@ pub(crate) fn follow(
     course: Course<'_>,
     signals: &EndSignals,
 ) -> anyhow::Result<Outcome> {
+    follow_in(open_session, place, common, course, signals)
+}
+
+/// A session on the CPUs that are not measured.
+pub(crate) fn open_session(place: &Place) -> anyhow::Result<Session> {
+    sched::pin(&place.housekeeping)?;
+    Ok(Session::open(&place.program, &place.state)?)
+}
+
+/// The same in a session that was opened before, whose guardian takes back what was made since.
+pub(crate) fn carry_out_in(
+    session: Session,
+    place: &Place,
+    common: &Common,
+    probes: Vec<ProbeSpec>,
+    tracing: Tracing,
+    signals: &EndSignals,
+) -> anyhow::Result<Outcome> {
+    let (watch, after) = (&mut |_: Progress<'_>| Go::On, &mut |_: &mut RunOutput, _: &mut Session| Ok(None));
+    let course = Course { probes, align: None, endless: false, keep: None, tracing, watch, after };
+    follow_in(|_| Ok(session), place, common, course, signals)
+}
+
+fn follow_in(
+    open: impl FnOnce(&Place) -> anyhow::Result<Session>,
+    place: &Place,
+    common: &Common,
+    course: Course<'_>,
+    signals: &EndSignals,
+) -> anyhow::Result<Outcome> {
     // What cannot be carried out is refused before anything is written.
     let snapshots = course.tracing.snapshots(&course.probes)?;
     let stressors = common.disturbing.orders(place)?;
-    sched::pin(&place.housekeeping)?;
-    let mut session = Session::open(&place.program, &place.state)?;
+    let mut session = open(place)?;
     run_around(place, common, |output| {
         let endless = course.endless;
         let before = Before { snapshots, stressors: &stressors };

@@ -6,7 +6,7 @@ mod text;
 pub(crate) use args::PeriodicArgs;
 
 use super::Common;
-use super::carry_out::{Outcome, carry_out, place};
+use super::carry_out::{Outcome, carry_out_in, open_session, place};
 use super::schedule::PolicyName;
 use super::table::json;
 use crate::run::place::{Place, default_out};
@@ -45,9 +45,11 @@ pub(crate) fn run(args: &PeriodicArgs, signals: &EndSignals) -> anyhow::Result<u
         let common = common(args, files);
         let own = (files == Files::Own).then_some(place.program.as_path());
         let dir = args.files_in.as_ref().unwrap_or(&place.state);
+        // Before anything is made that its guardian is to take back.
+        let session = open_session(&place)?;
         let held = JobFiles::create(dir, work(args), args.copies as usize, own)?;
         let probes = probes(args, &place, &free, &counters, &held.copies)?;
-        let outcome = carry_out(&place, &common, probes, args.tracing, signals)?;
+        let outcome = carry_out_in(session, &place, &common, probes, args.tracing, signals)?;
         let stopped = outcome.status() != 0;
         measured.push(Measured { files, outcome });
         if stopped {

@@ -72,8 +72,13 @@ impl RunOutput {
         self.run.complete = reason.is_none();
         self.run.incomplete_reason.clone_from(&reason);
         self.run.losses = losses(&self.run);
-        if let Some(reason) = reason {
-            store::write_whole(&self.dir.join(store::PARTIAL), format!("{reason}\n").as_bytes())?;
+        match reason {
+            Some(reason) => {
+                store::write_whole(&self.dir.join(store::PARTIAL), format!("{reason}\n").as_bytes())?;
+            }
+            // Else a power cut could leave a run that calls itself complete, with a trace that never
+            // came to the disk.
+            None => store::sync_tree(&self.dir)?,
         }
         self.save()?;
         Ok(())
@@ -82,8 +87,7 @@ impl RunOutput {
 
 /// Takes the mark away: the run and its report are whole.
 pub(crate) fn mark_complete(dir: &Path) -> Result<(), Error> {
-    // Else a power cut could leave a run that calls itself complete, with samples that never came
-    // to the disk.
+    // The same for what was concluded since.
     store::sync_tree(dir)?;
     let mark = dir.join(store::PARTIAL);
     fs::remove_file(&mark).map_err(|source| Error::io("remove", &mark, source))?;

@@ -83,10 +83,12 @@ fn read(run: &Path, outcome: &mut Outcome) {
         return;
     }
     match store::read_run(run) {
-        Ok(record) if record.complete != outcome.whole => {
-            outcome.wrong.push(format!("complete: {}, after a run that was not", record.complete));
-        }
         Ok(record) => {
+            // What is concluded from a complete run can be made again.
+            let concluded = run.join(store::ANALYSIS).exists() && run.join(store::REPORT).exists();
+            if record.complete != outcome.whole && (concluded || !record.complete) {
+                outcome.wrong.push(format!("complete: {}, which it is not", record.complete));
+            }
             for probe in &record.probes {
                 match samples_file::read(&run.join(&probe.file)) {
                     Ok((_, samples)) => outcome.samples += samples.len() as u64,
@@ -111,7 +113,13 @@ fn report(program: &Path, run: &Path, scratch: &Path, outcome: &mut Outcome) {
     if !matches!(output.status.code(), Some(0 | 2)) {
         let why = String::from_utf8_lossy(&output.stderr).into_owned();
         outcome.wrong.push(format!("the report fails: {why}"));
-    } else if said.contains("samples lost 0") || !said.contains("PARTIAL RUN") {
-        outcome.wrong.push("the report does not say that the run is partial, its losses unknown".to_owned());
+        return;
+    }
+    let Ok(record) = store::read_run(run) else { return };
+    if !record.complete && !said.contains("PARTIAL RUN") {
+        outcome.wrong.push("the report does not say that the run is partial".to_owned());
+    }
+    if !record.has_ended() && (said.contains("lost 0") || !said.contains("not known: the run was cut off")) {
+        outcome.wrong.push("the report does not say that the losses are not known".to_owned());
     }
 }

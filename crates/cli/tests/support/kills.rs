@@ -6,7 +6,7 @@
 use linux::sys::clock::now_ns;
 use model::store;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -76,7 +76,7 @@ pub(crate) fn kill_one(program: &Path, dir: &Path, random: &mut Random) -> Outco
         let _ = child.kill();
         let _ = child.wait();
     }
-    outcome.left.extend(leftovers(dir, child.id(), || state(program) != before));
+    outcome.left.extend(leftovers(dir, child.id(), || changed(before.as_ref(), state(program).as_ref())));
     samples(&mut outcome, dir, killed_ns);
     words(&mut outcome, program, dir);
     outcome
@@ -140,9 +140,28 @@ fn state(program: &Path) -> Option<Value> {
     serde_json::from_slice(&output.stdout).ok()
 }
 
+/// Settings that are other than before, by their paths in the state.
+fn changed(before: Option<&Value>, after: Option<&Value>) -> Vec<String> {
+    match (before, after) {
+        (Some(Value::Object(before)), Some(Value::Object(after))) => {
+            let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+            let inside = |key: &String| {
+                let deeper = changed(before.get(key), after.get(key)).into_iter();
+                deeper.map(move |path| format!("{key} {path}")).collect::<Vec<_>>()
+            };
+            keys.into_iter().flat_map(inside).collect()
+        }
+        (before, after) if before == after => Vec::new(),
+        (before, after) => {
+            let text = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
+            vec![format!("was {}, is {}", text(before), text(after))]
+        }
+    }
+}
+
 /// What is still there when guardian and children had their time: processes, tracing instances, groups, mounts, journals,
 /// temporary files, settings.
-fn leftovers(dir: &Path, main: u32, is_changed: impl Fn() -> bool) -> Vec<String> {
+fn leftovers(dir: &Path, main: u32, changed: impl Fn() -> Vec<String>) -> Vec<String> {
     let give_up = Instant::now() + PATIENCE;
     loop {
         let mut left = processes(dir);
@@ -156,8 +175,8 @@ fn leftovers(dir: &Path, main: u32, is_changed: impl Fn() -> bool) -> Vec<String
         let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
         let here = dir.to_string_lossy().into_owned();
         left.extend(mounts.lines().filter(|line| line.contains(&here)).map(|line| format!("mount {line}")));
-        if left.is_empty() && is_changed() {
-            left.push("a setting of the machine is another than before".to_owned());
+        if left.is_empty() {
+            left = changed();
         }
         if left.is_empty() || Instant::now() > give_up {
             return left;

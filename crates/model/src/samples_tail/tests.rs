@@ -26,10 +26,10 @@ fn opening() -> Opening {
     }
 }
 
-fn rows(from: u64, to: u64) -> Rows {
+fn rows(from: u64, to: u64) -> Handover {
     let row = |seq| Sample { t_ns: seq as i64 * 10, value_ns: -(seq as i64), seq, missed: 1, flags: 2 };
     let slices = vec![[from as i64, to as i64]];
-    Rows { rows: (from..to).map(row).collect(), more: (from..to).map(|seq| seq as i64).collect(), slices }
+    Handover { rows: (from..to).map(row).collect(), more: (from..to).map(|seq| seq as i64).collect(), slices }
 }
 
 /// A tail of three frames of rows, its bytes, and where each frame ends.
@@ -51,7 +51,7 @@ fn a_tail_is_read_up_to_the_last_frame_that_is_whole() {
     for length in 0..=bytes.len() {
         let found = parse(&bytes[..length]).map(|tail| tail.rows);
         let wanted =
-            ends.iter().zip([3, 8, 9]).filter(|(end, _)| **end <= length).map(|(_, rows)| rows).last();
+            ends.iter().zip([3, 8, 9]).filter(|(end, _)| **end <= length).map(|(_, rows)| rows).next_back();
         assert_eq!(found.as_ref().map_or(0, |rows| rows.rows.len()), wanted.unwrap_or(0), "{length} bytes");
         if let Some(found) = found {
             assert_eq!(found.rows, rows(0, wanted.unwrap_or(0) as u64).rows, "{length} bytes");

@@ -47,11 +47,11 @@ pub(super) fn section(page: &mut Page, document: &Document) {
     let slept: u64 = ways.iter().map(|way| way.slept).sum();
     let sum = |of: fn(&model::run::ProbeRecord) -> u64| document.run.probes.iter().map(of).sum::<u64>();
     let received = sum(|probe| probe.samples);
-    let account = if !document.run.has_ended() {
-        format!("received {received}; how many were sent and lost is not known")
-    } else {
+    let account = if document.run.has_ended() {
         let (sent, lost) = (sum(|probe| probe.released), sum(|probe| probe.missed + probe.ring_lost));
         format!("sent {sent} = received {received} + lost {lost}")
+    } else {
+        format!("received {received}; how many were sent and lost is not known")
     };
     page.item("  ", &format!("{account}; the target slept before {slept} of {asked}"));
 }
