@@ -1,14 +1,16 @@
 //! A file that appears under its name when it is whole, or not at all.
 //!
-//! It is written under a name of its own beside its place, which nobody can have laid there before
-//! (`O_EXCL`), and takes that place by a rename inside the directory that was opened for it
-//! ([`crate::place`]). Mode and owner of a file that it replaces are kept.
+//! It is written without a name ([`nameless`]), or under one of its own beside its place, which nobody can
+//! have laid there before (`O_EXCL`), and takes that place by a link or a rename inside the directory that
+//! was opened for it ([`crate::place`]). Mode and owner of a file that it replaces are kept.
+
+mod nameless;
 
 use crate::Error;
 use crate::place::{Place, is};
 use rustix::fs::{self, AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
@@ -23,8 +25,18 @@ pub struct NewFile {
     path: PathBuf,
     place: Place,
     file: File,
-    /// Its name until then; `None` where what is written to is no regular file.
-    temporary: Option<OsString>,
+    until: Until,
+}
+
+/// What it is until it is kept.
+#[derive(Debug)]
+enum Until {
+    /// A file without a name.
+    Nameless,
+    /// One with another name in the same directory.
+    Named(OsString),
+    /// What is in its place: a device or a pipe from the beginning on, any other when it is kept.
+    InPlace,
 }
 
 impl NewFile {
@@ -36,13 +48,15 @@ impl NewFile {
     fn open(path: &Path) -> io::Result<Self> {
         let place = Place::of(path)?;
         let special = place.there.as_ref().is_some_and(|there| !is(there, FileType::RegularFile));
-        let (file, temporary) = if special || place.by_proc {
-            (place.open_special()?, None)
+        let (file, until) = if special || place.by_proc {
+            (place.open_special()?, Until::InPlace)
+        } else if let Some(file) = nameless::create(&place, mode_of_new(&place)) {
+            (file, Until::Nameless)
         } else {
             let (file, name) = beside(&place)?;
-            (file, Some(name))
+            (file, Until::Named(name))
         };
-        Ok(Self { path: path.to_owned(), place, file, temporary })
+        Ok(Self { path: path.to_owned(), place, file, until })
     }
 
     /// The same file once more, for what writes to one of its own.
@@ -58,7 +72,9 @@ impl NewFile {
 
     fn put(&mut self) -> io::Result<u64> {
         let length = self.file.metadata()?.len();
-        let Some(name) = &self.temporary else { return Ok(length) };
+        if matches!(self.until, Until::InPlace) {
+            return Ok(length);
+        }
         if let Some(there) = &self.place.there {
             let ids = (Uid::from_raw(there.st_uid), Gid::from_raw(there.st_gid));
             let own = fs::fstat(&self.file)?;
@@ -68,9 +84,12 @@ impl NewFile {
             fs::fchmod(&self.file, Mode::from_raw_mode(there.st_mode & 0o777))?;
         }
         self.file.sync_all()?;
+        self.name_it()?;
         let directory = &self.place.directory;
-        fs::renameat(directory, name, directory, &self.place.name)?;
-        self.temporary = None;
+        if let Until::Named(name) = &self.until {
+            fs::renameat(directory, name, directory, &self.place.name)?;
+        }
+        self.until = Until::InPlace;
         // A directory that is only walked through cannot be synced.
         let open = fs::openat(directory, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         match open.and_then(fs::fsync) {
@@ -78,6 +97,29 @@ impl NewFile {
             Ok(()) | Err(Errno::ACCESS | Errno::INVAL) => Ok(length),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+impl NewFile {
+    /// Names what has no name: in its place where nothing is there, else beside it.
+    fn name_it(&mut self) -> io::Result<()> {
+        if !matches!(self.until, Until::Nameless) {
+            return Ok(());
+        }
+        if self.place.there.is_none() {
+            match nameless::name(&self.file, &self.place, &self.place.name) {
+                // It came there meanwhile.
+                Err(Errno::EXIST) => {}
+                named => {
+                    named?;
+                    self.until = Until::InPlace;
+                    return Ok(());
+                }
+            }
+        }
+        let ((), name) = fresh(|name| nameless::name(&self.file, &self.place, name))?;
+        self.until = Until::Named(name);
+        Ok(())
     }
 }
 
@@ -93,7 +135,7 @@ impl Write for NewFile {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if let Some(name) = &self.temporary {
+        if let Until::Named(name) = &self.until {
             let _ = fs::unlinkat(&self.place.directory, name, AtFlags::empty());
         }
     }
@@ -102,14 +144,23 @@ impl Drop for NewFile {
 /// A new file in the same directory, under a name that nobody can know before.
 fn beside(place: &Place) -> io::Result<(File, OsString)> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // What others could read of a file that they may not is not shown to them meanwhile.
-    let mode = Mode::from_raw_mode(if place.there.is_some() { 0o600 } else { 0o666 });
+    let (file, name) = fresh(|name| fs::openat(&place.directory, name, flags, mode_of_new(place)))?;
+    Ok((File::from(file), name))
+}
+
+/// What others could read of a file that they may not is not shown to them meanwhile.
+fn mode_of_new(place: &Place) -> Mode {
+    Mode::from_raw_mode(if place.there.is_some() { 0o600 } else { 0o666 })
+}
+
+/// Makes something under a name that nobody can know before.
+fn fresh<T>(make: impl Fn(&OsStr) -> Result<T, Errno>) -> io::Result<(T, OsString)> {
     for _ in 0..TRIES {
         let mut name = OsString::from(".stillcore-");
         name.push(format!("{:016x}", RandomState::new().build_hasher().finish()));
-        match fs::openat(&place.directory, &name, flags, mode) {
+        match make(&name) {
             Err(Errno::EXIST) => {}
-            made => return Ok((File::from(made?), name)),
+            made => return Ok((made?, name)),
         }
     }
     Err(Errno::EXIST.into())

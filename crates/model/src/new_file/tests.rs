@@ -17,6 +17,9 @@ fn a_file_appears_whole_or_not_at_all() {
     let mut file = NewFile::create(&path).unwrap();
     file.write_all(b"half").unwrap();
     assert!(!path.exists());
+    // Whoever is killed now leaves nothing: there is no name yet, where the file system can do that.
+    let names = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(names, usize::from(!matches!(file.until, Until::Nameless)));
     drop(file);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     assert_eq!(write(&path, b"whole").unwrap(), 5);
@@ -84,4 +87,21 @@ fn devices_and_pipes_are_written_to_as_they_are_and_none_is_waited_for() {
     write(Path::new(&name), b"named").unwrap();
     drop(writer);
     assert_eq!(io::read_to_string(reader).unwrap(), "named");
+}
+
+#[test]
+fn a_file_without_a_name_replaces_and_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x");
+    let mut first = NewFile::create(&path).unwrap();
+    let mut second = NewFile::create(&path).unwrap();
+    first.write_all(b"first").unwrap();
+    second.write_all(b"second").unwrap();
+    // When the second was made nothing was there.
+    assert_eq!(first.keep().unwrap(), 5);
+    assert_eq!(second.keep().unwrap(), 6);
+    assert_eq!(std::fs::read(&path).unwrap(), b"second");
+    assert_eq!(std::fs::metadata(&path).unwrap().nlink(), 1);
+    assert_eq!(write(&path, b"third").unwrap(), 5);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
 }
