@@ -52,6 +52,10 @@ fn say(done: &[Outcome], ended: usize, wanted: usize, seed: u64, rows: &mut Sink
         count(done, |one| !one.wrong.is_empty()),
         n,
     ))?;
+    let compared = count(done, |one| !one.beside);
+    rows.push(
+        Row::new("kills before and after which all settings were compared", compared as f64, "").n(n as u64),
+    )?;
     let roles: BTreeSet<&str> = done.iter().filter_map(|one| one.role.as_deref()).collect();
     for role in roles {
         let killed = count(done, |one| one.role.as_deref() == Some(role));

@@ -51,6 +51,8 @@ pub(crate) struct Outcome {
     pub(crate) left: Vec<String>,
     /// What could not be read or was said wrongly.
     pub(crate) wrong: Vec<String>,
+    /// Whether another stillcore ran beside it, so that settings could not be compared.
+    pub(crate) beside: bool,
     /// Where a window was open when its writer was killed: how long before that the last sample was that is readable,
     /// ms, by probe.
     pub(crate) age_ms: BTreeMap<String, f64>,
@@ -59,6 +61,7 @@ pub(crate) struct Outcome {
 /// Kills one process of one run and looks at what that leaves in `dir`, which must be empty.
 pub(crate) fn kill_one(program: &Path, dir: &Path, random: &mut Random) -> Outcome {
     let verb = random.next(VERBS.len() as u64) as usize;
+    let beside = others(dir);
     let before = state(program);
     let mut child = start(program, dir, VERBS[verb]);
     let begun = Instant::now();
@@ -70,13 +73,20 @@ pub(crate) fn kill_one(program: &Path, dir: &Path, random: &mut Random) -> Outco
     let one = &family[random.next(family.len() as u64) as usize];
     let killed = matches!(child.try_wait(), Ok(None)) && kill(one.0);
     let role = killed.then(|| one.1.clone());
-    let mut outcome = Outcome { role, verb, left: Vec::new(), wrong: Vec::new(), age_ms: BTreeMap::new() };
+    let mut outcome =
+        Outcome { role, verb, left: Vec::new(), wrong: Vec::new(), beside: false, age_ms: BTreeMap::new() };
     if !ended(&mut child) {
         outcome.left.push(format!("it did not end within {} s", PATIENCE.as_secs()));
         let _ = child.kill();
         let _ = child.wait();
     }
-    outcome.left.extend(leftovers(dir, child.id(), || changed(before.as_ref(), state(program).as_ref())));
+    // Another stillcore beside it changes settings and takes them back.
+    let changed = || {
+        outcome.beside |= beside || others(dir);
+        if outcome.beside { Vec::new() } else { changed(before.as_ref(), state(program).as_ref()) }
+    };
+    let left = leftovers(dir, &family, changed);
+    outcome.left.extend(left);
     samples(&mut outcome, dir, killed_ns);
     words(&mut outcome, program, dir);
     outcome
@@ -161,12 +171,17 @@ fn changed(before: Option<&Value>, after: Option<&Value>) -> Vec<String> {
 
 /// What is still there when guardian and children had their time: processes, tracing instances, groups, mounts, journals,
 /// temporary files, settings.
-fn leftovers(dir: &Path, main: u32, changed: impl Fn() -> Vec<String>) -> Vec<String> {
+fn leftovers(dir: &Path, family: &[(u32, String)], mut changed: impl FnMut() -> Vec<String>) -> Vec<String> {
     let give_up = Instant::now() + PATIENCE;
     loop {
         let mut left = processes(dir);
-        left.extend(named_after(main));
+        // Its children do not all name the directory.
+        let alive = family.iter().filter(|(pid, _)| role(*pid).is_some());
+        left.extend(alive.map(|(pid, role)| format!("process {pid}, {role}")));
+        left.extend(named_after(family[0].0));
         let journal = fs::read_dir(dir.join("state/journal")).into_iter().flatten().filter_map(Result::ok);
+        // An empty one has no change to take back; the next call removes it.
+        let journal = journal.filter(|entry| entry.metadata().is_ok_and(|meta| meta.len() > 0));
         left.extend(journal.map(|entry| format!("journal {}", entry.path().display())));
         let state = fs::read_dir(dir.join("state")).into_iter().flatten().filter_map(Result::ok);
         let names = state.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -183,6 +198,20 @@ fn leftovers(dir: &Path, main: u32, changed: impl Fn() -> Vec<String>) -> Vec<St
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// Whether a stillcore runs that has nothing to do with this directory: each has a guardian, over a journal.
+fn others(dir: &Path) -> bool {
+    let here = dir.to_string_lossy().into_owned();
+    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let mut lines = entries.filter_map(|entry| {
+        entry.file_name().to_str()?.parse::<u32>().ok()?;
+        fs::read(entry.path().join("cmdline")).ok()
+    });
+    lines.any(|words| {
+        let line = String::from_utf8_lossy(&words);
+        line.contains("internal\0guardian") && !line.contains(&here)
+    })
 }
 
 fn processes(dir: &Path) -> Vec<String> {

@@ -22,8 +22,9 @@ use linux::record::recorder::Recorder;
 use linux::session::{Session, Ticket};
 use linux::sys::{clock, memory, process};
 use model::run::{ProbeRecord, Window};
-use model::sample::ProbeKind;
-use model::samples_file::SampleWriter;
+use model::sample::{Policy, ProbeKind, SampleMeta};
+use model::samples_store::SampleStore;
+use model::samples_tail::Opening;
 use model::snapshots::SnapshotSample;
 use model::store;
 use serde::{Deserialize, Serialize};
@@ -158,7 +159,40 @@ pub(super) struct Store {
     pub(super) ring: Ring,
     pub(super) drain: Drain,
     pub(super) file: String,
-    pub(super) writer: SampleWriter,
+    pub(super) writer: SampleStore,
+}
+
+/// What is known of the samples of an executor before its process has ended.
+fn opening(order: &Order<'_>, at: usize) -> Opening {
+    let plan = order.plan;
+    // Which policy it got its process says at its end.
+    let unknown = Policy { name: "unknown".to_owned(), ..Policy::other() };
+    let meta = meta(order, at, order.phase, unknown.clone());
+    let record = ProbeRecord {
+        thread: at as u32,
+        cpus: (plan.cpus[at].len() > 1).then(|| plan.cpus[at].clone()),
+        counter: meta.counter.clone(),
+        policy_effective: unknown,
+        ..ProbeRecord::of(ProbeKind::Graph, meta.cpu, meta.policy_asked.clone())
+    };
+    Opening { meta, record, columns: COLUMNS.map(str::to_owned).to_vec(), last: 0, rows: 0 }
+}
+
+/// The metadata of the samples of an executor.
+pub(super) fn meta(order: &Order<'_>, at: usize, phase: &str, policy_effective: Policy) -> SampleMeta {
+    SampleMeta {
+        probe: ProbeKind::Graph,
+        cpu: order.plan.cpus[at].iter().next().unwrap_or(0),
+        thread: at as u32,
+        phase: phase.to_owned(),
+        unit: "ns".to_owned(),
+        clock: "CLOCK_MONOTONIC".to_owned(),
+        counter: "CLOCK_MONOTONIC".to_owned(),
+        policy_asked: order.plan.policies[at].clone(),
+        policy_effective,
+        period_ns: None,
+        threshold_ns: None,
+    }
 }
 
 /// A graph whose processes are there.
@@ -207,12 +241,12 @@ impl<'a> Running<'a> {
             adopted.push(session.adopt(process.child.id())?);
             processes.push(process);
         }
-        let stores = plan.cpus.iter().zip(rings).map(|(cpus, ring)| {
+        let stores = plan.cpus.iter().zip(rings).enumerate().map(|(at, (cpus, ring))| {
             let ring = Ring::map(&ring).map_err(failed)?;
             let cpu = cpus.iter().next().unwrap_or(0);
             let mut names = (0..).map(|k| store::samples_name(ProbeKind::Graph.name(), cpu, k));
             let file = names.find(|name| !order.run.join(name).exists()).unwrap_or_default();
-            let writer = SampleWriter::with_columns(&order.run.join(&file), &COLUMNS.map(str::to_owned))?;
+            let writer = SampleStore::create(&order.run.join(&file), opening(order, at))?;
             Ok(Store { ring, drain: Drain::default(), file, writer })
         });
         let tally = |(at, _)| EdgeTally::new(plan, at, order.bounds);
@@ -369,8 +403,9 @@ impl<'a> Running<'a> {
                     let (t_ns, value_ns) = (sample.t_ns, sample.value_ns);
                     large.push(SnapshotSample { cpu, thread: at as u32, t_ns, value_ns, whole: false });
                 }
-                store.writer.push_with(sample, &own)?;
+                store.writer.push_with(sample, &own);
             }
+            store.writer.keep()?;
         }
         Ok(large)
     }

@@ -1,12 +1,12 @@
 //! The end of a run: files and accounts are closed, and what processes said of themselves is put beside them.
 
-use super::carry_out::{EdgeRun, Measured, Running, Store};
+use super::carry_out::{EdgeRun, Measured, Running, Store, meta};
 use super::order::TimerReport;
 use crate::Error;
 use crate::results::accounts::Account;
 use crate::transport::Link;
 use model::run::{ProbeRecord, Window};
-use model::sample::{ProbeKind, SampleMeta};
+use model::sample::ProbeKind;
 use std::collections::BTreeMap;
 
 impl Running<'_> {
@@ -94,19 +94,7 @@ impl Running<'_> {
         let policy = plan.policies[at].clone();
         // Of a process that was killed nobody knows what it got.
         let effective = report.map_or_else(|| policy.clone(), |(_, own)| own.policy_effective.clone());
-        let meta = SampleMeta {
-            probe: ProbeKind::Graph,
-            cpu,
-            thread: at as u32,
-            phase: window.phase.clone(),
-            unit: "ns".to_owned(),
-            clock: "CLOCK_MONOTONIC".to_owned(),
-            counter: "CLOCK_MONOTONIC".to_owned(),
-            policy_asked: policy.clone(),
-            policy_effective: effective.clone(),
-            period_ns: None,
-            threshold_ns: None,
-        };
+        let meta = meta(self.order, at, &window.phase, effective.clone());
         let samples = store.writer.finish(&meta)?;
         let mut account = Account::default();
         let here = plan.edges.iter().zip(edges);
