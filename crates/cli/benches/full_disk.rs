@@ -1,5 +1,6 @@
-//! A run on disks of every size at which it cannot be whole, by pages and by names: each allocation of a page or a name
-//! fails once. `cargo bench -p stillcore --bench full_disk [-- --program FILE]`; needs root.
+//! A run on disks of every size at which it cannot be whole, by pages and by names: each allocation
+//! of a page or a name fails once. `cargo bench -p stillcore --bench full_disk [-- --program
+//! FILE]`; needs root.
 
 #[path = "../tests/support/full_disk.rs"]
 mod full_disk;
@@ -13,7 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// More than any run of this length needs.
 const ENOUGH: u64 = 4096;
-/// A run that is whole is not asked with less room behind it: times differ, and with them what is written.
+/// A run that is whole is not asked with less room behind it: times differ, and with them what is
+/// written.
 const WHOLE_IN_TURN: usize = 5;
 
 fn main() {

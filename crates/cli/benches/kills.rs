@@ -1,6 +1,6 @@
-//! Runs of every kind, in each of which one process is killed at a random moment: what is left on the machine,
-//! which samples are readable, what the report says.
-//! `cargo bench -p stillcore --bench kills [-- --program FILE --kills N --seed N --minutes N]`; needs root.
+//! Runs of every kind, in each of which one process is killed at a random moment: what is left on
+//! the machine, which samples are readable, what the report says. `cargo bench -p stillcore --bench
+//! kills [-- --program FILE --kills N --seed N --minutes N]`; needs root.
 
 #[path = "../tests/support/kills.rs"]
 mod kills;

@@ -1,8 +1,9 @@
 //! A file that appears under its name when it is whole, or not at all.
 //!
-//! It is written without a name ([`nameless`]), or under one of its own beside its place, which nobody can
-//! have laid there before (`O_EXCL`), and takes that place by a link or a rename inside the directory that
-//! was opened for it ([`crate::place`]). Mode and owner of a file that it replaces are kept.
+//! It is written without a name ([`nameless`]), or under one of its own beside its place, which
+//! nobody can have laid there before (`O_EXCL`), and takes that place by a link or a rename inside
+//! the directory that was opened for it ([`crate::place`]). Mode and owner of a file that it
+//! replaces are kept.
 
 mod nameless;
 

@@ -1,9 +1,9 @@
-//! Samples on their way to disk, so that they are there whatever ends the writer: killed, out of disk
-//! space, without power. At most half a second of them is in memory alone.
+//! Samples on their way to disk, so that they are there whatever ends the writer: killed, out of
+//! disk space, without power. At most half a second of them is in memory alone.
 //!
-//! A thread of its own writes and waits for the disk; whoever drains a ring waits for neither. Rows go
-//! to the tail of the file at once ([`crate::samples_tail`]), and to the file in row groups. A tail
-//! is given up when the row group that it led up to is on the disk, and its successor too.
+//! A thread of its own writes and waits for the disk; whoever drains a ring waits for neither. Rows
+//! go to the tail of the file at once ([`crate::samples_tail`]), and to the file in row groups. A
+//! tail is given up when the row group that it led up to is on the disk, and its successor too.
 
 use crate::Error;
 use crate::sample::{Sample, SampleMeta};
@@ -84,8 +84,8 @@ impl SampleStore {
         }
     }
 
-    /// Writes metadata and footer, and waits until they are on the disk. Returns the number of rows.
-    /// The tail stays until the run names the file ([`samples_tail::remove`]).
+    /// Writes metadata and footer, and waits until they are on the disk. Returns the number of
+    /// rows. The tail stays until the run names the file ([`samples_tail::remove`]).
     pub fn finish(mut self, meta: &SampleMeta) -> Result<u64, Error> {
         self.hand_over()?;
         self.end()?.finish(meta)

@@ -1,9 +1,10 @@
 //! The end of a samples file that is still being written: the rows that are in no row group yet.
 //!
-//! Beside `X.parquet` lies `X.parquet.tail-0` or `-1`, its successor. It begins with what is known of the
-//! samples ([`Opening`]), and each half second adds the rows that have come. Where the writer dies, a
-//! reader takes the row groups of the one file and the rows of the other. Every piece of a tail is a
-//! frame: length (u32), CRC-32 (u32), bytes. The first that is not whole ends it.
+//! Beside `X.parquet` lies `X.parquet.tail-0` or `-1`, its successor. It begins with what is known
+//! of the samples ([`Opening`]), and each half second adds the rows that have come. Where the
+//! writer dies, a reader takes the row groups of the one file and the rows of the other. Every
+//! piece of a tail is a frame: length (u32), CRC-32 (u32), bytes. The first that is not whole ends
+//! it.
 
 use crate::Error;
 use crate::run::ProbeRecord;
@@ -19,7 +20,8 @@ use std::path::{Path, PathBuf};
 const BEGIN: &[u8; 16] = b"stillcore tail 1";
 /// Bytes of a sample without the columns of its probe.
 const ROW: usize = 32;
-/// The largest tail that is read: some ten times what a probe that fills a row group at once writes.
+/// The largest tail that is read: some ten times what a probe that fills a row group at once
+/// writes.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// What is known of a samples file before its end.
@@ -27,7 +29,8 @@ const MOST_BYTES: u64 = 256 << 20;
 pub struct Opening {
     /// What its metadata will be.
     pub meta: SampleMeta,
-    /// What the run will say of it, with counts of nothing; of busy loops the stretches before this tail.
+    /// What the run will say of it, with counts of nothing; of busy loops the stretches before this
+    /// tail.
     pub record: ProbeRecord,
     /// The columns of the probe's own.
     pub columns: Vec<String>,

@@ -81,7 +81,8 @@ fn a_full_disk_is_one_sentence_and_what_was_stored_is_readable() {
         return;
     }
     let _place = Place::new();
-    // The machine's own description takes more or fewer pages: by doubling, each phase of a run is met.
+    // The machine's own description takes more or fewer pages: by doubling, each phase of a run is
+    // met.
     let (mut failed, mut kept) = (0, 0);
     for pages in [1, 2, 8, 24, 40, 48, 52, 56, 60, 64, 72, 96, 128, 192] {
         let scratch = tempfile::tempdir().unwrap();

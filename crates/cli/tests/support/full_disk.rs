@@ -1,4 +1,5 @@
-//! A run on a disk that becomes full at a chosen page or file: how it ends, and what of it can be read.
+//! A run on a disk that becomes full at a chosen page or file: how it ends, and what of it can be
+//! read.
 //!
 //! The disk is a tmpfs of so many pages and names: each allocation of one fails as on a real one
 //! (`ENOSPC`), whichever call makes it. Run directory and state directory both lie on it.

@@ -53,8 +53,8 @@ pub(crate) struct Outcome {
     pub(crate) wrong: Vec<String>,
     /// Whether another stillcore ran beside it, so that settings could not be compared.
     pub(crate) beside: bool,
-    /// Where a window was open when its writer was killed: how long before that the last sample was that is readable,
-    /// ms, by probe.
+    /// Where a window was open when its writer was killed: how long before that the last sample was
+    /// that is readable, ms, by probe.
     pub(crate) age_ms: BTreeMap<String, f64>,
 }
 
@@ -144,10 +144,13 @@ fn ended(child: &mut Child) -> bool {
     false
 }
 
-/// How the machine is set.
+/// How the machine is set, but for mounts, which other programs make at any time: ours bear the name of
+/// their directory.
 fn state(program: &Path) -> Option<Value> {
     let output = Command::new(program).args(["internal", "state"]).output().ok()?;
-    serde_json::from_slice(&output.stdout).ok()
+    let mut state: Value = serde_json::from_slice(&output.stdout).ok()?;
+    state.as_object_mut()?.remove("mounts");
+    Some(state)
 }
 
 /// Settings that are other than before, by their paths in the state.
@@ -169,8 +172,8 @@ fn changed(before: Option<&Value>, after: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// What is still there when guardian and children had their time: processes, tracing instances, groups, mounts, journals,
-/// temporary files, settings.
+/// What is still there when guardian and children had their time: processes, tracing instances,
+/// groups, mounts, journals, temporary files, settings.
 fn leftovers(dir: &Path, family: &[(u32, String)], mut changed: impl FnMut() -> Vec<String>) -> Vec<String> {
     let give_up = Instant::now() + PATIENCE;
     loop {
@@ -200,7 +203,8 @@ fn leftovers(dir: &Path, family: &[(u32, String)], mut changed: impl FnMut() -> 
     }
 }
 
-/// Whether a stillcore runs that has nothing to do with this directory: each has a guardian, over a journal.
+/// Whether a stillcore runs that has nothing to do with this directory: each has a guardian, over a
+/// journal.
 fn others(dir: &Path) -> bool {
     let here = dir.to_string_lossy().into_owned();
     let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
@@ -288,7 +292,8 @@ fn samples(outcome: &mut Outcome, dir: &Path, killed_ns: i64) {
 fn words(outcome: &mut Outcome, program: &Path, dir: &Path) {
     let run = dir.join("run");
     let Ok(record) = store::read_run(&run) else { return };
-    // One that has ended by itself has counted; one that had not read the machine has measured nothing.
+    // One that has ended by itself has counted; one that had not read the machine has measured
+    // nothing.
     if record.has_ended() || !run.join(store::FINDINGS).exists() {
         return;
     }

@@ -1,5 +1,5 @@
-//! A file without a name until it is whole, where the system has such (`O_TMPFILE`, open(2)): who writes it
-//! and is killed leaves nothing behind.
+//! A file without a name until it is whole, where the system has such (`O_TMPFILE`, open(2)): who
+//! writes it and is killed leaves nothing behind.
 
 use crate::place::Place;
 use rustix::fs::Mode;

@@ -17,7 +17,8 @@ fn a_file_appears_whole_or_not_at_all() {
     let mut file = NewFile::create(&path).unwrap();
     file.write_all(b"half").unwrap();
     assert!(!path.exists());
-    // Whoever is killed now leaves nothing: there is no name yet, where the file system can do that.
+    // Whoever is killed now leaves nothing: there is no name yet, where the file system can do
+    // that.
     let names = std::fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(names, usize::from(!matches!(file.until, Until::Nameless)));
     drop(file);

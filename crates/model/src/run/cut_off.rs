@@ -1,5 +1,5 @@
-//! What a run that did not come to its end has measured all the same: samples files that no record of
-//! the run names.
+//! What a run that did not come to its end has measured all the same: samples files that no record
+//! of the run names.
 
 use super::{Phase, ProbeRecord, Run};
 use crate::Error;
@@ -13,7 +13,8 @@ use std::path::Path;
 const MOST_NAMES: usize = 65_536;
 
 impl ProbeRecord {
-    /// Samples that found the ring full; none where that is not known, because its window was cut off.
+    /// Samples that found the ring full; none where that is not known, because its window was cut
+    /// off.
     pub fn known_ring_lost(&self) -> Option<u64> {
         (!self.cut_off).then_some(self.ring_lost)
     }

@@ -9,8 +9,8 @@ pub const CUT_OFF: &str = "the run is still being made, or was cut off: killed, 
 const WRITTEN_FIRST: [&str; 2] = [CUT_OFF, "the run has not come to its end, or was killed"];
 
 impl Run {
-    /// Whether it ended in a way that it could write down, with all of its windows and at least one; else
-    /// it has not counted its losses.
+    /// Whether it ended in a way that it could write down, with all of its windows and at least
+    /// one; else it has not counted its losses.
     pub fn has_ended(&self) -> bool {
         let written = |reason: &str| !WRITTEN_FIRST.contains(&reason);
         self.complete
