@@ -1,4 +1,5 @@
-//! Rule: nothing unfinished is committed: no place-holder macros, no debug prints, no switched-off tests.
+//! Rule: nothing unfinished is committed: no place-holder macros, no debug prints, no switched-off tests, no merge that
+//! nobody has decided.
 
 use super::Violation;
 use crate::repo::Repo;
@@ -11,6 +12,9 @@ const MARKS: &[(&str, &str)] = &[
     (concat!("#[", "ignore"), "a test that runs, behind a feature where it needs more than this machine"),
 ];
 
+/// How the lines begin between which a merge leaves both sides.
+const SIDES: [&str; 2] = [concat!("<<<<", "<<< "), concat!(">>>>", ">>> ")];
+
 pub(super) fn check(repo: &Repo) -> Vec<Violation> {
     let mut found = Vec::new();
     for (path, text) in repo.rust() {
@@ -19,6 +23,11 @@ pub(super) fn check(repo: &Repo) -> Vec<Violation> {
                 found.push(Violation::at(path, at + 1, format!("`{mark}`"), *expected));
             }
         }
+    }
+    for (path, text) in repo.texts(|_| true) {
+        let sides = |line: &str| SIDES.iter().any(|side| line.starts_with(side));
+        let lines = text.lines().enumerate().filter(|(_, line)| sides(line));
+        found.extend(lines.map(|(at, _)| Violation::at(path, at + 1, "two sides of a merge", "one of them")));
     }
     found
 }
@@ -35,5 +44,8 @@ mod tests {
             assert_eq!(found[0].line, Some(2));
         }
         assert_eq!(check(&Repo::of(&[("a.rs", "fn todo() {}\n"), ("a.md", MARKS[0].0)])), []);
+        let merge = format!("a\n{}HEAD\nb\n=======\nc\n{}x\n", SIDES[0], SIDES[1]);
+        let lines: Vec<_> = check(&Repo::of(&[("a.md", &merge)])).iter().map(|one| one.line).collect();
+        assert_eq!(lines, [Some(2), Some(6)]);
     }
 }
