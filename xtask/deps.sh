@@ -15,7 +15,8 @@ test | release)
         cyclictest:rt-tests chromium:chromium chromedriver:chromium-driver strace:strace shellcheck:shellcheck"
     ;;
 hosts)
-    programs="$programs sshd:openssh-server ssh:openssh-client ip:iproute2 unshare:util-linux python3:python3"
+    programs="$programs sshd:openssh-server ssh:openssh-client ip:iproute2 unshare:util-linux python3:python3
+        podman:podman crun:crun busybox:busybox-static shellcheck:shellcheck"
     ;;
 middleware)
     programs="$programs cyclictest:rt-tests ddsperf:cyclonedds-tools idlc:cyclonedds-tools"

@@ -1,6 +1,6 @@
 //! Studies on many machines: Ansible in a virtual environment, the role of `deploy/ansible` as
 //! Ansible and YAML see it, the tests that run cells through it, and the examples for batch
-//! systems.
+//! systems: Kubernetes' against the schema of its API, Slurm's by ShellCheck.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,9 +10,11 @@ use anyhow::{Context, Result};
 use crate::output::Output;
 use crate::python;
 
-const REQUIREMENTS: &str = "deploy/ansible/requirements.txt";
+const REQUIREMENTS: [&str; 2] = ["deploy/ansible/requirements.txt", "deploy/kubernetes/requirements.txt"];
 const PLAYBOOKS: [&str; 2] = ["deploy/ansible/run.yml", "deploy/ansible/collect.yml"];
-const SCRIPTS: [&str; 2] = ["deploy/slurm/study.sbatch", "crates/cli/tests/hosts_ssh.sh"];
+const SCRIPTS: [&str; 3] =
+    ["deploy/slurm/study.sbatch", "deploy/slurm/epilog.sh", "crates/cli/tests/hosts_ssh.sh"];
+const PODS: [&str; 2] = ["deploy/kubernetes/study.yaml", "deploy/kubernetes/study-isolate.yaml"];
 /// Every document of every file parses, and there is one at least.
 const PARSE: &str =
     "import sys, yaml\nfor path in sys.argv[1:]:\n    assert any(yaml.safe_load_all(open(path))), path\n";
@@ -21,7 +23,9 @@ const PARSE: &str =
 pub(crate) fn prepare(root: &Path, output: &mut Output) -> Result<()> {
     // Where the tests look for it.
     let venv = crate::repo::target_dir(root)?.join("hosts/venv");
-    python::environment(root, &venv, REQUIREMENTS, output)?;
+    for requirements in REQUIREMENTS {
+        python::environment(root, &venv, requirements, output)?;
+    }
     check(root, &venv, output)
 }
 
@@ -34,7 +38,7 @@ fn check(root: &Path, venv: &Path, output: &mut Output) -> Result<()> {
             &["--inventory", "localhost,", "--syntax-check", file],
         )?;
     }
-    let mut parse: Vec<OsString> = vec!["-c".into(), PARSE.into(), "deploy/kubernetes/study.yaml".into()];
+    let mut parse: Vec<OsString> = vec!["-c".into(), PARSE.into()];
     parse.extend(PLAYBOOKS.map(OsString::from));
     for folder in ["tasks", "defaults", "meta"] {
         let folder = root.join("deploy/ansible/roles/stillcore_study").join(folder);
@@ -43,5 +47,8 @@ fn check(root: &Path, venv: &Path, output: &mut Output) -> Result<()> {
         }
     }
     output.run(root, &venv.join("bin/python3").to_string_lossy(), &parse)?;
+    // Strict: a key that the schema does not have is an error, where a cluster would drop it.
+    let validator = venv.join("bin/kubernetes-validate");
+    output.run(root, &validator.to_string_lossy(), &["--strict", PODS[0], PODS[1]])?;
     output.run(root, "shellcheck", &SCRIPTS)
 }

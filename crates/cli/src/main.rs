@@ -68,12 +68,18 @@ fn main() -> ExitCode {
 fn restore_what_was_left() -> anyhow::Result<()> {
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
     if let Some(state) = linux::session::default_state(home.as_deref()) {
-        let restored = linux::guardian::recover(&state)?;
-        if !restored.undone.is_empty() {
-            eprintln!("note: took back what a killed run had left: {}", restored.undone.join(", "));
-        }
+        restore_what_was_left_in(&state)?;
     }
     Ok(())
+}
+
+/// The same of one state directory; what could not be taken back.
+pub(crate) fn restore_what_was_left_in(state: &std::path::Path) -> anyhow::Result<Vec<String>> {
+    let restored = linux::guardian::recover(state)?;
+    if !restored.undone.is_empty() {
+        eprintln!("note: took back what a killed run had left: {}", restored.undone.join(", "));
+    }
+    Ok(restored.failed)
 }
 
 /// Turns a signal into the lab's request to stop; the thread ends with the process.

@@ -48,7 +48,7 @@ enum Work {
     /// The lab's own boots, failed ones among them.
     LabBoots,
     /// Studies on two machines, by tests of the command with this in their names: `hosts::` through
-    /// Ansible, `hosts_ssh::` by ssh.
+    /// Ansible, `hosts_ssh::` by ssh; `pods::`, the pods of `deploy/kubernetes`.
     Hosts(&'static str),
     /// All tests of a package with these features.
     Features { package: &'static str, features: &'static str },
@@ -95,6 +95,12 @@ const PARTS: &[Part] = &[
         minutes: 5,
         touched_by: &["deploy/", "crates/study/", "crates/cli/src/study_verb/"],
         work: Work::Hosts("hosts_ssh::"),
+    },
+    Part {
+        name: "pods",
+        minutes: 2,
+        touched_by: &["deploy/kubernetes/", "crates/linux/src/isolate/", "crates/linux/src/session.rs"],
+        work: Work::Hosts("pods::"),
     },
     Part {
         name: "middleware",

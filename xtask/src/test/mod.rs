@@ -47,7 +47,7 @@ const SCREENS: &str = "target/report-screens";
 const SILENCE: Duration = Duration::from_secs(400);
 
 /// Tests of the command that have a step of their own, or need more than this tier installs.
-const APART: [&str; 3] = ["report_browser::", "hosts::", "hosts_ssh::"];
+const APART: [&str; 4] = ["report_browser::", "hosts::", "hosts_ssh::", "pods::"];
 
 /// Programs whose tests wait for most of their time: package, name, tests at once.
 const AT_ONCE: [(&str, &str, usize); 2] = [("stillcore", "it", 6), ("stillcore-graph", "processes", 4)];

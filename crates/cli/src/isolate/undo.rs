@@ -27,6 +27,14 @@ pub(crate) struct UndoArgs {
 
 /// Undoes.
 pub(crate) fn run(args: &UndoArgs) -> anyhow::Result<u8> {
+    // What lasts as long as a run, left there by one that was killed.
+    let left = args.state.path().map_or(Ok(Vec::new()), |state| crate::restore_what_was_left_in(&state))?;
+    let code = undo_what_stands(args)?;
+    anyhow::ensure!(left.is_empty(), "left by a killed run and still there: {}", left.join("; "));
+    Ok(code)
+}
+
+fn undo_what_stands(args: &UndoArgs) -> anyhow::Result<u8> {
     if !args.state.places().iter().any(|state| standing::exists(state)) {
         let what = format!("{}: nothing to undo", args.state.nothing());
         return tell(args, &Reverted::default(), &what);

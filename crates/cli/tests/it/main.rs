@@ -29,6 +29,7 @@ mod measure_ipi;
 mod measure_periodic;
 mod measure_taskset;
 mod measure_trace;
+mod pods;
 mod report_browser;
 mod report_formats;
 mod resources;

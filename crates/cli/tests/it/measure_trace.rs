@@ -11,7 +11,7 @@ use model::Cpus;
 use model::sample::Policy;
 use serde_json::Value;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const NOTHING: Vec<String> = Vec::new();
@@ -316,6 +316,24 @@ fn what_cannot_be_recorded_is_refused_in_one_sentence() {
         assert_eq!(output.status.code(), Some(1), "{order:?}: {said}");
         assert!(said.contains(expected), "{order:?}: {said}");
     }
+}
+
+/// As in a container: the kernel's events would bear other numbers than those that the program
+/// knows its own threads by.
+#[test]
+fn nothing_is_recorded_in_a_pid_namespace_of_its_own() {
+    if !recorded() {
+        return;
+    }
+    let place = Place::new();
+    let ordered = measure_in_words(&place, "wakeup", &["--duration", "1s", "--trace"]);
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]).arg(ordered.get_program());
+    let output = command.args(ordered.get_args()).stdin(Stdio::null()).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("PID namespace of its own") && said.contains("hostPID"), "{said}");
+    eventually("nothing left", || place.leftovers().is_empty().then_some(()));
 }
 
 #[test]

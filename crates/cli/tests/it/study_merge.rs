@@ -1,7 +1,7 @@
 //! `stillcore study merge`: parts of an experiment are the whole of it, and what does not fit together is refused before anything is written.
 
 use crate::support::shares::{declared, long, standing};
-use crate::support::{Place, assert_refused, eventually, read_json, stillcore, text};
+use crate::support::{Place, assert_refused, eventually, read_json, signal, stillcore, text};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -231,21 +231,48 @@ fn tasks_of_a_slurm_array_are_parts_of_a_whole() {
 }
 
 #[test]
-fn pods_of_a_kubernetes_job_are_parts_of_a_whole() {
+fn a_slurm_task_that_is_stopped_gives_back_what_its_cell_has_changed() {
     let place = Place::new();
-    declared(&place);
-    let text = fs::read_to_string(deployed("kubernetes/study.yaml")).unwrap();
-    let line = text.lines().find_map(|line| line.trim().strip_prefix("- exec ")).unwrap();
-    let completions = text.lines().find_map(|line| line.trim().strip_prefix("completions: ")).unwrap();
-    let here = place.dir.path().display().to_string();
-    let call = line.replace("/study/study.toml", "shares.toml").replace("/results", &here);
-    for index in 0..completions.parse::<u32>().unwrap() {
-        let mut command = shell(&place);
-        command.arg("-c").arg(format!("exec {call} --state {here}/state"));
-        done(&command.env("JOB_COMPLETION_INDEX", index.to_string()).output().unwrap());
+    let stands = standing(&place);
+    long(&place, 1, &stands);
+    let mut command = shell(&place);
+    command.arg(deployed("slurm/study.sbatch")).arg("shares.toml").arg("--state").arg(place.state());
+    command.arg("--out").arg(place.path("out"));
+    command.env("SLURM_ARRAY_TASK_ID", "1").env("SLURM_ARRAY_TASK_COUNT", "1");
+    let mut task =
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let runs = place.path("out/runs");
+    eventually("a window", || {
+        fs::read_dir(&runs).ok()?.flatten().find(|cell| cell.path().join("run").exists())
+    });
+    assert!(stands.exists());
+    // To the shell alone, as --signal=B: does.
+    signal(task.id(), "TERM");
+    assert!(!task.wait().unwrap().success());
+    assert!(!stands.exists(), "the shell ends behind the study");
+    eventually("nothing left", || place.leftovers().is_empty().then_some(()));
+}
+
+#[test]
+fn pods_of_a_kubernetes_job_are_parts_of_a_whole() {
+    for file in ["kubernetes/study.yaml", "kubernetes/study-isolate.yaml"] {
+        let place = Place::new();
+        declared(&place);
+        let text = fs::read_to_string(deployed(file)).unwrap();
+        let behind = |start: &str| text.lines().find_map(|line| line.trim().strip_prefix(start)).unwrap();
+        let completions = behind("completions: ");
+        assert_eq!(behind("- { name: PARTS, value: \""), format!("{completions}\" }}"));
+        let here = place.dir.path().display().to_string();
+        let call = behind("- exec ").replace("/study/study.toml", "shares.toml").replace("/results", &here);
+        for index in 0..completions.parse::<u32>().unwrap() {
+            let mut command = shell(&place);
+            command.arg("-c").arg(format!("exec {call} --state {here}/state"));
+            command.env("JOB_COMPLETION_INDEX", index.to_string()).env("PARTS", completions);
+            done(&command.output().unwrap());
+        }
+        let output = shell(&place).arg("-c").arg("stillcore study merge part-* --json").output().unwrap();
+        done(&output);
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&told["results"], &told["cells"]), (&12.into(), &12.into()));
     }
-    let output = shell(&place).arg("-c").arg("stillcore study merge part-* --json").output().unwrap();
-    done(&output);
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&told["results"], &told["cells"]), (&12.into(), &12.into()));
 }

@@ -56,11 +56,13 @@ impl Change for TraceInstance {
     }
 
     fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
-        Ok(made_if(fs::symlink_metadata(&self.path).is_ok()))
+        let is_there = |path: PathBuf| fs::symlink_metadata(path).is_ok();
+        Ok(made_if(tracefs::seen(&self.path)?.is_none_or(is_there)))
     }
 
     fn undo(&self, _: &mut dyn Settings) -> Result<(), Error> {
-        patiently(|| instance::remove(&self.path))
+        let path = tracefs::reached(&self.path)?;
+        patiently(|| instance::remove(&path))
     }
 }
 
@@ -108,11 +110,45 @@ impl Change for Kprobe {
     }
 
     fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
-        let defined = tracefs::read(&self.file).unwrap_or_default();
-        Ok(made_if(kprobe::is_defined(&defined, &self.event)))
+        let is_there =
+            |file: PathBuf| kprobe::is_defined(&tracefs::read(&file).unwrap_or_default(), &self.event);
+        Ok(made_if(tracefs::seen(&self.file)?.is_none_or(is_there)))
     }
 
     fn undo(&self, _: &mut dyn Settings) -> Result<(), Error> {
-        patiently(|| kprobe::remove(&self.file, &self.event))
+        let file = tracefs::reached(&self.file)?;
+        patiently(|| kprobe::remove(&file, &self.event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Live;
+
+    /// A container that was killed leaves its journal and the instance, and no mount.
+    #[test]
+    fn an_instance_behind_a_mount_that_is_gone_is_removed_all_the_same() {
+        let state = tempfile::tempdir().unwrap();
+        let mounts = fs::read_to_string("/proc/mounts").unwrap();
+        let Some(tracing) = tracefs::mounted_at(&mounts) else {
+            println!("skipped: no tracefs is mounted");
+            return;
+        };
+        let name = format!("stillcore-test-{}", std::process::id());
+        let made = tracing.join("instances").join(&name);
+        if let Err(error) = fs::create_dir(&made) {
+            println!("skipped: no trace instance can be made: {error}");
+            return;
+        }
+        let instance = TraceInstance { path: state.path().join("tracefs-1/instances").join(&name) };
+        let mut live = Live::new(Path::new("/proc/self/exe"));
+        let before = instance.check(&mut live);
+        let undone = instance.undo(&mut live);
+        let left = made.exists();
+        let _ = fs::remove_dir(&made);
+        undone.unwrap();
+        assert_eq!((before.unwrap(), left), (Present::Made, false));
+        assert_eq!(instance.check(&mut live).unwrap(), Present::Gone);
     }
 }

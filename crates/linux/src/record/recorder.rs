@@ -15,6 +15,7 @@ use super::tracefs;
 use crate::error::Error;
 use crate::session::Session;
 use crate::sys::clock;
+use crate::sys::process::in_first_pid_namespace;
 use ftrace::{BufferInput, Endian, Formats, TraceInput};
 use model::events::{EventCatalogue, EventSpec, Side, USER_STACK};
 use model::run::{SenderRecord, TraceRecord};
@@ -32,6 +33,11 @@ const VICTIM_KIB: u64 = 8192;
 const SENDER_KIB: u64 = 4096;
 /// Time for the IPIs and RCU work that enabling causes to be over before the first window.
 const SETTLE_NS: i64 = 300_000_000;
+
+/// Why nothing is recorded from inside a container with processes of its own: the probe's events
+/// would be taken for somebody else's.
+const OTHER_NUMBERS: &str = "this process is in a PID namespace of its own, and the kernel's events number processes as the \
+    first one does; run it in the host's (--pid=host, hostPID: true)";
 
 /// Private instances that are recording, or ready to.
 pub struct Recorder {
@@ -75,6 +81,9 @@ impl Recorder {
         catalogue: &EventCatalogue,
         place: &Place<'_>,
     ) -> Result<Self, Error> {
+        if !in_first_pid_namespace() {
+            return Err(Error::failed("recording events", OTHER_NUMBERS));
+        }
         let tracefs = session.tracefs()?;
         let (name, measured) = (place.name, place.measured);
         let order = Order {

@@ -1,6 +1,7 @@
 //! Where tracefs is, and how its small files are read and written.
 
 use crate::error::Error;
+use rustix::mount::{MountFlags, mount};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,52 @@ fn unescape(target: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()
         .fold(target.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
+}
+
+/// What our own mount points are called.
+pub const OWN_POINT: &str = "tracefs-";
+
+/// Mounts one of our own.
+pub fn mount_at(point: &Path) -> Result<(), Error> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount(OWN_SOURCE, point, "tracefs", flags, None)
+        .map_err(|error| Error::os("mount tracefs at", point.display(), error))
+}
+
+/// Where a file is that was reached through a mount of our own. That mount went with its mount
+/// namespace where a container was killed; the kernel has one tracefs, so that what was made is
+/// still there and is found through another mount. `None` where there is no mount to look through.
+pub fn seen(path: &Path) -> Result<Option<PathBuf>, Error> {
+    let Some((point, below)) = own_point(path) else { return Ok(Some(path.to_owned())) };
+    if point.join("instances").is_dir() {
+        return Ok(Some(path.to_owned()));
+    }
+    let mounts = fs::read_to_string("/proc/mounts").map_err(|e| Error::os("read", "/proc/mounts", e))?;
+    Ok(mounted_at(&mounts).map(|place| place.join(below)))
+}
+
+/// The same, for what is to be undone: through our own mount, made anew, where there is no other.
+/// Undoing that mount comes behind what was made through it.
+pub fn reached(path: &Path) -> Result<PathBuf, Error> {
+    if let Some(seen) = seen(path)? {
+        return Ok(seen);
+    }
+    if let Some((point, _)) = own_point(path) {
+        if !point.is_dir() {
+            fs::create_dir(point).map_err(|source| Error::os("create", point.display(), source))?;
+        }
+        mount_at(point)?;
+    }
+    Ok(path.to_owned())
+}
+
+/// Our own mount point that a path leads through, and what is below it.
+fn own_point(path: &Path) -> Option<(&Path, &Path)> {
+    let is_point = |above: &&Path| {
+        above.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(OWN_POINT))
+    };
+    let point = path.ancestors().skip(1).find(is_point)?;
+    Some((point, path.strip_prefix(point).ok()?))
 }
 
 /// Whether the kernel knows the file system at all.
@@ -93,5 +140,16 @@ mod tests {
         fs::create_dir_all(empty.join("instances")).unwrap();
         assert_eq!(mounted_at(&mounts), Some(empty));
         assert_eq!(mounted_at(&mounts.replace("nodev", OWN_SOURCE)), None);
+    }
+
+    #[test]
+    fn a_path_through_a_mount_of_our_own_is_taken_apart() {
+        let own = |path| own_point(Path::new(path));
+        let parts = (Path::new("/var/lib/stillcore/tracefs-7"), Path::new("instances/stillcore-7"));
+        assert_eq!(own("/var/lib/stillcore/tracefs-7/instances/stillcore-7"), Some(parts));
+        assert_eq!(own("/sys/kernel/tracing/instances/stillcore-7"), None);
+        assert_eq!(own("/var/lib/stillcore/tracefs-7"), None, "the point itself");
+        let place = Path::new("/sys/kernel/tracing/instances/x");
+        assert_eq!(reached(place).unwrap(), place);
     }
 }

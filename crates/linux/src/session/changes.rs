@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::journal::earlier::{self, transient};
 use crate::journal::{Change, Earlier, Form, Owner, Present};
+use crate::record::tracefs::OWN_POINT;
 use crate::settings::{Settings, reach};
 use crate::sys::clock;
 use crate::sys::process;
@@ -16,8 +17,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Our own mount points of tracefs, in a state directory.
-const TRACEFS: &str = "tracefs-";
 /// `TRACEFS_MAGIC` of Linux `include/uapi/linux/magic.h`.
 const TRACEFS_MAGIC: u64 = 0x7472_6163;
 
@@ -78,7 +77,7 @@ impl Change for Directory {
     }
 
     fn bounds(&self) -> Result<(), Error> {
-        let may = reach::is_plain(&self.path) && reach::is_named(&self.path, TRACEFS);
+        let may = reach::is_plain(&self.path) && reach::is_named(&self.path, OWN_POINT);
         reach::allow(may, "a directory", &self.target())
     }
 
@@ -134,7 +133,7 @@ impl Change for TracefsMount {
     }
 
     fn bounds(&self) -> Result<(), Error> {
-        let may = reach::is_plain(&self.path) && reach::is_named(&self.path, TRACEFS);
+        let may = reach::is_plain(&self.path) && reach::is_named(&self.path, OWN_POINT);
         reach::allow(may, "a mount at", &self.target())
     }
 

@@ -9,7 +9,6 @@ use crate::record::tracefs;
 use crate::settings::Live;
 use crate::sys::process::{self, is_root};
 use changes::{Child, Directory, TracefsMount, Value};
-use rustix::mount::{MountFlags, mount};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -154,20 +153,11 @@ impl Session {
         if !tracefs::supported() {
             return Err(Error::failed("tracing", "this kernel has no tracefs"));
         }
-        let point = self.state.join(format!("tracefs-{}", std::process::id()));
+        let point = self.state.join(format!("{}{}", tracefs::OWN_POINT, std::process::id()));
         self.change(Directory { path: point.clone() }, || {
             fs::create_dir(&point).map_err(|source| Error::os("create", point.display(), source))
         })?;
-        self.change(TracefsMount { path: point.clone() }, || {
-            mount(
-                "stillcore",
-                &point,
-                "tracefs",
-                MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC,
-                None,
-            )
-            .map_err(|error| Error::os("mount tracefs at", point.display(), error))
-        })?;
+        self.change(TracefsMount { path: point.clone() }, || tracefs::mount_at(&point))?;
         Ok(point)
     }
 

@@ -61,6 +61,16 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// Whether this process sees the numbers of processes that the kernel's events bear: those of the first PID namespace, whose inode the kernel
+/// fixes (include/linux/proc_ns.h, `PROC_PID_INIT_INO`). A kernel without such namespaces has no link.
+pub fn in_first_pid_namespace() -> bool {
+    fs::read_link("/proc/self/ns/pid").map_or(true, |link| is_first(&link.to_string_lossy()))
+}
+
+fn is_first(link: &str) -> bool {
+    link == "pid:[4026531836]"
+}
+
 /// Allows this process and its children as many open descriptors as the hard limit does (`getrlimit(2)`); the number that is allowed then,
 /// none for any.
 pub fn raise_open_files() -> Option<u64> {
@@ -98,5 +108,11 @@ mod tests {
         assert!(!Owner { start: this.start + 1, ..this }.alive());
         assert_eq!(this.to_string().parse::<Owner>(), Ok(this));
         assert!("12".parse::<Owner>().is_err());
+    }
+
+    #[test]
+    fn the_first_pid_namespace_is_known_by_its_inode() {
+        assert!(is_first("pid:[4026531836]"));
+        assert!(!is_first("pid:[4026532210]") && !is_first("mnt:[4026531836]"));
     }
 }
