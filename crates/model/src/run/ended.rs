@@ -1,6 +1,6 @@
 //! Whether a run has ended, and which files are its own.
 
-use super::Run;
+use super::{Losses, Run};
 
 /// The reason that a run has from its beginning on, for being incomplete: it stays where the run is
 /// killed, or cannot write any more.
@@ -10,12 +10,13 @@ const WRITTEN_FIRST: [&str; 2] = [CUT_OFF, "the run has not come to its end, or 
 
 impl Run {
     /// Whether it ended in a way that it could write down, with all of its windows and at least
-    /// one; else it has not counted its losses.
+    /// one, or with losses that it counted; else it has not counted them.
     pub fn has_ended(&self) -> bool {
         let written = |reason: &str| !WRITTEN_FIRST.contains(&reason);
+        let counted = !self.probes.is_empty() || self.losses != Losses::default();
         self.complete
             || self.incomplete_reason.as_deref().is_some_and(written)
-                && !self.probes.is_empty()
+                && counted
                 && !self.probes.iter().any(|probe| probe.cut_off)
     }
 
@@ -49,5 +50,11 @@ mod tests {
             run.incomplete_reason = reason.map(str::to_owned);
             assert_eq!(run.has_ended(), ended, "{reason:?}");
         }
+        // Without a window nothing was counted, unless it says that something was.
+        run.incomplete_reason = Some("interrupted by SIGINT".to_owned());
+        (run.probes, run.losses) = (Vec::new(), Losses::default());
+        assert!(!run.has_ended());
+        run.losses.ring_samples = 1;
+        assert!(run.has_ended());
     }
 }
