@@ -99,7 +99,12 @@ const PARTS: &[Part] = &[
     Part {
         name: "pods",
         minutes: 2,
-        touched_by: &["deploy/kubernetes/", "crates/linux/src/isolate/", "crates/linux/src/session.rs"],
+        touched_by: &[
+            "deploy/kubernetes/",
+            "crates/linux/src/isolate/",
+            "crates/linux/src/journal/",
+            "crates/linux/src/session/",
+        ],
         work: Work::Hosts("pods::"),
     },
     Part {
