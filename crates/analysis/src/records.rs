@@ -1,7 +1,8 @@
 //! The records of the three most frequent events of the scheduler, where they stand as every 64-bit
 //! kernel lays them out today: `sched_switch`, `sched_waking` and `sched_wakeup`
-//! (include/trace/events/sched.h). Millions of them are read a second, and fields at places that are
-//! known while this is built cost next to nothing. Other layouts are read field by field, by name.
+//! (include/trace/events/sched.h). Millions of them are read a second, and fields at places that
+//! are known while this is built cost next to nothing. Other layouts are read field by field, by
+//! name.
 
 use ftrace::{Endian, Event, EventFormat, Field, FieldKind, Formats};
 

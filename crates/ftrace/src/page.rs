@@ -219,8 +219,8 @@ impl Walker {
         Self { at: 0, end: 0, timestamp: 0, endian: Endian::Little }
     }
 
-    /// The bytes of the next record in `page`, if it is one that most are: an event of at most 112 bytes. Else this stays where it is, and
-    /// [`Walker::next_record`] says what comes.
+    /// The bytes of the next record in `page`, if it is one that most are: an event of at most 112
+    /// bytes. Else this stays where it is, and [`Walker::next_record`] says what comes.
     #[inline(always)]
     pub(crate) fn next_short(&mut self, page: &[u8]) -> Option<(u64, Range<usize>)> {
         let header =

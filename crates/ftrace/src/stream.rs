@@ -155,7 +155,8 @@ impl EventStream {
         Item::Lost { cpu, count, after_ts_ns: self.ns(after), before_ts_ns }
     }
 
-    /// Makes the earliest of the lanes that wait the current one, in place of the one that has ended.
+    /// Makes the earliest of the lanes that wait the current one, in place of the one that has
+    /// ended.
     #[cold]
     fn take_first(&mut self) {
         self.current = self.waiting.pop().map(|Reverse((_, index))| index);

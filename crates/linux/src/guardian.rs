@@ -64,7 +64,8 @@ pub fn watch(journal: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes back what calls that were killed together with their guardians have left under a state directory.
+/// Takes back what calls that were killed together with their guardians have left under a state
+/// directory.
 pub fn recover(state: &Path) -> Result<Restored, Error> {
     files::remove_left(state);
     recover::recover(state, owners::all(), &mut live())

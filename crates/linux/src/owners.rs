@@ -1,4 +1,5 @@
-//! The list of owners: every kind of change that a journal may hold, with its version and its reader.
+//! The list of owners: every kind of change that a journal may hold, with its version and its
+//! reader.
 //!
 //! A new kind is a type that implements [`Change`](crate::journal::Change) beside what makes the
 //! change, and a row here. A field that comes, goes or means something else is a new version: the
@@ -101,6 +102,11 @@ mod tests {
             assert!(contents.refused.is_empty() && contents.open.len() == 1, "{text}{contents:?}");
             assert_eq!(format!("{:?}", contents.open[0].change), format!("{change:?}"), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_no_setting_is_not_written_as_another() {
+        assert!(encode(&entry(&setting(StepKind::Affinities, "all", "0", "1"))).is_err());
     }
 
     /// Down to the last field: no value of a line is a text that is itself JSON.

@@ -204,8 +204,9 @@ pub struct ProbeRecord {
     /// Until when it is sure to have run on its own CPUs, CLOCK_MONOTONIC ns, where the kernel took one of them from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_ns: Option<i64>,
-    /// Whether its window was cut off, so that the record is made of what its file holds when that is read; never stored. What it lost,
-    /// and all that only its end would have said, are not known.
+    /// Whether its window was cut off, so that the record is made of what its file holds when that
+    /// is read; never stored. What it lost, and all that only its end would have said, are not
+    /// known.
     #[serde(default, skip)]
     pub cut_off: bool,
 }

@@ -91,14 +91,15 @@ pub fn remove(samples: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Begins a tail. A file of that name can only be one that was left half made.
+/// Begins a tail, of which there must be no file yet: nothing is written through what somebody has
+/// laid there.
 pub(crate) fn begin(path: &Path, opening: &Opening, rows: &Handover) -> Result<File, Error> {
     let failed = |source| Error::io("write", path, source);
     let json = serde_json::to_vec(opening)
         .map_err(|error| Error::invalid(path.display(), error, "a value that JSON can hold"))?;
     let mut bytes = BEGIN.to_vec();
     frame(&json, &mut bytes);
-    let mut file = File::create(path).map_err(failed)?;
+    let mut file = File::create_new(path).map_err(failed)?;
     file.write_all(&bytes).map_err(failed)?;
     add(&mut file, rows).map_err(failed)?;
     Ok(file)

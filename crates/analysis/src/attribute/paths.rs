@@ -235,7 +235,7 @@ struct Open {
     armed: Option<u64>,
 }
 
-/// A path has come to its end.
+/// A sample was taken apart.
 #[inline(never)]
 fn give_path(each: &mut Option<Vec<(usize, Path)>>, place: usize, sums: &mut PathSums, path: Path) {
     if let Some(each) = each {

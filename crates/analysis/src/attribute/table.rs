@@ -217,7 +217,7 @@ impl Table {
         let rows = self.rows();
         let mut sorted: Vec<&Row> = rows.iter().collect();
         sorted.sort_by_key(|row| (std::cmp::Reverse((row.ns, row.count)), row.key));
-        let told = sorted.into_iter().take(MOST_TOLD).map(|row| {
+        let shown = sorted.into_iter().take(MOST_TOLD).map(|row| {
             let (key, lengths) = (&row.key, row.lengths.histogram());
             AttributedRow {
                 class: EventClass::ALL[key.class as usize],
@@ -232,7 +232,7 @@ impl Table {
                 max_ns: lengths.max(),
             }
         });
-        told.collect()
+        shown.collect()
     }
 
     /// When the events of each row happened, where that was kept, most time first; rows of what the
@@ -242,7 +242,7 @@ impl Table {
         labels: &'t Labels,
         comm: &'t dyn Fn(i32) -> Option<String>,
     ) -> Vec<Timed<'t>> {
-        let told = |row: &'t Row| {
+        let timed = |row: &'t Row| {
             let key = &row.key;
             let class = EventClass::ALL[key.class as usize];
             let label = key.label.filter(|_| class != EventClass::SelfCaused)?;
@@ -251,8 +251,8 @@ impl Table {
             Some(Timed { class, label, source, instants })
         };
         let ns: Vec<u64> = self.rows().iter().map(|row| row.ns).collect();
-        let timed = self.rows.iter().zip(ns).filter_map(|(row, ns)| Some((ns, told(row)?)));
-        let mut rows: Vec<_> = timed.collect();
+        let rows = self.rows.iter().zip(ns).filter_map(|(row, ns)| Some((ns, timed(row)?)));
+        let mut rows: Vec<_> = rows.collect();
         rows.sort_by_key(|(ns, row)| (std::cmp::Reverse(*ns), row.class, row.label));
         rows.into_iter().map(|(_, row)| row).collect()
     }

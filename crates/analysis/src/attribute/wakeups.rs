@@ -337,13 +337,13 @@ impl Names<'_> {
     }
 
     fn sources(&self, tables: &ByCpu<(i32, Table)>) -> Vec<CpuSources> {
-        let told = |(cpu, (tid, table)): (u32, &(i32, Table))| {
+        let of_cpu = |(cpu, (tid, table)): (u32, &(i32, Table))| {
             let tid = Some(*tid).filter(|tid| *tid != NOBODY);
             let [exact, by_order, unknown] = table.known();
             let rows = table.told(self.decoder.labels(), &|pid| self.comm(pid));
             CpuSources { cpu, tid, comm: tid.and_then(|tid| self.comm(tid)), exact, by_order, unknown, rows }
         };
-        tables.iter().map(told).collect()
+        tables.iter().map(of_cpu).collect()
     }
 
     fn paths(&self, paths: Paths) -> Vec<ThreadPaths> {

@@ -1,7 +1,7 @@
 //! Stacks that were read already, by their addresses: a trace has few, each very often.
 //!
-//! They are compared by words: a comparison by bytes, which the library of static binaries has, would
-//! take a tenth of the whole reading.
+//! They are compared by words: a comparison by bytes, which the library of static binaries has,
+//! would take a tenth of the whole reading.
 
 use crate::hash::{Fast, FastMap};
 use crate::view::What;

@@ -225,8 +225,8 @@ impl Decoder {
         true
     }
 
-    /// What a record says that stands as [`Record`] knows it; `None` of any other, and where more than
-    /// its own fields matter.
+    /// What a record says that stands as [`Record`] knows it; `None` of any other, and where more
+    /// than its own fields matter.
     #[inline(always)]
     pub(crate) fn of_record(&mut self, event: &Event<'_>, record: &Record<'_>) -> Option<(At, Says)> {
         let plan = self.plans.get(usize::from(event.id))?.as_ref()?;

@@ -55,7 +55,8 @@ impl Cpu {
         self.stack.iter_mut().rev().find(|frame| frame.kind == Kind::Ipi && !frame.absorbed)
     }
 
-    /// The first function that an IPI brought names it; whoever asked for any of them has caused it.
+    /// The first function that an IPI brought names it; whoever asked for any of them has caused
+    /// it.
     pub(super) fn called(&mut self, label: LabelId, cause: Option<Cause>) {
         if let Some(ipi) = self.ipi() {
             if !ipi.named {
@@ -72,7 +73,8 @@ impl Cpu {
         }
     }
 
-    /// Who asked for a TLB flush: whoever sent the IPI that brought it, else the last who asked for one.
+    /// Who asked for a TLB flush: whoever sent the IPI that brought it, else the last who asked for
+    /// one.
     pub(super) fn flushed(&mut self, last: Option<Cause>) -> Causes {
         let last = last.map_or_else(Causes::default, Causes::one);
         let Some(ipi) = self.ipi() else { return last };

@@ -61,7 +61,8 @@ pub(crate) fn carry_out(order: &Order, state: &State, signals: &EndSignals) -> a
     let plan = order.plan;
     let state = state.path()?;
     let mut standing = Standing::open(&state)?;
-    // What is not understood may be about what this call is to change, unless it went with its boot.
+    // What is not understood may be about what this call is to change, unless it went with its
+    // boot.
     let of_now = standing.found()?.is_none_or(|found| found.this_boot);
     if let Some(line) = standing.refused().first().filter(|_| of_now) {
         anyhow::bail!(

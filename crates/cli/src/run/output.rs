@@ -76,8 +76,8 @@ impl RunOutput {
             Some(reason) => {
                 store::write_whole(&self.dir.join(store::PARTIAL), format!("{reason}\n").as_bytes())?;
             }
-            // Else a power cut could leave a run that calls itself complete, with a trace that never
-            // came to the disk.
+            // Else a power cut could leave a run that calls itself complete, with a trace that
+            // never came to the disk.
             None => store::sync_tree(&self.dir)?,
         }
         self.save()?;

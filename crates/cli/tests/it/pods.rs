@@ -1,5 +1,6 @@
-//! The pods of `deploy/kubernetes` as containers of this machine, one of which is killed while it isolates: `tests/pods.py`, which says
-//! what it does. Needs root, Podman, and the static program; PyYAML comes from where the driver has put Ansible. `cargo xtask test-all pods`.
+//! The pods of `deploy/kubernetes` as containers of this machine, one of which is killed while it
+//! isolates: `tests/pods.py`, which says what it does. Needs root, Podman, and the static program;
+//! PyYAML comes from where the driver has put Ansible. `cargo xtask test-all pods`.
 
 use crate::support::shares::{ansible, have_ansible};
 use crate::support::{Place, is_root, text};

@@ -109,14 +109,17 @@ fn report(program: &Path, run: &Path, scratch: &Path, outcome: &mut Outcome) {
     let page = scratch.join("report.html");
     let mut command = Command::new(program);
     let output = command.arg("report").arg(run).arg("--html").arg(&page).output();
-    let Ok(output) = output else { return };
+    let Ok(output) = output else { return outcome.wrong.push("the report cannot be started".to_owned()) };
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if !matches!(output.status.code(), Some(0 | 2)) {
         let why = String::from_utf8_lossy(&output.stderr).into_owned();
         outcome.wrong.push(format!("the report fails: {why}"));
         return;
     }
-    let Ok(record) = store::read_run(run) else { return };
+    let record = match store::read_run(run) {
+        Ok(record) => record,
+        Err(error) => return outcome.wrong.push(error.to_string()),
+    };
     if !record.complete && !said.contains("PARTIAL RUN") {
         outcome.wrong.push("the report does not say that the run is partial".to_owned());
     }

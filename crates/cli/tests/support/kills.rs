@@ -144,8 +144,8 @@ fn ended(child: &mut Child) -> bool {
     false
 }
 
-/// How the machine is set, but for mounts, which other programs make at any time: ours bear the name of
-/// their directory.
+/// How the machine is set, but for mounts, which other programs make at any time: ours bear the
+/// name of their directory.
 fn state(program: &Path) -> Option<Value> {
     let output = Command::new(program).args(["internal", "state"]).output().ok()?;
     let mut state: Value = serde_json::from_slice(&output.stdout).ok()?;
@@ -190,7 +190,7 @@ fn leftovers(dir: &Path, family: &[(u32, String)], mut changed: impl FnMut() -> 
         let names = state.map(|entry| entry.file_name().to_string_lossy().into_owned());
         left.extend(names.filter(|name| name != "journal").map(|name| format!("state {name}")));
         left.extend(temporary(&dir.join("run")));
-        let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+        let mounts = fs::read_to_string("/proc/mounts").expect("a system with procfs");
         let here = dir.to_string_lossy().into_owned();
         left.extend(mounts.lines().filter(|line| line.contains(&here)).map(|line| format!("mount {line}")));
         if left.is_empty() {
@@ -232,7 +232,7 @@ fn processes(dir: &Path) -> Vec<String> {
 
 /// Tracing instances and control groups of a process.
 fn named_after(main: u32) -> Vec<String> {
-    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let mounts = fs::read_to_string("/proc/mounts").expect("a system with procfs");
     let places = mounts.lines().filter_map(|line| {
         let mut words = line.split_whitespace().skip(1);
         let target = PathBuf::from(words.next()?);
@@ -291,7 +291,11 @@ fn samples(outcome: &mut Outcome, dir: &Path, killed_ns: i64) {
 /// What the report says of it: never that an unfinished run has lost nothing.
 fn words(outcome: &mut Outcome, program: &Path, dir: &Path) {
     let run = dir.join("run");
-    let Ok(record) = store::read_run(&run) else { return };
+    let record = match store::read_run(&run) {
+        Ok(record) => record,
+        Err(_) if !run.join(store::RUN).exists() => return,
+        Err(error) => return outcome.wrong.push(format!("the run cannot be read: {error}")),
+    };
     // One that has ended by itself has counted; one that had not read the machine has measured
     // nothing.
     if record.has_ended() || !run.join(store::FINDINGS).exists() {
@@ -304,7 +308,9 @@ fn words(outcome: &mut Outcome, program: &Path, dir: &Path) {
         let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return outcome.wrong.push(format!("the report fails: {why}"));
     }
-    let page = fs::read_to_string(run.join(store::REPORT)).unwrap_or_default();
+    let Ok(page) = fs::read_to_string(run.join(store::REPORT)) else {
+        return outcome.wrong.push("the report has no page".to_owned());
+    };
     for wrong in ["samples lost 0", "lost 0", "0 lost", "ring</dt><dd>0<"] {
         if said.contains(wrong) || page.contains(wrong) {
             outcome.wrong.push(format!("the report of an unfinished run says {wrong:?}"));

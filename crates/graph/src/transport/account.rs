@@ -1,8 +1,9 @@
 //! The account of a link: what each end counts, in shared memory, so that it outlives either.
 //!
 //! Each side writes its own cache line and only reads the other's. A call of `send` is counted before anything else happens, a message as
-//! received when it is whole in the receiver's hands: whoever is killed in between leaves one message that is `vanished` (a sender that
-//! replaces: perhaps the one it took out as well), never one that nobody knows of.
+//! received when it is whole in the receiver's hands: whoever is killed in between leaves one
+//! message that is `vanished` (a sender that replaces: perhaps the one it took out as well), never
+//! one that nobody knows of.
 
 use linux::sys::memory::Mapping;
 use serde::{Deserialize, Serialize};

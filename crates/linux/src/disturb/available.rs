@@ -1,8 +1,8 @@
 //! Memory that can be given without swapping anything out and without the out-of-memory killer: the
 //! machine's, and what the limits of the caller's control groups leave of it.
 //!
-//! `MemAvailable` of /proc/meminfo (since 3.14) is the kernel's own estimate for a new program; under
-//! a limit it is what is not charged yet, and pages of files, which can be dropped. Linux
+//! `MemAvailable` of /proc/meminfo (since 3.14) is the kernel's own estimate for a new program;
+//! under a limit it is what is not charged yet, and pages of files, which can be dropped. Linux
 //! `Documentation/filesystems/proc.rst`; `admin-guide/cgroup-v2.rst`, `memory.max`, `memory.high`,
 //! `memory.stat`; `admin-guide/cgroup-v1/memory.rst`, `memory.limit_in_bytes`.
 

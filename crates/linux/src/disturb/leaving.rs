@@ -29,8 +29,8 @@ pub enum Leaving {
     Value(PathBuf),
     /// A module of this name, loaded from this file or unloaded.
     Module(&'static str, PathBuf),
-    /// Affinities that the kernel changes at the end of what comes after it, because these CPUs come
-    /// and go, and so are given back last.
+    /// Affinities that the kernel changes at the end of what comes after it, because these CPUs
+    /// come and go, and so are given back last.
     Affinities(Cpus),
 }
 

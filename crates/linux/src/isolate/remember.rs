@@ -1,5 +1,6 @@
-//! Every task's and interrupt's affinity, written down: undoing a cpuset partition or an offline CPU
-//! resets affinities that others had set (seen on Linux 6.1: all kernel threads go back to all CPUs).
+//! Every task's and interrupt's affinity, written down: undoing a cpuset partition or an offline
+//! CPU resets affinities that others had set (seen on Linux 6.1: all kernel threads go back to all
+//! CPUs).
 
 use super::setting::Task;
 use crate::error::Error;
@@ -129,8 +130,8 @@ impl Change for Affinities {
 /// Affinities that the kernel changes when CPUs come and go: it widens them when a partition or an
 /// offline CPU ends, and cuts a CPU out of those of all tasks of the root group where a partition
 /// changes while that CPU is offline, for good (`update_tasks_cpumask` gives them the effective
-/// CPUs, and `cpuset_hotplug_workfn` does not "mess with cpumasks of tasks in top_cpuset"; Linux 6.1
-/// `kernel/cgroup/cpuset.c`).
+/// CPUs, and `cpuset_hotplug_workfn` does not "mess with cpumasks of tasks in top_cpuset"; Linux
+/// 6.1 `kernel/cgroup/cpuset.c`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shaken {
@@ -187,8 +188,8 @@ impl Change for Shaken {
     }
 }
 
-/// Affinities as journals had them before kinds had versions: `[["file" or "task", TARGET, CPUS], …]`
-/// in a string.
+/// Affinities as journals had them before kinds had versions: `[["file" or "task", TARGET, CPUS],
+/// …]` in a string.
 fn of_earlier(text: &str) -> Result<Vec<Affinity>, String> {
     let all: Vec<(String, String, Cpus)> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let one = |(kind, target, cpus): (String, String, Cpus)| {

@@ -60,11 +60,13 @@ impl Setting {
 
 impl Change for Setting {
     fn form(&self) -> Form {
-        row(self.kind).form
+        row(self.kind).map_or(Form { kind: "none", version: 0 }, |row| row.form)
     }
 
+    /// An error for a kind that has no row: it is no setting, and no plan has it as one.
     fn fields(&self) -> Result<Json, serde_json::Error> {
-        (row(self.kind).write)(self)
+        let none = || ser::Error::custom(format!("{:?} is no kind of setting", self.kind));
+        (row(self.kind).ok_or_else(none)?.write)(self)
     }
 
     fn target(&self) -> String {
@@ -353,9 +355,8 @@ kinds! {
     Kept "kept" 1: String => String,
 }
 
-/// What has no row is no setting, and no plan has it as one.
-fn row(kind: StepKind) -> &'static Row {
-    ROWS.iter().find(|row| row.kind == kind).unwrap_or(&ROWS[0])
+fn row(kind: StepKind) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.kind == kind)
 }
 
 fn record<T: Spelled, V: Spelled>(setting: &Setting) -> Option<Record<T, V>> {

@@ -182,7 +182,7 @@ fn of<T: Change>(entries: &[Entry]) -> impl DoubleEndedIterator<Item = &T> {
     entries.iter().filter_map(|entry| entry.change.of::<T>())
 }
 
-/// As the last entry says that tells what is kept.
+/// As the last entry of that says.
 fn kept_by(entries: &[Entry]) -> Vec<String> {
     of::<Keeping>(entries).last().map(|keeping| keeping.what.clone()).unwrap_or_default()
 }

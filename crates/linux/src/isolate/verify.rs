@@ -47,7 +47,7 @@ pub fn verify(
     settings: &mut dyn Settings,
 ) -> Result<Verified, Error> {
     let mut verified = Verified::default();
-    let mut told = BTreeSet::new();
+    let mut changed = BTreeSet::new();
     verified.drifted.extend(
         found
             .refused
@@ -60,7 +60,7 @@ pub fn verify(
             Ok(read) => read,
             Err(error) => {
                 let list = if denied(&error) { &mut verified.unread } else { &mut verified.drifted };
-                list.push(format!("{} {} cannot be told: {error}", entry.mechanism, entry.target));
+                list.push(format!("{} {} is not known: {error}", entry.mechanism, entry.target));
                 continue;
             }
         };
@@ -76,7 +76,7 @@ pub fn verify(
             }
             Some(now) => {
                 verified.drifted.push(format!("{} {} is {now}, not {new}", entry.mechanism, entry.target));
-                told.insert(entry.mechanism.as_str());
+                changed.insert(entry.mechanism.as_str());
             }
         }
     }
@@ -92,7 +92,7 @@ pub fn verify(
     }
     if !found.head.isolated.is_empty() {
         newcomers(root, found, &mut verified);
-        mechanisms(root, &machine, catalogue, found, &told, &mut verified);
+        mechanisms(root, &machine, catalogue, found, &changed, &mut verified);
     }
     Ok(verified)
 }

@@ -1,4 +1,5 @@
-//! The journal of a call that touches the machine: `journal/PID-START.jsonl` in the state directory.
+//! The journal of a call that touches the machine: `journal/PID-START.jsonl` in the state
+//! directory.
 //!
 //! Each change writes an `intent`, synced with its directory before the machine is touched, then a
 //! `done`, and when it is taken back an `undone`.

@@ -23,8 +23,9 @@ const WAIT_STEP_NS: i64 = 2_000_000;
 /// A probe whose parent never starts it ends by itself.
 const WAIT_LIMIT_NS: i64 = 60 * clock::SECOND_NS;
 
-/// Does what the spec says on the ring at descriptor 3. The only caller is the hidden verb. `announce`
-/// takes what is known before the window, for whoever reads the samples of a run that is killed.
+/// Does what the spec says on the ring at descriptor 3. The only caller is the hidden verb.
+/// `announce` takes what is known before the window, for whoever reads the samples of a run that is
+/// killed.
 pub fn run(
     spec: &ProbeSpec,
     announce: &mut dyn FnMut(&ProbeReport) -> io::Result<()>,

@@ -65,7 +65,8 @@ pub(super) fn record(
         threshold_ns: meta.threshold_ns,
         samples,
         released: report.result.released,
-        // Releases that passed after the last sample are in no sample's `missed`, but they were asked for.
+        // Releases that passed after the last sample are in no sample's `missed`, but they were
+        // asked for.
         missed: if releases { report.result.released.saturating_sub(samples + ring_lost) } else { 0 },
         ring_lost,
         iterations: report.result.iterations,

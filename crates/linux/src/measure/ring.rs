@@ -231,7 +231,8 @@ impl Cells for Ring {
 
     #[inline(always)]
     fn write(&self, number: u64, record: Record) {
-        // SAFETY: the slot lies in the mapping; the queue calls this for places that are the producer's alone.
+        // SAFETY: the slot lies in the mapping; the queue calls this for places that are the
+        // producer's alone.
         unsafe { self.slot(number).write(record) }
     }
 

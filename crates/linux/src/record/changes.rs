@@ -110,9 +110,8 @@ impl Change for Kprobe {
     }
 
     fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
-        let is_there =
-            |file: PathBuf| kprobe::is_defined(&tracefs::read(&file).unwrap_or_default(), &self.event);
-        Ok(made_if(tracefs::seen(&self.file)?.is_none_or(is_there)))
+        let seen = tracefs::seen(&self.file)?;
+        Ok(made_if(seen.map_or(Ok(true), |file| kprobe::is_defined(&file, &self.event))?))
     }
 
     fn undo(&self, _: &mut dyn Settings) -> Result<(), Error> {
@@ -125,6 +124,20 @@ impl Change for Kprobe {
 mod tests {
     use super::*;
     use crate::settings::Live;
+
+    #[test]
+    fn a_probe_that_cannot_be_looked_for_is_not_taken_for_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let probe = |file: &str| Kprobe { file: dir.path().join(file), event: "stillcore/x".to_owned() };
+        let mut live = Live::new(Path::new("/proc/self/exe"));
+        // A directory: reading it fails, for root as well.
+        fs::create_dir(dir.path().join("kprobe_events")).unwrap();
+        assert!(probe("kprobe_events").check(&mut live).is_err());
+        assert!(probe("kprobe_events").undo(&mut live).is_err());
+        assert_eq!(probe("gone/kprobe_events").check(&mut live).unwrap(), Present::Gone);
+        fs::write(dir.path().join("other"), "p:stillcore/x native_send\n").unwrap();
+        assert_eq!(probe("other").check(&mut live).unwrap(), Present::Made);
+    }
 
     /// A container that was killed leaves its journal and the instance, and no mount.
     #[test]

@@ -7,6 +7,7 @@ use super::changes::Kprobe;
 use super::tracefs;
 use crate::error::Error;
 use model::events::EventSpec;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// What stands between the file and the event in the name of both.
@@ -38,15 +39,21 @@ pub fn define(tracefs: &Path, spec: &EventSpec, highest: u32) -> Result<(), Erro
     tracefs::write(&tracefs.join("kprobe_events"), &line)
 }
 
-/// Whether a text of `kprobe_events` has the event.
-pub fn is_defined(events: &str, event: &str) -> bool {
-    events.lines().any(|line| line.contains(&format!(":{event} ")))
+/// Whether the event is defined in a file `kprobe_events`; it is not where there is no such file.
+/// An error where that cannot be read: then it may be.
+pub fn is_defined(file: &Path, event: &str) -> Result<bool, Error> {
+    match tracefs::read(file) {
+        Ok(events) => Ok(events.lines().any(|line| line.contains(&format!(":{event} ")))),
+        Err(Error::Os { source, .. })
+            if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Takes [`define`] back; an event that is gone already is fine.
 pub fn remove(file: &Path, event: &str) -> Result<(), Error> {
-    if !is_defined(&tracefs::read(file).unwrap_or_default(), event) {
-        return Ok(());
-    }
-    tracefs::write(file, &format!("-:{event}\n"))
+    if is_defined(file, event)? { tracefs::write(file, &format!("-:{event}\n")) } else { Ok(()) }
 }

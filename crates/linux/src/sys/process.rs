@@ -61,8 +61,9 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether this process sees the numbers of processes that the kernel's events bear: those of the first PID namespace, whose inode the kernel
-/// fixes (include/linux/proc_ns.h, `PROC_PID_INIT_INO`). A kernel without such namespaces has no link.
+/// Whether this process sees the numbers of processes that the kernel's events bear: those of the
+/// first PID namespace, whose inode the kernel fixes (include/linux/proc_ns.h,
+/// `PROC_PID_INIT_INO`). A kernel without such namespaces has no link.
 pub fn in_first_pid_namespace() -> bool {
     fs::read_link("/proc/self/ns/pid").map_or(true, |link| is_first(&link.to_string_lossy()))
 }

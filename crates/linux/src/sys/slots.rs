@@ -67,8 +67,8 @@ impl Slots {
         let slot = states::begin_filling(self, self.next)?;
         self.next = slot + 1;
         let start = self.first_byte(slot);
-        // SAFETY: the slot is ours alone; both parts fit into it, and cannot overlap a mapping that nobody
-        // borrows from.
+        // SAFETY: the slot is ours alone; both parts fit into it, and cannot overlap a mapping that
+        // nobody borrows from.
         unsafe {
             start.copy_from_nonoverlapping(parts[0].as_ptr(), parts[0].len());
             start.add(parts[0].len()).copy_from_nonoverlapping(parts[1].as_ptr(), parts[1].len());

@@ -519,8 +519,8 @@ fn a_call_that_was_killed_is_undone_all_the_same() {
     assert_eq!(after, before);
 }
 
-/// A call that is killed before it can rename leaves the new file under its other name, beside every
-/// file that it writes: the record, the backups, those of the loader.
+/// A call that is killed before it can rename leaves the new file under its other name, beside
+/// every file that it writes: the record, the backups, those of the loader.
 #[test]
 fn half_written_files_of_killed_calls_go() {
     for (name, files, _, _) in images() {

@@ -1,4 +1,4 @@
-//! What a run that did not come to its end has measured all the same: samples files that no record
+//! What a run that was cut off has measured all the same: samples files that no record
 //! of the run names.
 
 use super::{Phase, ProbeRecord, Run};

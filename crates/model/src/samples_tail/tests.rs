@@ -45,6 +45,18 @@ fn tail() -> (Vec<u8>, Vec<usize>) {
     (fs::read(&path).unwrap(), ends)
 }
 
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link_that_lies_in_the_place_of_a_tail() {
+    let dir = tempfile::tempdir().unwrap();
+    let victim = dir.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    let [name, _] = names(&dir.path().join("x.parquet"));
+    std::os::unix::fs::symlink(&victim, &name).unwrap();
+    assert!(begin(&name, &opening(), &rows(0, 3)).is_err());
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+}
+
 #[test]
 fn a_tail_is_read_up_to_the_last_frame_that_is_whole() {
     let (bytes, ends) = tail();

@@ -1,5 +1,5 @@
-//! Events of the scheduler that concern no thread that is watched: what may be asked later is kept of
-//! them, and they are passed over.
+//! Events of the scheduler that concern no thread that is watched: what may be asked later is kept
+//! of them, and they are passed over.
 //!
 //! Nearly every event of a busy machine is one of these, and what they are is seen from their
 //! records ([`Record`]) at once.

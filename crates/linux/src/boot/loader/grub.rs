@@ -54,8 +54,8 @@ pub(super) fn find(root: &Root) -> Option<Loader> {
     Some(Loader { name: "GRUB", way, generated: None, after, next })
 }
 
-/// The files that the generator reads before ours, and those after it. Error: one that this user may
-/// not read; it is not an empty one.
+/// The files that the generator reads before ours, and those after it. Error: one that this user
+/// may not read; it is not an empty one.
 fn texts(root: &Root) -> Result<[Vec<variables::Text>; 2], Unfit> {
     let unfit =
         |path: &str, reason: &dyn ToString| Unfit { path: path.to_owned(), reason: reason.to_string() };

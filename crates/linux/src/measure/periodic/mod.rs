@@ -106,7 +106,8 @@ impl Kit {
         }
     }
 
-    /// Ends the processes at the pipes and gives what the run records. An error where a job could not be fed.
+    /// Ends the processes at the pipes and gives what the run records. An error where a job could
+    /// not be fed.
     pub fn close(mut self) -> io::Result<JobRecord> {
         if let Some(error) = self.failed.take() {
             let what = format!("a job could not read its input or give its output: {error}");

@@ -1,8 +1,10 @@
-//! One producer, one consumer, no waiting: who may touch which place of the ring, whatever it lies in.
+//! One producer, one consumer, no waiting: who may touch which place of the ring, whatever it lies
+//! in.
 //!
-//! Head and tail only grow, and each is written by one side. The producer writes a place before it releases the head behind it; the
-//! consumer reads one after it has acquired that head, and gives it back by releasing the tail. After Lamport, "Specifying Concurrent
-//! Program Modules" (1983). The tests run it under every order that the memory model allows.
+//! Head and tail only grow, and each is written by one side. The producer writes a place before it
+//! releases the head behind it; the consumer reads one after it has acquired that head, and gives
+//! it back by releasing the tail. After Lamport, "Specifying Concurrent Program Modules" (1983).
+//! The tests run it under every order that the memory model allows.
 
 use super::Record;
 use std::sync::atomic::Ordering;
@@ -20,7 +22,8 @@ pub(super) trait Cells {
     fn tail(&self, order: Ordering) -> u64;
     /// Sets that: the consumer alone.
     fn set_tail(&self, tail: u64, order: Ordering);
-    /// Writes the place of a record, by its number since the beginning: only who owns it by head and tail.
+    /// Writes the place of a record, by its number since the beginning: only who owns it by head
+    /// and tail.
     fn write(&self, number: u64, record: Record);
     /// Reads it: likewise.
     fn read(&self, number: u64) -> Record;

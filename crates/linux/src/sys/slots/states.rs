@@ -1,6 +1,7 @@
-//! Whose a slot is: free → being filled → filled → being read → free, each step an exchange on its word, so that no two sides are ever
-//! in one slot. Who has changed the word to `FILLING` or `READING` is alone in the slot until it releases the next state; who acquires
-//! that state sees all that was done there. The tests run it under every order that the memory model allows.
+//! Whose a slot is: free → being filled → filled → being read → free, each step an exchange on its
+//! word, so that no two sides are ever in one slot. Who has changed the word to `FILLING` or
+//! `READING` is alone in the slot until it releases the next state; who acquires that state sees
+//! all that was done there. The tests run it under every order that the memory model allows.
 
 use std::sync::atomic::Ordering;
 
