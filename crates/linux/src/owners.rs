@@ -15,21 +15,21 @@ use std::sync::LazyLock;
 
 /// Of what lasts as long as a call.
 const RUN: [Owner; 9] = [
-    Directory::OWNER,
-    TracefsMount::OWNER,
-    Child::OWNER,
-    Value::OWNER,
-    TraceInstance::OWNER,
-    Kprobe::OWNER,
-    Cgroup::OWNER,
-    Module::OWNER,
-    Shaken::OWNER,
+    Owner::of::<Directory>(),
+    Owner::of::<TracefsMount>(),
+    Owner::of::<Child>(),
+    Owner::of::<Value>(),
+    Owner::of::<TraceInstance>(),
+    Owner::of::<Kprobe>(),
+    Owner::of::<Cgroup>(),
+    Owner::of::<Module>(),
+    Owner::of::<Shaken>(),
 ];
 
 /// Every owner, one row a kind and version.
 pub fn all() -> &'static [Owner] {
     static ALL: LazyLock<Vec<Owner>> =
-        LazyLock::new(|| [&RUN[..], notes::OWNERS, &[Affinities::OWNER], setting::OWNERS].concat());
+        LazyLock::new(|| [&RUN[..], notes::OWNERS, &[Owner::of::<Affinities>()], setting::OWNERS].concat());
     &ALL
 }
 

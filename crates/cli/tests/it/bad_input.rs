@@ -206,7 +206,7 @@ fn more_memory_than_there_is() {
         Command::new("/bin/sh").args(["-c", &format!("{call} \"$0\"")]).arg(&state).output().unwrap()
     };
     // Both numbers: what they would fill, the walkers one a CPU, and what there is.
-    let expected = ["would fill", "GiB of memory, and", "can be given", "/proc/meminfo"];
+    let expected = ["would fill", "GiB of memory; by", "can be had without swapping", "/proc/meminfo"];
     assert_refused(&disturb("", "500G"), &expected);
     assert_eq!(place.leftovers(), Vec::<String>::new());
     let mounted = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].map(std::path::Path::new);
@@ -227,7 +227,7 @@ fn more_memory_than_there_is() {
     let enter = format!("echo $$ > {}/cgroup.procs;", group.display());
     let refused = disturb(&enter, "100M");
     fs::remove_dir(&group).unwrap();
-    assert_refused(&refused, &["would fill", "MiB of memory, and", "can be given", limit]);
+    assert_refused(&refused, &["would fill", "MiB of memory; by", "can be had without swapping", limit]);
     assert_eq!(place.leftovers(), Vec::<String>::new());
 }
 

@@ -3,16 +3,14 @@
 use super::confine;
 use crate::error::Error;
 use crate::journal::earlier::{self, transient};
-use crate::journal::{Change, Earlier, Form, Owner, Present, trust};
-use crate::session::changes::{made_if, patiently, read};
+use crate::journal::{Change, Form, Kind, Present, trust};
+use crate::session::changes::{made_if, patiently};
 use crate::settings::{Settings, reach};
 use crate::sys::modules;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Where kernel modules lie.
 const MODULES: [&str; 2] = ["/lib/modules", "/usr/lib/modules"];
@@ -27,27 +25,15 @@ pub struct Cgroup {
     pub path: PathBuf,
 }
 
-impl Cgroup {
-    /// How it is read.
-    pub const OWNER: Owner = Owner {
-        form: Form { kind: "cgroup", version: 1 },
-        read: read::<Self>,
-        earlier: |entry| {
-            let made = || Arc::new(Self { path: PathBuf::from(&entry.target) });
-            transient(entry, "cgroup").then(|| Ok(made() as _))
-        },
-    };
+impl Kind for Cgroup {
+    const FORM: Form = Form { kind: "cgroup", version: 1 };
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        Some(Ok(Self { path: earlier::path(entry, "cgroup")? }))
+    }
 }
 
 impl Change for Cgroup {
-    fn form(&self) -> Form {
-        Self::OWNER.form
-    }
-
-    fn fields(&self) -> Result<Json, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-
     fn target(&self) -> String {
         self.path.display().to_string()
     }
@@ -79,17 +65,17 @@ pub struct Module {
 }
 
 impl Module {
-    /// How it is read.
-    pub const OWNER: Owner =
-        Owner { form: Form { kind: "module", version: 1 }, read: read::<Self>, earlier: Self::earlier };
-
     /// The module as it is now.
     pub fn of(name: &str, file: &Path) -> Self {
         let was_loaded = modules::uses_here(name).is_some();
         Self { name: name.to_owned(), file: file.to_owned(), was_loaded }
     }
+}
 
-    fn earlier(entry: &earlier::Entry) -> Earlier {
+impl Kind for Module {
+    const FORM: Form = Form { kind: "module", version: 1 };
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
         let read = || {
             let (name, file) = modules::of_target(&entry.target).ok_or("no name and file")?;
             let was_loaded = match entry.old.as_deref() {
@@ -97,21 +83,13 @@ impl Module {
                 Some("not loaded") => false,
                 _ => return Err("whether it was loaded is not known".to_owned()),
             };
-            Ok(Arc::new(Self { name: name.to_owned(), file: file.to_owned(), was_loaded }) as _)
+            Ok(Self { name: name.to_owned(), file: file.to_owned(), was_loaded })
         };
         transient(entry, "module").then(read)
     }
 }
 
 impl Change for Module {
-    fn form(&self) -> Form {
-        Self::OWNER.form
-    }
-
-    fn fields(&self) -> Result<Json, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-
     fn target(&self) -> String {
         modules::target(&self.name, &self.file)
     }

@@ -36,11 +36,11 @@ pub enum Error {
     },
     /// What is to be filled is more than can be given without swapping or the out-of-memory killer.
     #[error(
-        "the stressors would fill {} of memory, and {} can be given without swapping or killing by {}; expected less: fewer bytes, \
-         workers or stressors",
+        "the stressors would fill {} of memory; by {}, {} can be had without swapping; expected fewer bytes, workers or \
+         stressors",
         size(*wanted),
-        size(*available),
-        by.display()
+        by.display(),
+        size(*available)
     )]
     Memory {
         /// Bytes.

@@ -4,37 +4,15 @@
 use super::standing::Head;
 use super::watch::Watched;
 use crate::error::Error;
-use crate::journal::{Change, Form, Owner, Present, earlier};
+use crate::journal::{Change, Form, Kind, Owner, Present, earlier};
 use crate::settings::Settings;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
-use std::fmt::Debug;
-use std::sync::Arc;
 
 /// Something that is written down and changes nothing.
-pub(super) trait Note: Debug + Send + Sync + Serialize + DeserializeOwned + 'static {
-    /// Kind and version.
-    const FORM: Form;
-    /// What lines were called before kinds had versions.
-    const EARLIER: &'static str;
-
-    /// Reads the value that such a line had.
-    fn of_earlier(entry: &earlier::Entry) -> Result<Self, String> {
-        let text = entry.new.as_deref().ok_or("it has no value")?;
-        serde_json::from_str(text).map_err(|error| error.to_string())
-    }
-}
+pub(super) trait Note: Kind {}
 
 impl<N: Note> Change for N {
-    fn form(&self) -> Form {
-        N::FORM
-    }
-
-    fn fields(&self) -> Result<Json, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-
     fn target(&self) -> String {
         String::new()
     }
@@ -56,31 +34,38 @@ impl<N: Note> Change for N {
     }
 }
 
-/// How a note is read.
-const fn owner<N: Note>() -> Owner {
-    Owner {
-        form: N::FORM,
-        read: |fields| Ok(Arc::new(serde_json::from_value::<N>(fields)?)),
-        earlier: |entry| {
-            let read = || Ok(Arc::new(N::of_earlier(entry)?) as _);
-            earlier::transient(entry, N::EARLIER).then(read)
-        },
-    }
+/// What an earlier line of this id has as its value.
+fn value<T: DeserializeOwned>(entry: &earlier::Entry, id: &str) -> Option<Result<T, String>> {
+    let read = || {
+        let text = entry.new.as_deref().ok_or("it has no value")?;
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    };
+    earlier::transient(entry, id).then(read)
 }
 
 /// How each note is read.
 pub(crate) const OWNERS: &[Owner] =
-    &[owner::<Head>(), owner::<Keeping>(), owner::<Immovable>(), owner::<Watched>()];
+    &[Owner::of::<Head>(), Owner::of::<Keeping>(), Owner::of::<Immovable>(), Owner::of::<Watched>()];
 
-impl Note for Head {
+impl Kind for Head {
     const FORM: Form = Form { kind: "isolation", version: 1 };
-    const EARLIER: &'static str = "isolation";
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        value(entry, "isolation")
+    }
 }
 
-impl Note for Watched {
+impl Note for Head {}
+
+impl Kind for Watched {
     const FORM: Form = Form { kind: "watch", version: 1 };
-    const EARLIER: &'static str = "watch";
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        value(entry, "watch")
+    }
 }
+
+impl Note for Watched {}
 
 /// What the user leaves where it is; the last such entry counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,15 +75,15 @@ pub(super) struct Keeping {
     pub(super) what: Vec<String>,
 }
 
-impl Note for Keeping {
+impl Kind for Keeping {
     const FORM: Form = Form { kind: "keep", version: 1 };
-    const EARLIER: &'static str = "keep";
 
-    fn of_earlier(entry: &earlier::Entry) -> Result<Self, String> {
-        let what = serde_json::from_str(entry.new.as_deref().ok_or("it has no value")?);
-        Ok(Self { what: what.map_err(|error| error.to_string())? })
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        Some(value(entry, "keep")?.map(|what| Self { what }))
     }
 }
+
+impl Note for Keeping {}
 
 /// What the kernel lets nobody move, so that it is no newcomer later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,11 +93,12 @@ pub(super) struct Immovable {
     pub(super) target: String,
 }
 
-impl Note for Immovable {
+impl Kind for Immovable {
     const FORM: Form = Form { kind: "immovable", version: 1 };
-    const EARLIER: &'static str = "note";
 
-    fn of_earlier(entry: &earlier::Entry) -> Result<Self, String> {
-        Ok(Self { target: entry.target.clone() })
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        earlier::transient(entry, "note").then(|| Ok(Self { target: entry.target.clone() }))
     }
 }
+
+impl Note for Immovable {}

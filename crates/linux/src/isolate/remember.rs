@@ -4,15 +4,13 @@
 
 use super::setting::Task;
 use crate::error::Error;
-use crate::journal::{Change, Form, Owner, Present, earlier};
+use crate::journal::{Change, Form, Kind, Present, earlier};
 use crate::machine::{Root, irqs, processes, user_threads};
 use crate::settings::{Settings, value};
 use model::Cpus;
 use model::plan::StepKind;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// What the affinities of all are called where a target has a name.
 pub const ALL_TASKS: &str = "all";
@@ -78,32 +76,21 @@ pub struct Affinities {
     pub(super) after: Option<Vec<Affinity>>,
 }
 
-impl Affinities {
-    /// How they are read.
-    pub(crate) const OWNER: Owner = Owner {
-        form: Form { kind: "affinities", version: 1 },
-        read: |fields| Ok(Arc::new(serde_json::from_value::<Self>(fields)?)),
-        earlier: |entry| {
-            let read = || {
-                let mechanism = entry.id.clone();
-                let before = of_earlier(entry.old.as_deref().ok_or("it has no affinities")?)?;
-                let after = entry.read_back.as_deref().map(of_earlier).transpose()?;
-                Ok(Arc::new(Self { mechanism, before, after }) as _)
-            };
-            (entry.kind == Some(earlier::Kind::Affinities)).then(read)
-        },
-    };
+impl Kind for Affinities {
+    const FORM: Form = Form { kind: "affinities", version: 1 };
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        let read = || {
+            let mechanism = entry.id.clone();
+            let before = of_earlier(entry.old.as_deref().ok_or("it has no affinities")?)?;
+            let after = entry.read_back.as_deref().map(of_earlier).transpose()?;
+            Ok(Self { mechanism, before, after })
+        };
+        (entry.kind == Some(earlier::Kind::Affinities)).then(read)
+    }
 }
 
 impl Change for Affinities {
-    fn form(&self) -> Form {
-        Self::OWNER.form
-    }
-
-    fn fields(&self) -> Result<Json, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-
     fn target(&self) -> String {
         ALL_TASKS.to_owned()
     }
@@ -140,20 +127,19 @@ pub struct Shaken {
     cpus: Cpus,
 }
 
-impl Shaken {
-    /// How they are read.
-    pub(crate) const OWNER: Owner = Owner {
-        form: Form { kind: "shaken-affinities", version: 1 },
-        read: |fields| Ok(Arc::new(serde_json::from_value::<Self>(fields)?)),
-        earlier: |entry| {
-            let read = || {
-                let before = of_earlier(entry.old.as_deref().ok_or("it has no affinities")?)?;
-                Ok(Arc::new(Self { before, cpus: Cpus::default() }) as _)
-            };
-            earlier::transient(entry, "affinities").then(read)
-        },
-    };
+impl Kind for Shaken {
+    const FORM: Form = Form { kind: "shaken-affinities", version: 1 };
 
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        let read = || {
+            let before = of_earlier(entry.old.as_deref().ok_or("it has no affinities")?)?;
+            Ok(Self { before, cpus: Cpus::default() })
+        };
+        earlier::transient(entry, "affinities").then(read)
+    }
+}
+
+impl Shaken {
     /// Those of now, and the CPUs that will come and go.
     pub fn now(cpus: &Cpus) -> Self {
         Self { before: affinities(), cpus: cpus.clone() }
@@ -161,14 +147,6 @@ impl Shaken {
 }
 
 impl Change for Shaken {
-    fn form(&self) -> Form {
-        Self::OWNER.form
-    }
-
-    fn fields(&self) -> Result<Json, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-
     fn target(&self) -> String {
         ALL_TASKS.to_owned()
     }

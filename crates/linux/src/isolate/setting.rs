@@ -2,7 +2,7 @@
 //! version and with types of its own for what is set and for its values.
 
 use crate::error::Error;
-use crate::journal::{Change, Form, Owner, Present, earlier};
+use crate::journal::{Change, Form, Owner, Present, Stored, earlier};
 use crate::settings::{Settings, reach, value};
 use model::Cpus;
 use model::plan::{Step, StepKind};
@@ -58,7 +58,7 @@ impl Setting {
     }
 }
 
-impl Change for Setting {
+impl Stored for Setting {
     fn form(&self) -> Form {
         row(self.kind).map_or(Form { kind: "none", version: 0 }, |row| row.form)
     }
@@ -68,7 +68,9 @@ impl Change for Setting {
         let none = || ser::Error::custom(format!("{:?} is no kind of setting", self.kind));
         (row(self.kind).ok_or_else(none)?.write)(self)
     }
+}
 
+impl Change for Setting {
     fn target(&self) -> String {
         self.target.clone()
     }

@@ -3,6 +3,8 @@
 use super::earlier;
 use crate::error::Error;
 use crate::settings::Settings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::any::Any;
 use std::fmt::Debug;
@@ -30,17 +32,40 @@ pub enum Present {
     Other(String),
 }
 
-/// One change of a machine: what its owner brings to have it taken back.
-///
-/// [`undo`](Self::undo) may be called twice, and may find the change already gone: whoever was to
-/// take it back may have been killed in the middle.
-pub trait Change: Any + Debug + Send + Sync {
+/// What a line has of a change.
+pub trait Stored: Any + Debug + Send + Sync {
     /// The kind and the version that is written.
     fn form(&self) -> Form;
 
     /// The fields: a JSON object that the [`Owner`] of the same form reads.
     fn fields(&self) -> Result<Value, serde_json::Error>;
+}
 
+/// A type that is a kind of change: its fields are those of a line.
+pub trait Kind: Serialize + DeserializeOwned + Any + Debug + Send + Sync {
+    /// Kind and version.
+    const FORM: Form;
+
+    /// Reads a line of a journal from before kinds had versions; nothing where it is none of this
+    /// kind.
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>>;
+}
+
+impl<K: Kind> Stored for K {
+    fn form(&self) -> Form {
+        K::FORM
+    }
+
+    fn fields(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+}
+
+/// One change of a machine: what its owner brings to have it taken back.
+///
+/// [`undo`](Self::undo) may be called twice, and may find the change already gone: whoever was to
+/// take it back may have been killed in the middle.
+pub trait Change: Stored {
     /// What is changed: a path, a process.
     fn target(&self) -> String;
 
@@ -90,4 +115,15 @@ pub struct Owner {
     pub read: fn(Value) -> Result<Arc<dyn Change>, serde_json::Error>,
     /// Reads a line of a journal from before kinds had versions.
     pub earlier: fn(&earlier::Entry) -> Earlier,
+}
+
+impl Owner {
+    /// That of a kind.
+    pub const fn of<K: Kind + Change>() -> Self {
+        Self {
+            form: K::FORM,
+            read: |fields| Ok(Arc::new(serde_json::from_value::<K>(fields)?)),
+            earlier: |entry| Some(K::of_earlier(entry)?.map(|change| Arc::new(change) as _)),
+        }
+    }
 }

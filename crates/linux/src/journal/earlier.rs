@@ -6,6 +6,7 @@ use super::change::Owner;
 use super::line::{Decoded, Phase, Why};
 use serde::Deserialize;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// How a standing change was made. The names are part of the sum: they stay as they were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -88,6 +89,11 @@ impl Entry {
 /// Whether a line is of a kind of before that lasted as long as a run: by its id alone.
 pub fn transient(entry: &Entry, id: &str) -> bool {
     entry.kind.is_none() && entry.id == id
+}
+
+/// The path that such a line of this id is about.
+pub fn path(entry: &Entry, id: &str) -> Option<PathBuf> {
+    transient(entry, id).then(|| PathBuf::from(&entry.target))
 }
 
 pub(super) fn decode(text: &str, owners: &[Owner]) -> Decoded {

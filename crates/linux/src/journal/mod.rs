@@ -30,7 +30,7 @@ mod read;
 pub mod recover;
 pub mod trust;
 
-pub use change::{Change, Earlier, Form, Owner, Present};
+pub use change::{Change, Earlier, Form, Kind, Owner, Present, Stored};
 pub use line::{Entry, Phase, Refused, SCHEMA, Why, encode};
 pub use own::Journal;
 pub use read::{Contents, read};

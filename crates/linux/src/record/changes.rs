@@ -3,14 +3,12 @@
 use super::{instance, kprobe, tracefs};
 use crate::error::Error;
 use crate::journal::earlier::{self, transient};
-use crate::journal::{Change, Earlier, Form, Owner, Present};
-use crate::session::changes::{made_if, patiently, read};
+use crate::journal::{Change, Form, Kind, Present};
+use crate::session::changes::{made_if, patiently};
 use crate::settings::{Settings, reach};
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The groups of our own kernel probes.
 const PROBES: [&str; 2] = ["stillcore/", "stillcore_stress/"];
@@ -23,27 +21,15 @@ pub struct TraceInstance {
     pub path: PathBuf,
 }
 
-impl TraceInstance {
-    /// How it is read.
-    pub const OWNER: Owner = Owner {
-        form: Form { kind: "trace-instance", version: 1 },
-        read: read::<Self>,
-        earlier: |entry| {
-            let made = || Arc::new(Self { path: PathBuf::from(&entry.target) });
-            transient(entry, "trace-instance").then(|| Ok(made() as _))
-        },
-    };
+impl Kind for TraceInstance {
+    const FORM: Form = Form { kind: "trace-instance", version: 1 };
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        Some(Ok(Self { path: earlier::path(entry, "trace-instance")? }))
+    }
 }
 
 impl Change for TraceInstance {
-    fn form(&self) -> Form {
-        Self::OWNER.form
-    }
-
-    fn fields(&self) -> Result<Json, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-
     fn target(&self) -> String {
         self.path.display().to_string()
     }
@@ -76,29 +62,19 @@ pub struct Kprobe {
     pub event: String,
 }
 
-impl Kprobe {
-    /// How it is read.
-    pub const OWNER: Owner =
-        Owner { form: Form { kind: "kprobe", version: 1 }, read: read::<Self>, earlier: Self::earlier };
+impl Kind for Kprobe {
+    const FORM: Form = Form { kind: "kprobe", version: 1 };
 
-    fn earlier(entry: &earlier::Entry) -> Earlier {
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
         let read = || {
             let (file, event) = kprobe::of_target(&entry.target).ok_or("no file and event")?;
-            Ok(Arc::new(Self { file: file.to_owned(), event: event.to_owned() }) as _)
+            Ok(Self { file: file.to_owned(), event: event.to_owned() })
         };
         transient(entry, "kprobe").then(read)
     }
 }
 
 impl Change for Kprobe {
-    fn form(&self) -> Form {
-        Self::OWNER.form
-    }
-
-    fn fields(&self) -> Result<Json, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-
     fn target(&self) -> String {
         kprobe::target_of(&self.file, &self.event)
     }

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::journal::earlier::{self, transient};
-use crate::journal::{Change, Earlier, Form, Owner, Present};
+use crate::journal::{Change, Form, Kind, Present};
 use crate::record::tracefs::OWN_POINT;
 use crate::settings::{Settings, reach};
 use crate::sys::clock;
@@ -11,21 +11,12 @@ use rustix::fs::statfs;
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// `TRACEFS_MAGIC` of Linux `include/uapi/linux/magic.h`.
 const TRACEFS_MAGIC: u64 = 0x7472_6163;
-
-/// Reads the fields of a change of this type.
-pub(crate) fn read<T: Change + serde::de::DeserializeOwned>(
-    fields: Json,
-) -> Result<Arc<dyn Change>, serde_json::Error> {
-    Ok(Arc::new(serde_json::from_value::<T>(fields)?))
-}
 
 /// Tries for up to a second: something may still hold on to what is to go.
 pub(crate) fn patiently(mut action: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
@@ -51,27 +42,15 @@ pub struct Directory {
     pub path: PathBuf,
 }
 
-impl Directory {
-    /// How it is read.
-    pub const OWNER: Owner = Owner {
-        form: Form { kind: "directory", version: 1 },
-        read: read::<Self>,
-        earlier: |entry| {
-            let made = || Arc::new(Self { path: PathBuf::from(&entry.target) });
-            transient(entry, "directory").then(|| Ok(made() as _))
-        },
-    };
+impl Kind for Directory {
+    const FORM: Form = Form { kind: "directory", version: 1 };
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        Some(Ok(Self { path: earlier::path(entry, "directory")? }))
+    }
 }
 
 impl Change for Directory {
-    fn form(&self) -> Form {
-        Self::OWNER.form
-    }
-
-    fn fields(&self) -> Result<Json, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-
     fn target(&self) -> String {
         self.path.display().to_string()
     }
@@ -107,27 +86,15 @@ pub struct TracefsMount {
     pub path: PathBuf,
 }
 
-impl TracefsMount {
-    /// How it is read.
-    pub const OWNER: Owner = Owner {
-        form: Form { kind: "tracefs-mount", version: 1 },
-        read: read::<Self>,
-        earlier: |entry| {
-            let made = || Arc::new(Self { path: PathBuf::from(&entry.target) });
-            transient(entry, "tracefs-mount").then(|| Ok(made() as _))
-        },
-    };
+impl Kind for TracefsMount {
+    const FORM: Form = Form { kind: "tracefs-mount", version: 1 };
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        Some(Ok(Self { path: earlier::path(entry, "tracefs-mount")? }))
+    }
 }
 
 impl Change for TracefsMount {
-    fn form(&self) -> Form {
-        Self::OWNER.form
-    }
-
-    fn fields(&self) -> Result<Json, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-
     fn target(&self) -> String {
         self.path.display().to_string()
     }
@@ -164,34 +131,26 @@ pub struct Child {
     pub start: u64,
 }
 
-impl Child {
-    /// How it is read.
-    pub const OWNER: Owner =
-        Owner { form: Form { kind: "child", version: 1 }, read: read::<Self>, earlier: Self::earlier };
+impl Kind for Child {
+    const FORM: Form = Form { kind: "child", version: 1 };
 
-    fn earlier(entry: &earlier::Entry) -> Earlier {
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
         let read = || {
             let process::Owner { pid, start } =
                 entry.target.parse().map_err(|()| format!("no process {:?}", entry.target))?;
-            Ok(Arc::new(Self { pid, start }) as _)
+            Ok(Self { pid, start })
         };
         transient(entry, "process").then(read)
     }
+}
 
+impl Child {
     fn process(&self) -> process::Owner {
         process::Owner { pid: self.pid, start: self.start }
     }
 }
 
 impl Change for Child {
-    fn form(&self) -> Form {
-        Self::OWNER.form
-    }
-
-    fn fields(&self) -> Result<Json, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-
     fn target(&self) -> String {
         self.process().to_string()
     }
@@ -228,35 +187,25 @@ pub struct Value {
 }
 
 impl Value {
-    /// How it is read.
-    pub const OWNER: Owner =
-        Owner { form: Form { kind: "value", version: 1 }, read: read::<Self>, earlier: Self::earlier };
-
     /// The value of now; `None` for a file that cannot be read, and so is none of this kernel's.
     pub fn of(path: &Path) -> Option<Self> {
         let old = fs::read_to_string(path).ok()?.trim().to_owned();
         Some(Self { path: path.to_owned(), old })
     }
+}
 
-    fn earlier(entry: &earlier::Entry) -> Earlier {
-        let read = || {
-            // A file that could not be read was not to be given back.
-            let old = entry.old.clone().ok_or("it has no value before")?;
-            Ok(Arc::new(Self { path: PathBuf::from(&entry.target), old }) as _)
-        };
-        transient(entry, "value").then(read)
+impl Kind for Value {
+    const FORM: Form = Form { kind: "value", version: 1 };
+
+    fn of_earlier(entry: &earlier::Entry) -> Option<Result<Self, String>> {
+        let path = earlier::path(entry, "value")?;
+        // A file that could not be read was not to be given back.
+        let old = entry.old.clone().ok_or_else(|| "it has no value before".to_owned());
+        Some(old.map(|old| Self { path, old }))
     }
 }
 
 impl Change for Value {
-    fn form(&self) -> Form {
-        Self::OWNER.form
-    }
-
-    fn fields(&self) -> Result<Json, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-
     fn target(&self) -> String {
         self.path.display().to_string()
     }

@@ -270,7 +270,7 @@ fn a_second_call_adopts_nothing_of_others() {
 
 /// Something that cannot be read drifts; it is no end of verifying.
 #[test]
-fn what_cannot_be_read_is_told_and_the_rest_verified() {
+fn what_cannot_be_read_is_said_and_the_rest_verified() {
     let state = tempfile::tempdir().unwrap();
     let steps = ["/a", "/b", "/c"].map(|file| ("m", StepKind::File, file, "1"));
     let mut kernel = Kernel::of(&[("/a", "0"), ("/b", "0"), ("/c", "0")]);
@@ -281,7 +281,7 @@ fn what_cannot_be_read_is_told_and_the_rest_verified() {
     kernel.values.remove("/b");
     let seen = verify(&Root::live(), &Catalogue::embedded().unwrap(), &found, &mut kernel).unwrap();
     assert_eq!((seen.holding, seen.gone, seen.vanished), (1, 1, vec!["/b".to_owned()]));
-    assert!(seen.drifted.iter().any(|told| told.starts_with("m /a cannot be told")), "{:?}", seen.drifted);
+    assert!(seen.drifted.iter().any(|line| line.starts_with("m /a is not known: ")), "{:?}", seen.drifted);
 }
 
 /// The plan that the audit of a machine of these files makes.
