@@ -10,15 +10,14 @@ const RECENT: usize = 1 << 10;
 #[derive(Debug)]
 pub(crate) struct ByTask<T> {
     /// Where the value of the last task with these low bits may be.
-    recent: Box<[u32]>,
+    recent: Box<[u32; RECENT]>,
     places: FastMap<i32, u32>,
     values: Vec<(i32, T)>,
 }
 
 impl<T> Default for ByTask<T> {
     fn default() -> Self {
-        let recent = vec![u32::MAX; RECENT].into_boxed_slice();
-        Self { recent, places: FastMap::default(), values: Vec::new() }
+        Self { recent: Box::new([u32::MAX; RECENT]), places: FastMap::default(), values: Vec::new() }
     }
 }
 

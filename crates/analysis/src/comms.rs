@@ -52,6 +52,12 @@ impl Comms {
         named.name
     }
 
+    /// Gives a task a name.
+    #[cfg(test)]
+    pub(crate) fn set(&mut self, pid: i32, name: LabelId) {
+        self.0.insert(pid, Comm { bytes: [0; COMM], name });
+    }
+
     /// The name of a task.
     pub(crate) fn of(&self, pid: i32) -> Option<LabelId> {
         self.0.get(pid).map(|comm| comm.name)

@@ -103,6 +103,16 @@ impl CpuSets {
         id
     }
 
+    /// Those of this number and above.
+    pub(crate) fn since(&self, first: usize) -> &[Cpus] {
+        self.sets.get(first..).unwrap_or_default()
+    }
+
+    /// Gives the next numbers to sets that another table has under these.
+    pub(crate) fn extend(&mut self, sets: impl Iterator<Item = Cpus>) {
+        self.sets.extend(sets);
+    }
+
     /// Whether a CPU is in the set of a number.
     pub fn has(&self, id: u32, cpu: u32) -> bool {
         self.sets.get(id as usize).is_some_and(|set| set.contains(cpu))

@@ -8,6 +8,7 @@
 pub mod analyse;
 pub mod any_trace;
 pub mod attribute;
+mod beside;
 pub mod block_length;
 pub mod bounds;
 pub mod buckets;
@@ -39,6 +40,7 @@ pub mod lengths;
 pub mod linear;
 pub mod losses;
 pub mod missed;
+mod names;
 pub mod noise_causes;
 pub mod overheads;
 pub mod overlap;

@@ -10,11 +10,14 @@ use super::first::{First, Found, Place};
 use super::{Wanted, choose};
 use crate::Error;
 use crate::attribute::paths::Keep;
-use crate::attribute::wakeups::{Apart, Chosen, Layers};
+use crate::attribute::wakeups::{Apart, Chosen, Feed};
 use crate::attribute::watch::program::{Wakeup, Watch};
 use crate::decode::Decoder;
 use crate::holes::Hole;
+use crate::labels::LabelId;
+use crate::names::Names;
 use crate::records::{Record, Records};
+use crate::spans::Known;
 use crate::trace_pass::damage;
 use ftrace::{Event, EventStream, Item, TraceFile};
 use model::Cpus;
@@ -42,7 +45,9 @@ fn guess(file: &TraceFile, buffers: &[&str], wanted: &Wanted, mono: bool) -> Res
     let records = Records::of(file.formats());
     let mut wakeups = Vec::new();
     for mut stream in streams {
-        wakeups.extend(some_wakeups(&mut stream, &records, First::new(file, wanted, mono)?)?);
+        let mut tasks = Names::default();
+        let first = First::new(file, wanted, mono, &mut tasks)?;
+        wakeups.extend(some_wakeups(&mut stream, &records, first, tasks)?);
     }
     let chosen = choose(&wakeups, &recorded, wanted);
     Ok(Some(chosen.without_wakeups()).filter(Chosen::is_complete))
@@ -52,6 +57,7 @@ fn some_wakeups(
     stream: &mut EventStream,
     records: &Records,
     mut first: First<'_>,
+    mut tasks: Names,
 ) -> Result<Vec<Wakeup>, Error> {
     let mut events = 0;
     while events < EVENTS
@@ -60,7 +66,9 @@ fn some_wakeups(
         match item {
             Item::Event(event) => {
                 events += 1;
-                first.event(&event, &records.read(&event));
+                let record = records.read(&event);
+                let names = tasks.of_record(&record, event.cpu);
+                first.event(&event, &record, names, &mut tasks);
             }
             Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
                 first.lost(Hole::new(cpu, after_ts_ns, before_ts_ns));
@@ -76,6 +84,8 @@ pub(super) struct Reading {
     pub(super) chosen: Chosen,
     /// Their wake-ups, unless others were guessed.
     pub(super) apart: Option<Apart>,
+    /// What read it.
+    pub(super) decoder: Decoder,
 }
 
 /// Reads a trace; `None` at the first of the events that `end` it, by number.
@@ -88,7 +98,8 @@ pub(super) fn read(
     end: &[bool],
 ) -> Result<Option<Reading>, Error> {
     let mut guess = guess(file, buffers, wanted, mono)?;
-    let mut first = First::new(file, wanted, mono)?;
+    let mut decoder = Decoder::of(file, catalogue)?;
+    let mut first = First::new(file, wanted, mono, decoder.tasks_mut())?;
     let (mut at_once, mut early): (Option<AtOnce>, Vec<Hole>) = (None, Vec::new());
     let records = Records::of(file.formats());
     let mut stream = file.stream_buffers(buffers)?;
@@ -96,7 +107,8 @@ pub(super) fn read(
         match item {
             Item::Event(event) => {
                 let record = records.read(&event);
-                match first.event(&event, &record) {
+                let names = decoder.tasks_mut().of_record(&record, event.cpu);
+                match first.event(&event, &record, names, decoder.tasks_mut()) {
                     Place::Before => continue,
                     Place::Inside => {}
                     Place::Behind => break,
@@ -105,11 +117,11 @@ pub(super) fn read(
                     return Ok(None);
                 }
                 if let Some(chosen) = guess.take() {
-                    let decoder = Decoder::of(file, catalogue)?;
-                    at_once = Some(AtOnce::new(chosen, decoder, &event, wanted.keep, early.drain(..)));
+                    let (known, early) = (decoder.known(), early.drain(..));
+                    at_once = Some(AtOnce::new(chosen, known, &event, wanted.keep, early));
                 }
                 if let Some(one) = &mut at_once
-                    && !one.event(&event, &record, &first.watch)
+                    && !one.event(&mut decoder, &event, &record, names, &first.watch)
                 {
                     at_once = None;
                 }
@@ -123,17 +135,17 @@ pub(super) fn read(
         }
     }
     let damage = damage(&stream).collect();
-    let found = first.finish()?;
+    let found = first.finish(decoder.tasks())?;
     let chosen = choose(&found.wakeups, &found.cpus, wanted);
     let whole = at_once.filter(|one| one.is_whole(&found, &chosen));
-    let apart = whole.map(|one| one.finish(file, &chosen, found.t1_ns, damage));
-    Ok(Some(Reading { found, chosen, apart }))
+    let apart = whole.and_then(|one| one.finish(file, &decoder, &chosen, found.t1_ns, damage));
+    Ok(Some(Reading { found, chosen, apart, decoder }))
 }
 
 /// What takes the wake-ups of the threads apart that were guessed.
 struct AtOnce {
     guess: Chosen,
-    layers: Layers,
+    feed: Feed,
     /// By place of a thread, the wake-up after which it has not run yet, ns.
     awaited: Vec<Option<i64>>,
     /// How many wake-ups came to their ends.
@@ -145,30 +157,36 @@ impl AtOnce {
     /// Before the `first` event, behind places where events are missing.
     fn new(
         guess: Chosen,
-        decoder: Decoder,
+        known: Known,
         first: &Event<'_>,
         keep: Keep,
         early: impl Iterator<Item = Hole>,
     ) -> Self {
         let t0_ns = i64::try_from(first.ts_ns).unwrap_or(i64::MAX);
-        let mut layers = Layers::new(&guess, decoder, [t0_ns, i64::MAX], keep);
-        early.for_each(|hole| layers.lost(hole));
-        Self { guess, layers, awaited: Vec::new(), ran: 0, last_ns: 0 }
+        let mut feed = Feed::new(&guess, known, [t0_ns, i64::MAX], keep);
+        // Nothing can be wrong yet.
+        early.for_each(|hole| _ = feed.lost(hole));
+        Self { guess, feed, awaited: Vec::new(), ran: 0, last_ns: 0 }
     }
 
     /// The next event, of which the threads know already. False where this cannot be right any
     /// more.
     #[inline(always)]
-    fn event(&mut self, event: &Event<'_>, record: &Record<'_>, watch: &Watch) -> bool {
+    fn event(
+        &mut self,
+        decoder: &mut Decoder,
+        event: &Event<'_>,
+        record: &Record<'_>,
+        names: [LabelId; 2],
+        watch: &Watch,
+    ) -> bool {
         let in_order = event.ts_ns >= std::mem::replace(&mut self.last_ns, event.ts_ns);
-        in_order && self.follow(watch) && self.layers.event(event, record)
+        in_order && self.follow(watch) && self.feed.event(decoder, event, record, names)
     }
 
     /// Events are missing, of which the threads know already.
     fn lost(&mut self, hole: Hole, watch: &Watch) -> bool {
-        let known = self.follow(watch);
-        self.layers.lost(hole);
-        known
+        self.follow(watch) && self.feed.lost(hole)
     }
 
     /// Whose wake-ups begin or end with the event.
@@ -194,17 +212,17 @@ impl AtOnce {
             if known.take() != Some(wakeup.release_ns) || !self.guess.has(wakeup.cpu, tid) {
                 return false;
             }
-            self.layers.ran(tid, Some((wakeup.cpu, wakeup.ran_ns)));
+            self.feed.ran(tid, Some((wakeup.cpu, wakeup.ran_ns)));
         }
         if known == self.awaited[place] {
             return true;
         }
         if known.is_some() {
-            self.layers.ran(tid, None);
+            self.feed.ran(tid, None);
         }
         // One with a timer began before.
         wake.is_none_or(|wake| {
-            wake.intended_ns.is_none() && wake.at_ns == now_ns && self.layers.released(tid, wake.at_ns)
+            wake.intended_ns.is_none() && wake.at_ns == now_ns && self.feed.released(tid, wake.at_ns)
         })
     }
 
@@ -213,9 +231,15 @@ impl AtOnce {
         self.ran == found.wakeups.len() && self.guess.is_measured_as(chosen)
     }
 
-    fn finish(mut self, file: &TraceFile, chosen: &Chosen, t1_ns: i64, damage: Vec<String>) -> Apart {
-        self.layers.until(t1_ns);
-        self.layers.finish(file, chosen, damage)
+    fn finish(
+        self,
+        file: &TraceFile,
+        decoder: &Decoder,
+        chosen: &Chosen,
+        t1_ns: i64,
+        damage: Vec<String>,
+    ) -> Option<Apart> {
+        self.feed.finish(file, decoder, chosen, Some(t1_ns), damage)
     }
 }
 

@@ -8,6 +8,8 @@ use crate::attribute::watch::decode::{Decoder, head};
 use crate::attribute::watch::program::{Follow, Wakeup, Watch};
 use crate::attribute::watch::read::of_trace;
 use crate::holes::Hole;
+use crate::labels::LabelId;
+use crate::names::Names;
 use crate::records::Record;
 use ftrace::{Event, TraceFile};
 use model::Cpus;
@@ -55,16 +57,27 @@ pub(super) struct First<'t> {
 
 impl<'t> First<'t> {
     /// `mono`: its clock is CLOCK_MONOTONIC.
-    pub(super) fn new(file: &'t TraceFile, wanted: &'t Wanted, mono: bool) -> Result<Self, Error> {
-        let mut decoder = Decoder::new(file.formats(), file.symbols()?);
-        let watch = watch(file, &mut decoder, wanted, mono);
+    pub(super) fn new(
+        file: &'t TraceFile,
+        wanted: &'t Wanted,
+        mono: bool,
+        tasks: &mut Names,
+    ) -> Result<Self, Error> {
+        let decoder = Decoder::new(file.formats(), file.symbols()?, &mut tasks.labels);
+        let watch = watch(file, tasks, wanted, mono);
         let (kinds, cpus) = (vec![false; usize::from(u16::MAX) + 1], Vec::new());
         Ok(Self { file, wanted, decoder, watch, kinds, cpus, events: 0, holes: 0, extent: None })
     }
 
-    /// The next event.
+    /// The next event, its record, and the names of that one's tasks.
     #[inline(always)]
-    pub(super) fn event(&mut self, event: &Event<'_>, record: &Record<'_>) -> Place {
+    pub(super) fn event(
+        &mut self,
+        event: &Event<'_>,
+        record: &Record<'_>,
+        names: [LabelId; 2],
+        tasks: &mut Names,
+    ) -> Place {
         let ts_ns = i64::try_from(event.ts_ns).unwrap_or(i64::MAX);
         let [from_ns, until_ns] = self.wanted.window;
         if ts_ns < from_ns {
@@ -84,9 +97,9 @@ impl<'t> First<'t> {
             Some(seen) => *seen = true,
             None => self.new_cpu(event.cpu),
         }
-        let passes = self.watch.passes(&head(event), record, &mut self.decoder.labels);
-        if !passes {
-            self.take(event, record);
+        let says = || self.decoder.knows(event.id);
+        if !self.watch.passes(&head(event), record, names, says) {
+            self.take(event, record, names, tasks);
         }
         Place::Inside
     }
@@ -104,8 +117,9 @@ impl<'t> First<'t> {
     }
 
     #[inline(never)]
-    fn take(&mut self, event: &Event<'_>, record: &Record<'_>) {
-        self.watch.event(&self.decoder.of_record(event, record));
+    fn take(&mut self, event: &Event<'_>, record: &Record<'_>, names: [LabelId; 2], tasks: &mut Names) {
+        let said = self.decoder.of_record(event, record, names, tasks);
+        self.watch.event(&said, tasks);
     }
 
     /// Events are missing.
@@ -117,11 +131,11 @@ impl<'t> First<'t> {
     }
 
     /// The trace, or its window, ends.
-    pub(super) fn finish(mut self) -> Result<Found, Error> {
+    pub(super) fn finish(mut self, tasks: &Names) -> Result<Found, Error> {
         let [t0_ns, t1_ns] = self.extent.ok_or_else(|| nothing(self.file))?;
         self.watch.finish(t1_ns);
         let seen = self.file.formats().iter().filter(|format| self.kinds[usize::from(format.id)]);
-        let section = of_trace(&self.watch, &self.decoder, asked(self.wanted), [t0_ns, t1_ns]);
+        let section = of_trace(&self.watch, tasks, asked(self.wanted), [t0_ns, t1_ns]);
         Ok(Found {
             t0_ns,
             t1_ns,
@@ -135,11 +149,11 @@ impl<'t> First<'t> {
     }
 }
 
-fn watch(file: &TraceFile, decoder: &mut Decoder, wanted: &Wanted, mono: bool) -> Watch {
+fn watch(file: &TraceFile, tasks: &mut Names, wanted: &Wanted, mono: bool) -> Watch {
     let numbers: &[i32] = if let Threads::Numbers(numbers) = &wanted.threads { numbers } else { &[] };
     let follow = match &wanted.threads {
         Threads::RealTime => Follow::RealTime,
-        Threads::Named(name) => Follow::Named(decoder.labels.id(name)),
+        Threads::Named(name) => Follow::Named(tasks.labels.id(name)),
         Threads::Numbers(_) => Follow::Nobody,
     };
     let uname = file.uname().unwrap_or_default();

@@ -19,7 +19,6 @@ use crate::attribute::coverage::{Drivers, blocking_coverage, coverage};
 use crate::attribute::paths::Keep;
 use crate::attribute::wakeups::{self, Chosen};
 use crate::attribute::watch::program::Wakeup;
-use crate::decode::Decoder;
 use crate::timerlat::of_tracers;
 use at_once::Reading;
 use ftrace::TraceFile;
@@ -86,7 +85,7 @@ fn said(
     let Some(reading) = at_once::read(file, buffers, wanted, clock == "mono", &catalogue, end)? else {
         return Ok(None);
     };
-    let Reading { mut found, chosen, apart } = reading;
+    let Reading { mut found, chosen, apart, mut decoder } = reading;
     let window = [found.t0_ns, found.t1_ns];
     let mut statements = found.statements(wanted, &clock);
     // Of a busy thread there may be millions; those that are taken apart are chosen.
@@ -94,8 +93,7 @@ fn said(
     let apart = if let Some(apart) = apart {
         apart
     } else {
-        let decoder = Decoder::of(file, &catalogue)?;
-        wakeups::take_apart(file, decoder, buffers, window, &chosen, wanted.keep)?
+        wakeups::take_apart(file, &mut decoder, buffers, window, &chosen, wanted.keep)?
     };
     found.section.paths = apart.paths;
     if let Some(cpus) = &wanted.cpus {
@@ -110,8 +108,8 @@ fn said(
         events: found.events,
         holes: found.holes,
         damage: apart.damage,
-        coverage: coverage(&apart.decoder.observable(&catalogue, &found.seen), &found.seen, &found.seen),
-        blocking: blocking_coverage(&found.seen, apart.decoder.has_symbols(), Drivers::UNKNOWN),
+        coverage: coverage(&decoder.observable(&catalogue, &found.seen), &found.seen, &found.seen),
+        blocking: blocking_coverage(&found.seen, decoder.has_symbols(), Drivers::UNKNOWN),
         record: events::record(&catalogue, &found.seen, file.uname()),
         cpus: found.cpus,
         threads: found.section,

@@ -16,6 +16,7 @@ mod idle;
 mod kernel;
 mod marks;
 mod queue;
+mod samples;
 mod stopped;
 mod waits;
 
@@ -33,12 +34,10 @@ use kernel::Kernel;
 use marks::{Mark, Marks};
 use model::EventClass;
 use queue::{Queue, State};
+use samples::Samples;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use stopped::Stopped;
-
-/// How long after a sample what touched it may still come to its end, ns.
-const PATIENCE_NS: i64 = 20_000_000;
 
 /// A stretch of the way, named by the mark that ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -143,9 +142,7 @@ pub struct PathBuilder {
     frequency: Frequency,
     /// When it was out of budget.
     without_budget: VecDeque<[i64; 2]>,
-    /// Samples to come, by release: release and latency.
-    coming: VecDeque<(i64, i64)>,
-    open: VecDeque<Marks>,
+    samples: Samples,
     /// Recent spans of the CPU that are not the probe's own.
     spans: VecDeque<Span>,
     /// Those that may touch a sample to come.
@@ -153,15 +150,9 @@ pub struct PathBuilder {
     blockings: Blockings,
     stretches: VecDeque<Stretch>,
     last_ipi_ns: i64,
-    /// The latest end of the samples that have begun, and whether that of the last one is not
-    /// known.
-    last_ran_ns: i64,
-    is_coming: bool,
     /// The last event, and the last of those that mark a sample's way, ns.
     last_ns: i64,
     marked_ns: i64,
-    /// Before it no sample begins, and none is taken apart, ns.
-    due_ns: i64,
 }
 
 impl PathBuilder {
@@ -180,18 +171,14 @@ impl PathBuilder {
             idle: Idle::default(),
             frequency: Frequency::default(),
             without_budget: VecDeque::new(),
-            coming: samples.filter(|(_, value_ns)| *value_ns >= 0).collect(),
-            open: VecDeque::new(),
+            samples: Samples::new(samples),
             spans: VecDeque::new(),
             holes: Vec::new(),
             blockings: Blockings::default(),
             stretches: VecDeque::new(),
             last_ipi_ns: i64::MIN,
-            last_ran_ns: i64::MIN,
-            is_coming: false,
             last_ns: i64::MIN,
             marked_ns: i64::MIN,
-            due_ns: i64::MIN,
         }
     }
 
@@ -203,27 +190,13 @@ impl PathBuilder {
     /// A sample begins of which the end is not known yet: the next event is the first since
     /// `release_ns`. False where one before was on its way already.
     pub(super) fn released(&mut self, release_ns: i64) -> bool {
-        self.begin(release_ns, i64::MAX);
-        self.is_coming = true;
+        self.samples.released(release_ns);
         self.marked_ns < release_ns
     }
 
     /// When it ran; `None` where it does not on this CPU.
     pub(super) fn ran(&mut self, ran_ns: Option<i64>) {
-        if !std::mem::take(&mut self.is_coming) {
-            return;
-        }
-        match (ran_ns, self.open.back_mut()) {
-            (Some(ran_ns), Some(marks)) => marks.ran_ns = ran_ns,
-            _ => drop(self.open.pop_back()),
-        }
-        self.last_ran_ns = self.open.iter().map(|marks| marks.ran_ns).max().unwrap_or(i64::MIN);
-        self.find_due();
-    }
-
-    fn begin(&mut self, release_ns: i64, ran_ns: i64) {
-        self.open.push_back(Marks::new(release_ns, ran_ns));
-        self.last_ran_ns = self.last_ran_ns.max(ran_ns);
+        self.samples.ran(ran_ns);
     }
 
     /// The next event of the merged stream that is of this CPU, wakes this thread, or wakes or
@@ -235,13 +208,13 @@ impl PathBuilder {
         self.mark(event, expiry);
         if event.cpu == self.cpu
             && let Some(seen) = self.stopped.event(event, self.tid)
-            && let Some(marks) = self.in_service(ts_ns)
+            && let Some(marks) = self.samples.in_service(ts_ns)
         {
             marks.found_user_space.get_or_insert(seen);
         }
-        let Self { blockings, idle, frequency, stretches, cpu, open, coming, .. } = self;
+        let Self { blockings, idle, frequency, stretches, cpu, samples, .. } = self;
         let mut keep = |stretch: Stretch| {
-            if next_release(open, coming).is_some_and(|release_ns| stretch.t1_ns > release_ns) {
+            if samples.next_release().is_some_and(|release_ns| stretch.t1_ns > release_ns) {
                 stretches.push_back(stretch);
             }
         };
@@ -295,7 +268,7 @@ impl PathBuilder {
     #[inline(always)]
     fn pass(&mut self, ts_ns: i64, sink: &mut impl FnMut(Path)) {
         self.last_ns = ts_ns;
-        if ts_ns >= self.due_ns {
+        if self.samples.are_due(ts_ns) {
             self.begin_and_close(ts_ns, sink);
         }
     }
@@ -303,35 +276,16 @@ impl PathBuilder {
     /// Begins the samples that are released by now, and takes those apart that ended long ago.
     #[inline(never)]
     fn begin_and_close(&mut self, ts_ns: i64, sink: &mut impl FnMut(Path)) {
-        while let Some(&(release_ns, value_ns)) = self.coming.front()
-            && release_ns <= ts_ns
-        {
-            self.coming.pop_front();
-            self.begin(release_ns, release_ns.saturating_add(value_ns));
+        self.samples.begin_until(ts_ns);
+        while let Some(marks) = self.samples.pop_ended(ts_ns) {
+            self.close(&marks, sink);
         }
-        while self.open.front().is_some_and(|first| first.ran_ns.saturating_add(PATIENCE_NS) < ts_ns) {
-            self.close(sink);
-        }
-        self.find_due();
-    }
-
-    /// When the next sample begins or is to be taken apart.
-    fn find_due(&mut self) {
-        let closes = self.open.front().map(|first| first.ran_ns.saturating_add(PATIENCE_NS + 1));
-        let begins = self.coming.front().map(|next| next.0);
-        self.due_ns = closes.unwrap_or(i64::MAX).min(begins.unwrap_or(i64::MAX));
-    }
-
-    /// The first release of a sample that is not taken apart yet, ns: what was over before matters to none.
-    #[inline(always)]
-    fn next_release(&self) -> Option<i64> {
-        next_release(&self.open, &self.coming)
     }
 
     /// Events of a CPU are missing from here on: a wake-up on whose way some may be is not taken apart.
     pub fn lost(&mut self, hole: Hole) {
         // Samples of which nothing is known yet begin behind the last event.
-        let next = self.next_release().unwrap_or(self.last_ns);
+        let next = self.samples.next_release().unwrap_or(self.last_ns);
         self.holes.retain(|one| one.t1_ns >= next);
         self.holes.push(hole);
         if hole.cpu == self.cpu {
@@ -381,7 +335,7 @@ impl PathBuilder {
         }
         let task = self.current.filter(|_| cpu == self.cpu);
         let at = |at_ns, level| Mark { at_ns, cpu, level, task };
-        let Some(marks) = self.in_service(ts_ns) else { return };
+        let Some(marks) = self.samples.in_service(ts_ns) else { return };
         let this = at(ts_ns, event.level);
         if done {
             marks.woken.get_or_insert(this);
@@ -425,7 +379,8 @@ impl PathBuilder {
         (self.prio, self.marked_ns) = (prio, ts_ns);
         let (own, ipi) = (self.cpu, self.last_ipi_ns);
         // One that was preempted was not asleep: its switch ends no wake-up.
-        let Some(marks) = self.in_service(ts_ns).filter(|marks| marks.switch.is_none() && !preempted) else {
+        let Some(marks) = self.samples.in_service(ts_ns).filter(|marks| marks.switch.is_none() && !preempted)
+        else {
             return;
         };
         marks.switch = Some(ts_ns);
@@ -433,24 +388,18 @@ impl PathBuilder {
         marks.ipi = sent.filter(|sent| ipi >= *sent).map(|_| ipi);
     }
 
-    /// The sample that is being served: the first that has not run yet.
-    fn in_service(&mut self, ts_ns: i64) -> Option<&mut Marks> {
-        self.open.iter_mut().find(|marks| marks.release_ns <= ts_ns && ts_ns <= marks.ran_ns)
-    }
-
     /// A span of the measured CPU.
     #[inline(always)]
     pub fn span(&mut self, span: &Span) {
         // Most run between two samples.
-        let begun = span.t0_ns < self.last_ran_ns;
-        if begun || self.coming.front().is_some_and(|next| span.t1_ns > next.0) {
+        if self.samples.may_touch([span.t0_ns, span.t1_ns]) {
             self.keep(span);
         }
     }
 
     #[inline(never)]
     fn keep(&mut self, span: &Span) {
-        let matters = self.next_release().is_some_and(|release_ns| span.t1_ns > release_ns);
+        let matters = self.samples.next_release().is_some_and(|release_ns| span.t1_ns > release_ns);
         let foreign = span.class != EventClass::SelfCaused && span.cpu == self.cpu;
         if matters && foreign && span.t1_ns > span.t0_ns {
             self.spans.push_back(*span);
@@ -460,13 +409,12 @@ impl PathBuilder {
     /// Ends the window: what is open is taken apart as far as it was seen.
     pub fn finish(mut self, sink: &mut impl FnMut(Path)) {
         self.ran(None);
-        while !self.open.is_empty() {
-            self.close(sink);
+        while let Some(marks) = self.samples.pop() {
+            self.close(&marks, sink);
         }
     }
 
-    fn close(&mut self, sink: &mut impl FnMut(Path)) {
-        let Some(marks) = self.open.pop_front() else { return };
+    fn close(&mut self, marks: &Marks, sink: &mut impl FnMut(Path)) {
         self.holes.retain(|hole| hole.t1_ns >= marks.release_ns);
         if self.holes.iter().any(|hole| hole.touches([marks.release_ns, marks.ran_ns])) {
             return;
@@ -487,12 +435,8 @@ impl PathBuilder {
         let spans: &[Span] = &self.spans.iter().filter(touches).copied().collect::<Vec<_>>();
         let stretches = self.stretches.make_contiguous();
         let without_budget = self.without_budget.make_contiguous();
-        sink(Local { cpu, tid, prio, known, spans, stretches, without_budget }.apart(&marks));
+        sink(Local { cpu, tid, prio, known, spans, stretches, without_budget }.apart(marks));
     }
-}
-
-fn next_release(open: &VecDeque<Marks>, coming: &VecDeque<(i64, i64)>) -> Option<i64> {
-    open.front().map(|marks| marks.release_ns).or(coming.front().map(|next| next.0))
 }
 
 #[cfg(test)]

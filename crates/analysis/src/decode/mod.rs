@@ -11,9 +11,9 @@ mod users;
 
 use crate::Error;
 use crate::attribute::coverage::has_interrupts;
-use crate::comms::Comms;
 use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
+use crate::names::Names;
 use crate::prio::Prio;
 use crate::records::{Record, TaskField};
 use crate::spans::Known;
@@ -74,13 +74,12 @@ pub struct Decoder {
     helpers: Helpers,
     /// Functions already named, and constant texts.
     functions: FastMap<u64, LabelId>,
-    comms: Comms,
     stacks: KnownStacks,
     idle_states: FastMap<(u32, u64), view::IdleState>,
     changes_ns: FrequencyChanges,
     users: Users,
     has_constants: bool,
-    labels: Labels,
+    tasks: Names,
     sets: CpuSets,
     known: Known,
     unreadable: Vec<String>,
@@ -94,7 +93,8 @@ impl Decoder {
         symbols: Symbols,
         constants: &Constants,
     ) -> Self {
-        let mut labels = Labels::default();
+        let mut tasks = Names::default();
+        let labels = &mut tasks.labels;
         // Addresses of functions and of texts do not meet, so one table names both.
         let functions = constants.iter().map(|(address, text)| (address, labels.id(text))).collect();
         let known = Known {
@@ -118,13 +118,12 @@ impl Decoder {
             symbols,
             helpers: catalogue.helpers.clone(),
             functions,
-            comms: Comms::default(),
             stacks: KnownStacks::default(),
             idle_states: FastMap::default(),
             changes_ns: FrequencyChanges::default(),
             users: Users::default(),
             has_constants,
-            labels,
+            tasks,
             sets,
             known,
             unreadable,
@@ -143,7 +142,7 @@ impl Decoder {
         for (&cpu, states) in states {
             for (&number, state) in states.iter().filter(|(_, state)| state.exit_latency_us > 0) {
                 let IdleState { name, exit_latency_us } = state;
-                let label = self.labels.id(&format!("{name}, at most {exit_latency_us} us to leave"));
+                let label = self.tasks.labels.id(&format!("{name}, at most {exit_latency_us} us to leave"));
                 let exit_ns = i64::try_from(exit_latency_us.saturating_mul(1000)).unwrap_or(i64::MAX);
                 self.idle_states.insert((cpu, u64::from(number)), view::IdleState { label, exit_ns });
             }
@@ -166,6 +165,11 @@ impl Decoder {
         Ok(decoder)
     }
 
+    /// The trace is read once more, from its beginning; names stay.
+    pub(crate) fn begin(&mut self) {
+        self.users.begin();
+    }
+
     /// What an event says. `None` for a number that no format of the trace has.
     pub fn decode(&mut self, event: &Event<'_>) -> Option<KernelEvent> {
         let mut decoded = KernelEvent::NOTHING;
@@ -181,9 +185,8 @@ impl Decoder {
             symbols,
             helpers,
             functions,
-            comms,
             stacks,
-            labels,
+            tasks,
             sets,
             endian,
             idle_states,
@@ -191,6 +194,7 @@ impl Decoder {
             users,
             ..
         } = self;
+        let Names { labels, comms, .. } = tasks;
         let Some(Some(plan)) = plans.get(usize::from(event.id)) else { return false };
         decoded.ts_ns = event.ts_ns.min(i64::MAX as u64) as i64;
         decoded.cpu = event.cpu;
@@ -226,20 +230,24 @@ impl Decoder {
     }
 
     /// What a record says that stands as [`Record`] knows it; `None` of any other, and where more
-    /// than its own fields matter.
+    /// than its own fields matter. `names`: those of its tasks ([`Names::of_record`]).
     #[inline(always)]
-    pub(crate) fn of_record(&mut self, event: &Event<'_>, record: &Record<'_>) -> Option<(At, Says)> {
+    pub(crate) fn of_record(
+        &self,
+        event: &Event<'_>,
+        record: &Record<'_>,
+        names: [LabelId; 2],
+    ) -> Option<(At, Says)> {
         let plan = self.plans.get(usize::from(event.id))?.as_ref()?;
         if plan.only.is_some() || !self.users.is_empty() {
             return None;
         }
         let says = match record {
             Record::Switch { prev, state, next } => {
-                let (prev, next) = (self.task(prev, event.cpu), self.task(next, event.cpu));
+                let (prev, next) = (task(prev, names[0]), task(next, names[1]));
                 Says::Switch(Switch { prev, runnable: state & namer::TASK_STATES == 0, next })
             }
             Record::Wake { task, target, done } => {
-                self.comms.id_of(task.pid, event.cpu, task.comm, &mut self.labels);
                 Says::Wake(Wake { pid: task.pid, target: *target, done: *done })
             }
             Record::Other => return None,
@@ -254,17 +262,6 @@ impl Decoder {
         Some((at, says))
     }
 
-    #[inline(always)]
-    fn task(&mut self, field: &TaskField<'_>, cpu: u32) -> Task {
-        let TaskField { comm, pid, prio } = *field;
-        Task {
-            pid,
-            prio: Prio::of(Some(i64::from(prio)), comm),
-            comm: self.comms.id_of(pid, cpu, comm, &mut self.labels),
-            softirqd: namer::is_softirqd(comm),
-        }
-    }
-
     /// Names of the events by [`KernelEvent::event`].
     pub fn names(&self) -> &[String] {
         &self.names
@@ -273,17 +270,27 @@ impl Decoder {
     /// The name of a task, as the last event so far that named it did: the names that a trace has stored beside are those of its end, of
     /// few tasks.
     pub fn comm(&self, pid: i32) -> Option<&str> {
-        self.comms.of(pid).map(|name| self.labels.text(name))
+        self.tasks.comms.of(pid).map(|name| self.tasks.labels.text(name))
     }
 
     /// The names of all tasks that events have named.
     pub fn comms(&self) -> impl Iterator<Item = (i32, &str)> {
-        self.comms.iter().map(|(pid, name)| (pid, self.labels.text(name)))
+        self.tasks.comms.iter().map(|(pid, name)| (pid, self.tasks.labels.text(name)))
     }
 
     /// The texts of the labels.
     pub fn labels(&self) -> &Labels {
-        &self.labels
+        &self.tasks.labels
+    }
+
+    /// The same, and the names of tasks.
+    pub(crate) fn tasks(&self) -> &Names {
+        &self.tasks
+    }
+
+    /// The same, for others who read the trace.
+    pub(crate) fn tasks_mut(&mut self) -> &mut Names {
+        &mut self.tasks
     }
 
     /// The sets of CPUs that were sent to.
@@ -333,6 +340,13 @@ impl Decoder {
         }
         classes
     }
+}
+
+#[inline(always)]
+fn task(field: &TaskField<'_>, name: LabelId) -> Task {
+    let TaskField { comm, pid, prio } = *field;
+    let prio = Prio::of(Some(i64::from(prio)), comm);
+    Task { pid, prio, comm: name, softirqd: namer::is_softirqd(comm) }
 }
 
 #[cfg(test)]

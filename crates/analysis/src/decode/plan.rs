@@ -186,7 +186,8 @@ impl Decoder {
         let field = |name: &str| format.field(name).cloned().ok_or_else(|| name.to_owned());
         Ok(match (spec.role, spec.name.as_str(), spec.class) {
             (Role::Enter, _, Some(class)) => {
-                let when = spec.when.iter().map(|(text, class)| (self.labels.id(text), *class)).collect();
+                let when =
+                    spec.when.iter().map(|(text, class)| (self.tasks.labels.id(text), *class)).collect();
                 let context = if spec.preemptible { Context::Preemptible } else { Context::Hard };
                 let key = key(spec, formats).and_then(|key| format.field(key)).cloned();
                 Pick::Enter { class, context, key, label: self.naming(spec, format)?, when }
@@ -197,7 +198,7 @@ impl Decoder {
                 let entry = &catalogue.events[of];
                 let key = key(entry, formats).and_then(|key| format.field(key)).cloned();
                 let class = entry.class.unwrap_or(EventClass::Irq);
-                Pick::Exit { of: of as u16, class, key, label: self.labels.id(short(&entry.name)) }
+                Pick::Exit { of: of as u16, class, key, label: self.tasks.labels.id(short(&entry.name)) }
             }
             (Role::Instant, "sched:sched_migrate_task", _) => Pick::Migrate {
                 pid: field("pid")?,
@@ -205,9 +206,11 @@ impl Decoder {
                 to: field("dest_cpu")?,
                 comm: field("comm")?,
             },
-            (Role::Instant, "tlb:tlb_flush", Some(class)) => {
-                Pick::Shootdown { reason: field("reason")?, class, label: self.labels.id(short(&spec.name)) }
-            }
+            (Role::Instant, "tlb:tlb_flush", Some(class)) => Pick::Shootdown {
+                reason: field("reason")?,
+                class,
+                label: self.tasks.labels.id(short(&spec.name)),
+            },
             (Role::Instant, _, Some(class)) => {
                 let length = spec.length_ns.as_deref().map(field).transpose()?;
                 Pick::Instant { class, label: self.naming(spec, format)?, length }
@@ -261,7 +264,7 @@ impl Decoder {
                 target: field("cpu")?,
                 site: field("callsite")?,
                 function: format.field("func").cloned(),
-                queue_on: self.labels.id("irq_work_queue_on"),
+                queue_on: self.tasks.labels.id("irq_work_queue_on"),
             },
             "csd:csd_function_entry" => {
                 Pick::Called { function: field("func")?, csd: format.field("csd").cloned() }
@@ -280,7 +283,7 @@ impl Decoder {
             },
             "ipi:ipi_raise" => {
                 let received = catalogue.get("ipi:ipi_entry").into_iter().flat_map(|entry| &entry.when);
-                let kinds = received.map(|(text, class)| (self.labels.id(text), *class)).collect();
+                let kinds = received.map(|(text, class)| (self.tasks.labels.id(text), *class)).collect();
                 let kind = SentKind::Reason(kinds);
                 Pick::Sent { target: field("target_cpus")?, many: true, site: field("reason")?, kind }
             }
@@ -304,7 +307,9 @@ impl Decoder {
     }
 
     fn naming(&mut self, spec: &EventSpec, format: &EventFormat) -> Result<Naming, String> {
-        let Some(name) = &spec.label else { return Ok(Naming::Always(self.labels.id(short(&spec.name)))) };
+        let Some(name) = &spec.label else {
+            return Ok(Naming::Always(self.tasks.labels.id(short(&spec.name))));
+        };
         let field = format.field(name).cloned().ok_or_else(|| name.clone())?;
         Ok(if spec.row.as_deref() == Some("softirqs") {
             Naming::Softirq(field)

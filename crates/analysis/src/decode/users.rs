@@ -30,6 +30,11 @@ impl Users {
         self.functions.extend(known);
     }
 
+    /// The trace begins anew: no stack waits.
+    pub(super) fn begin(&mut self) {
+        self.last.clear();
+    }
+
     /// The stack of user space in a record of a CPU.
     pub(super) fn found(
         &mut self,

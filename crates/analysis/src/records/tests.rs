@@ -7,6 +7,7 @@ use crate::attribute::paths::{Keep, Paths};
 use crate::attribute::watch::decode::{Decoder as WatchDecoder, head};
 use crate::attribute::watch::program::{Follow, Watch};
 use crate::decode::{Decoder, Says};
+use crate::names::Names;
 use crate::spans::MeasuredCpu;
 use crate::view::{KernelEvent, Switch, Wake, What};
 use ftrace::{Item, TraceFile};
@@ -61,13 +62,21 @@ fn a_record_says_what_its_fields_say() {
         let new = || Decoder::of(&file, &catalogue).unwrap();
         let (mut by_fields, mut by_record) = (new(), new());
         let symbols = || file.symbols().unwrap();
-        let mut watchers = [(); 2].map(|()| WatchDecoder::new(file.formats(), symbols()));
+        let mut tasks = [(); 2].map(|()| Names::default());
+        let mut watchers =
+            tasks.each_mut().map(|tasks| WatchDecoder::new(file.formats(), symbols(), &mut tasks.labels));
         let mut seen = [0u32; 4];
         each(&file, |item| {
             let Item::Event(event) = item else { return };
             let record = records.read(&event);
             let [watch_fields, watch_record] = &mut watchers;
-            assert_eq!(watch_fields.decode(&event), watch_record.of_record(&event, &record), "{name}");
+            let [tasks_fields, tasks_record] = &mut tasks;
+            let names = tasks_record.of_record(&record, event.cpu);
+            assert_eq!(
+                watch_fields.decode(&event, tasks_fields),
+                watch_record.of_record(&event, &record, names, tasks_record),
+                "{name}"
+            );
             let expected = by_fields.decode(&event).unwrap();
             let kind = match expected.what {
                 What::Switch { .. } => 0,
@@ -79,7 +88,8 @@ fn a_record_says_what_its_fields_say() {
                 _ => 3,
             };
             seen[kind] += 1;
-            if let Some((at, says)) = by_record.of_record(&event, &record) {
+            let names = by_record.tasks_mut().of_record(&record, event.cpu);
+            if let Some((at, says)) = by_record.of_record(&event, &record, names) {
                 let ours = without_labels(said(at, says), &by_record);
                 let theirs = without_labels(KernelEvent { event: 0, ..expected }, &by_fields);
                 assert_eq!(ours, theirs, "{name}");
@@ -98,20 +108,24 @@ fn what_is_passed_over_changes_nothing_that_is_known_of_threads() {
     for (name, named) in TRACES.iter().flat_map(|name| [(name, false), (name, true)]) {
         let file = open(name);
         let records = Records::of(file.formats());
-        let mut decoders = [(); 2].map(|()| WatchDecoder::new(file.formats(), file.symbols().unwrap()));
-        let mut watches = decoders.each_mut().map(|decoder| {
-            let follow =
-                if named { Follow::Named(decoder.labels.id("cyclictest")) } else { Follow::RealTime };
+        let mut tasks = [(); 2].map(|()| Names::default());
+        let mut decoders = tasks
+            .each_mut()
+            .map(|tasks| WatchDecoder::new(file.formats(), file.symbols().unwrap(), &mut tasks.labels));
+        let mut watches = tasks.each_mut().map(|tasks| {
+            let follow = if named { Follow::Named(tasks.labels.id("cyclictest")) } else { Follow::RealTime };
             Watch::new("x86_64", 0, []).following(follow)
         });
         each(&file, |item| match item {
             Item::Event(event) => {
                 let record = records.read(&event);
-                watches[0].event(&decoders[0].decode(&event));
-                if watches[1].passes(&head(&event), &record, &mut decoders[1].labels) {
+                watches[0].event(&decoders[0].decode(&event, &mut tasks[0]), &tasks[0]);
+                let names = tasks[1].of_record(&record, event.cpu);
+                if watches[1].passes(&head(&event), &record, names, || decoders[1].knows(event.id)) {
                     passed += 1;
                 } else {
-                    watches[1].event(&decoders[1].of_record(&event, &record));
+                    let said = decoders[1].of_record(&event, &record, names, &mut tasks[1]);
+                    watches[1].event(&said, &tasks[1]);
                 }
                 assert_eq!(watches[0].touched, watches[1].touched, "{name}");
             }
@@ -119,9 +133,9 @@ fn what_is_passed_over_changes_nothing_that_is_known_of_threads() {
         });
         // Labels have other numbers, and the same texts.
         let known = |at: usize| {
-            let (watch, labels) = (&watches[at], &decoders[at].labels);
-            let text = |label| labels.text(label).to_owned();
-            let names: Vec<_> = watch.threads.iter().map(|thread| watch.name(thread.tid).map(text)).collect();
+            let (watch, tasks) = (&watches[at], &tasks[at]);
+            let text = |label| tasks.labels.text(label).to_owned();
+            let names: Vec<_> = watch.threads.iter().map(|thread| tasks.of(thread.tid).map(text)).collect();
             let threads: Vec<_> =
                 watch.threads.iter().map(|one| (one.tid, one.prio, one.state, one.times)).collect();
             let preempted: u64 =
@@ -169,7 +183,8 @@ fn wake_ups_are_taken_apart_the_same_by_records_and_by_events() {
                 let record = records.read(&event);
                 let said = decoder.decode(&event).unwrap();
                 by_event.each_event(&said);
-                match decoder.of_record(&event, &record) {
+                let names = decoder.tasks_mut().of_record(&record, event.cpu);
+                match decoder.of_record(&event, &record, names) {
                     Some((at, Says::Switch(switch))) => by_record.switch(at, switch),
                     Some((at, Says::Wake(wake))) => by_record.wake(at, wake),
                     None => by_record.event(&said),

@@ -84,7 +84,9 @@ impl Cpu {
         if let Some(run) = self.run.as_mut().filter(|run| !run.counted.named) {
             (run.label, run.counted.named) = (who.comm, true);
         }
-        self.current = self.current.map(|known| if known.prio.is_known() { known } else { who });
+        if let Some(unnamed) = self.current.as_mut().filter(|known| !known.prio.is_known()) {
+            *unnamed = who;
+        }
     }
 
     /// A task inherits a priority, or gives it back: what ran before that is a span of its own, and

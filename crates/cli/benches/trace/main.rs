@@ -9,7 +9,7 @@
 //! `trace counts FILE` decodes a large trace of every CPU; `--library` names the example `attribute` of the crate `analysis`, which
 //! attributes the same trace on one thread, in a row of its own. The peer decodes and prints into nothing. First both count the large
 //! trace: events by name and CPU, and losses by CPU, must be equal, else this ends with 1. Rates are of CPU time, because neighbours
-//! take the clock's. Budgets of section 7 of the design.
+//! take the clock's; `trace explain FILE` works on two threads, and has a rate by the clock, too. Budgets of section 7 of the design.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -182,6 +182,9 @@ fn judge(events: u64, tools: &[Tool], repetitions: u32, rows: &mut Sink) -> Resu
                 Some([low, high]) => rate.between(low, high),
                 None => rate,
             };
+            rows.push(rate.budget(Of::Value, least))?;
+            let by_clock = median(runs_of.iter().map(|used| events as f64 / used.clock_s / 1e6).collect());
+            let rate = Row::new(format!("{name}: rate by the clock"), by_clock, "M events per s").n(n);
             rows.push(rate.budget(Of::Value, least))?;
             rows.push(memory.budget(Of::Value, Limit::AtMost(most)))?;
         } else {

@@ -233,10 +233,12 @@ fn wanted(threads: Threads) -> Wanted {
 /// Samples that were taken apart in one reading, each as in two.
 fn samples_of_one_reading(file: &TraceFile, wanted: &Wanted) -> u64 {
     let catalogue = EventCatalogue::embedded().unwrap();
-    let Reading { found, chosen, apart } = read(file, &[""], wanted, true, &catalogue, &[]).unwrap().unwrap();
+    let Reading { found, chosen, apart, mut decoder } =
+        read(file, &[""], wanted, true, &catalogue, &[]).unwrap().unwrap();
     let Some(once) = apart else { return 0 };
-    let (window, decoder) = ([found.t0_ns, found.t1_ns], Decoder::of(file, &catalogue).unwrap());
-    let twice = take_apart(file, decoder, &[""], window, &chosen, wanted.keep).unwrap();
+    let window = [found.t0_ns, found.t1_ns];
+    // Whoever reads twice goes on with what the first reading knows.
+    let twice = take_apart(file, &mut decoder, &[""], window, &chosen, wanted.keep).unwrap();
     assert_eq!(once.paths, twice.paths);
     assert_eq!(once.attribution, twice.attribution);
     assert_eq!((once.statements, once.damage), (twice.statements, twice.damage));

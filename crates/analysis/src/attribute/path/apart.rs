@@ -37,11 +37,13 @@ impl Local<'_> {
     /// The boxes of a sample.
     pub(super) fn apart(&self, marks: &Marks) -> Path {
         let value_ns = marks.ran_ns - marks.release_ns;
-        let mut path = Path { t_ns: marks.release_ns, value_ns, parts: Vec::new(), pieces: Vec::new() };
-        let mut from_ns = marks.release_ns;
         let thread = Waits::Thread { pid: self.tid, prio: self.prio };
+        let stages = marks.stages(self.cpu, thread, self.known.rt);
+        let (parts, pieces) = (Vec::with_capacity(stages.len()), Vec::with_capacity(stages.len()));
+        let mut path = Path { t_ns: marks.release_ns, value_ns, parts, pieces };
+        let mut from_ns = marks.release_ns;
         let stopped = stopped::stretch(marks, self.cpu, self.prio, self.known);
-        for stage in marks.stages(self.cpu, thread, self.known.rt) {
+        for stage in stages {
             let until_ns = stage.until_ns.clamp(from_ns, marks.ran_ns);
             let stays = if stage.cpu == self.cpu {
                 self.during(&stage, [from_ns, until_ns], stopped.as_ref())
@@ -114,6 +116,13 @@ fn fill(
     [from_ns, until_ns]: [i64; 2],
     stays: &[Stay],
 ) {
+    // Most steps were held up by nothing.
+    if stays.is_empty() {
+        if from_ns < until_ns {
+            add(path, (step, cpu, mark), [from_ns, until_ns], None);
+        }
+        return;
+    }
     let mut cuts: Vec<i64> = stays.iter().flat_map(|stay| [stay.t0_ns, stay.t1_ns]).collect();
     cuts.retain(|cut| from_ns < *cut && *cut < until_ns);
     cuts.extend([from_ns, until_ns]);
@@ -123,17 +132,26 @@ fn fill(
         let (t0_ns, t1_ns) = (pair[0], pair[1]);
         let inside = stays.iter().filter(|stay| stay.t0_ns <= t0_ns && stay.t1_ns >= t1_ns);
         let innermost = inside.max_by_key(|stay| (!stay.around, stay.t0_ns, std::cmp::Reverse(stay.t1_ns)));
-        let taken = innermost.map(|stay| stay.taken);
-        let ns = t1_ns.abs_diff(t0_ns);
-        let known = path.parts.iter().position(|part| part.step == step && part.taken == taken);
-        let at = known.unwrap_or(path.parts.len());
-        match known {
-            Some(at) => path.parts[at].ns += ns,
-            None => path.parts.push(Part { step, cpu, taken, mark, ns }),
-        }
-        match path.pieces.last_mut() {
-            Some((_, end_ns, last)) if *last == at => *end_ns = t1_ns,
-            _ => path.pieces.push((t0_ns, t1_ns, at)),
-        }
+        add(path, (step, cpu, mark), [t0_ns, t1_ns], innermost.map(|stay| stay.taken));
+    }
+}
+
+/// Puts a piece of time of a step into the box of what took it.
+fn add(
+    path: &mut Path,
+    (step, cpu, mark): (Step, u32, Option<Confidence>),
+    [t0_ns, t1_ns]: [i64; 2],
+    taken: Option<Taken>,
+) {
+    let ns = t1_ns.abs_diff(t0_ns);
+    let known = path.parts.iter().position(|part| part.step == step && part.taken == taken);
+    let at = known.unwrap_or(path.parts.len());
+    match known {
+        Some(at) => path.parts[at].ns += ns,
+        None => path.parts.push(Part { step, cpu, taken, mark, ns }),
+    }
+    match path.pieces.last_mut() {
+        Some((_, end_ns, last)) if *last == at => *end_ns = t1_ns,
+        _ => path.pieces.push((t0_ns, t1_ns, at)),
     }
 }

@@ -1,9 +1,9 @@
 //! From a trace's bytes to [`WatchEvent`]s. Fields are found by name in the trace's own formats.
 
 use super::event::{Leaves, WatchEvent, What};
-use crate::comms::Comms;
 use crate::hash::FastMap;
 use crate::labels::{LabelId, Labels};
+use crate::names::Names;
 use crate::prio::Prio;
 use crate::records::{Record, TaskField};
 use ftrace::{Event, EventFormat, Field, Formats, Symbols};
@@ -59,15 +59,11 @@ pub(crate) struct Decoder {
     functions: FastMap<u64, LabelId>,
     softirqs: [LabelId; SOFTIRQS.len()],
     ticks: [LabelId; TICKS.len()],
-    comms: Comms,
-    /// The texts.
-    pub(crate) labels: Labels,
 }
 
 impl Decoder {
     /// For a trace with these formats.
-    pub(crate) fn new(formats: &Formats, symbols: Symbols) -> Self {
-        let mut labels = Labels::default();
+    pub(crate) fn new(formats: &Formats, symbols: Symbols, labels: &mut Labels) -> Self {
         let mut picks = Vec::new();
         for format in formats.iter() {
             let at = usize::from(format.id);
@@ -79,39 +75,50 @@ impl Decoder {
         let softirqs = SOFTIRQS.map(|name| labels.id(name));
         let ticks = TICKS.map(|name| labels.id(name));
         let (endian, functions) = (formats.endian(), FastMap::default());
-        Self { picks, endian, symbols, functions, softirqs, ticks, comms: Comms::default(), labels }
+        Self { picks, endian, symbols, functions, softirqs, ticks }
+    }
+
+    /// Whether events of a number say anything here.
+    #[inline]
+    pub(crate) fn knows(&self, id: u16) -> bool {
+        self.picks.get(usize::from(id)).is_some_and(Option::is_some)
     }
 
     /// What an event says.
-    pub(crate) fn decode(&mut self, event: &Event<'_>) -> WatchEvent {
-        WatchEvent { what: self.what(event).unwrap_or(What::Other), ..head(event) }
+    pub(crate) fn decode(&mut self, event: &Event<'_>, tasks: &mut Names) -> WatchEvent {
+        WatchEvent { what: self.what(event, tasks).unwrap_or(What::Other), ..head(event) }
     }
 
-    /// The same by its record, where that is one of those.
-    pub(crate) fn of_record(&mut self, event: &Event<'_>, record: &Record<'_>) -> WatchEvent {
-        let Self { comms, labels, .. } = self;
-        let mut task =
-            |field: &TaskField<'_>| (field.pid, comms.id_of(field.pid, event.cpu, field.comm, labels));
+    /// The same by its record, where that is one of those. `names`: those of its tasks
+    /// ([`Names::of_record`]).
+    pub(crate) fn of_record(
+        &mut self,
+        event: &Event<'_>,
+        record: &Record<'_>,
+        names: [LabelId; 2],
+        tasks: &mut Names,
+    ) -> WatchEvent {
         let prio = |field: &TaskField<'_>| Prio::of(Some(i64::from(field.prio)), field.comm);
         let what = match record {
             Record::Switch { prev, state, next } => What::Switch {
-                prev: task(prev),
+                prev: (prev.pid, names[0]),
                 leaves: leaves(*state),
-                next: task(next),
+                next: (next.pid, names[1]),
                 prios: [prio(prev), prio(next)],
             },
             Record::Wake { task: field, done: false, .. } => {
-                What::Waking { task: task(field), prio: prio(field) }
+                What::Waking { task: (field.pid, names[0]), prio: prio(field) }
             }
             Record::Wake { task: field, .. } => What::Woken { pid: field.pid, new: false },
-            Record::Other => return self.decode(event),
+            Record::Other => return self.decode(event, tasks),
         };
         WatchEvent { what, ..head(event) }
     }
 
     #[inline]
-    fn what(&mut self, event: &Event<'_>) -> Option<What> {
-        let Self { picks, endian, symbols, functions, softirqs, ticks, comms, labels } = self;
+    fn what(&mut self, event: &Event<'_>, tasks: &mut Names) -> Option<What> {
+        let Self { picks, endian, symbols, functions, softirqs, ticks } = self;
+        let Names { labels, comms, .. } = tasks;
         let Event { id, data, cpu, .. } = *event;
         let endian = *endian;
         let int = |field: &Field| field.int(data, endian);
@@ -143,7 +150,9 @@ impl Decoder {
             Pick::Woken { pid: task, new } => What::Woken { pid: pid(task)?, new: *new },
             Pick::Migrate { pid: task, to } => What::Migrate { pid: pid(task)?, to: int(to)? as u32 },
             Pick::Fork { parent, child, comm } => {
-                What::Fork { parent: pid(parent)?, child: pid(child)?, name: labels.id_of_field(bytes(comm)) }
+                let child = pid(child)?;
+                comms.id((child, cpu), bytes(comm), labels);
+                What::Fork { parent: pid(parent)?, child }
             }
             Pick::Armed { timer, expires } => {
                 What::Armed { timer: timer.uint(data, endian)?, expires_ns: int(expires)? }

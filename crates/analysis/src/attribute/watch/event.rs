@@ -70,8 +70,6 @@ pub enum What {
         parent: i32,
         /// Which.
         child: i32,
-        /// Its name.
-        name: LabelId,
     },
     /// A high-resolution timer was armed.
     Armed {

@@ -6,26 +6,31 @@
 
 use super::event::WatchEvent;
 use super::program::{Follow, Watch};
-use crate::labels::{LabelId, Labels};
+use crate::labels::LabelId;
 use crate::prio::Prio;
 use crate::records::{Record, TaskField};
 
 impl Watch {
     /// Passes over an event, of which `what` is left out. False where it may matter: then it has to
-    /// be taken ([`Watch::event`]), and nothing of it is kept here that this would change.
+    /// be taken ([`Watch::event`]), and nothing of it is kept here that this would change. `says`:
+    /// whether an event of its number says anything here, asked where no record shows it. `names`: those of the
+    /// record's tasks.
     #[inline(always)]
-    pub(crate) fn passes(&mut self, event: &WatchEvent, record: &Record<'_>, labels: &mut Labels) -> bool {
+    pub(crate) fn passes(
+        &mut self,
+        event: &WatchEvent,
+        record: &Record<'_>,
+        names: [LabelId; 2],
+        says: impl FnOnce() -> bool,
+    ) -> bool {
         if self.may_watch(event.pid) || !self.expected.is_empty() {
             return false;
         }
         match record {
             Record::Switch { prev, next, .. } => {
                 let as_before = self.running.get(event.cpu).is_none_or(|before| *before == prev.pid);
-                if !as_before || self.may_follow(prev) || self.may_follow(next) {
-                    return false;
-                }
-                let names = [self.learns(prev, event.cpu, labels), self.learns(next, event.cpu, labels)];
-                if names.into_iter().any(|name| self.follows_name(name)) {
+                let follows = self.may_follow(prev) || self.may_follow(next);
+                if !as_before || follows || names.into_iter().any(|name| self.follows_name(name)) {
                     return false;
                 }
                 self.running.insert(event.cpu, next.pid);
@@ -33,23 +38,23 @@ impl Watch {
                 self.wakers.switched(event.cpu);
             }
             Record::Wake { task, done: false, .. } => {
-                if self.may_follow(task) {
-                    return false;
-                }
-                let name = self.learns(task, event.cpu, labels);
-                if self.follows_name(name) {
+                if self.may_follow(task) || self.follows_name(names[0]) {
                     return false;
                 }
                 let by = self.wakers.who(event).0;
                 self.last.insert(event.cpu, (by, task.pid));
-                self.tasks.entry(task.pid).woken_by = Some(by);
+                self.is_woken(task.pid, by);
             }
             Record::Wake { task, done: true, .. } => {
                 if self.may_watch(task.pid) {
                     return false;
                 }
             }
-            Record::Other => return false,
+            Record::Other => {
+                if says() {
+                    return false;
+                }
+            }
         }
         self.now_ns = event.ts_ns;
         self.touched.clear();

@@ -7,9 +7,9 @@ use super::thread::{PreemptKey, State, Thread, Wake, Waker};
 use super::waker::{By, Wakers};
 use crate::by_cpu::ByCpu;
 use crate::by_task::ByTask;
-use crate::labels::{LabelId, Labels};
+use crate::labels::LabelId;
+use crate::names::Names;
 use crate::prio::Prio;
-use crate::records::{COMM, TaskField};
 use crate::some_tasks::SomeTasks;
 use model::Cpus;
 use model::syscalls::{self, Wait};
@@ -51,9 +51,6 @@ pub struct Wakeup {
 /// What is known of a task of the machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Task {
-    name: Option<LabelId>,
-    /// The field that gave it the name; 0 where that is not known.
-    comm: u128,
     /// Who woke it last.
     pub(super) woken_by: Option<By>,
     /// Its place among the threads that are watched.
@@ -65,8 +62,6 @@ pub struct Watch {
     pub(crate) threads: Vec<Thread>,
     /// All tasks seen, and those that are watched, by number.
     pub(super) tasks: ByTask<Task>,
-    /// Names of idle by CPU, with their fields.
-    idle: ByCpu<([u8; COMM], LabelId)>,
     /// Those that are watched.
     pub(super) watched: SomeTasks,
     pub(super) wakers: Wakers,
@@ -97,7 +92,6 @@ impl Watch {
         let mut watch = Self {
             threads: Vec::new(),
             tasks: ByTask::default(),
-            idle: ByCpu::default(),
             watched: SomeTasks::default(),
             wakers: Wakers::default(),
             chains: Chains::default(),
@@ -162,17 +156,12 @@ impl Watch {
         if self.watched.may_have(tid) { self.tasks.get(tid)?.place } else { None }
     }
 
-    /// The name of a task.
-    pub(crate) fn name(&self, pid: i32) -> Option<LabelId> {
-        self.tasks.get(pid)?.name
-    }
-
-    /// A task is named by an event. Begins to watch it if it is one of those to be followed; gives
+    /// An event names a task. Begins to watch it if it is one of those to be followed; gives
     /// its place where it is watched.
     fn meet(&mut self, (tid, name): (i32, LabelId), prio: Prio, ts_ns: i64) -> Option<usize> {
-        let task = self.named((tid, name));
-        if task.place.is_some() {
-            return task.place;
+        let place = self.place(tid);
+        if place.is_some() {
+            return place;
         }
         let wanted = match self.follow {
             Follow::Made | Follow::Nobody => false,
@@ -192,8 +181,8 @@ impl Watch {
         self.threads.get_mut(place)
     }
 
-    /// Takes the next event.
-    pub fn event(&mut self, event: &WatchEvent) {
+    /// Takes the next event; `tasks`: the names so far, its own among them.
+    pub(crate) fn event(&mut self, event: &WatchEvent, tasks: &Names) {
         self.now_ns = event.ts_ns;
         self.touched.clear();
         if event.in_task {
@@ -207,7 +196,7 @@ impl Watch {
                 let came = self.meet(next, prios[1], event.ts_ns);
                 self.touched.extend(left.into_iter().chain(came));
                 if let Some(left) = left {
-                    let by = (next.0, PreemptKey { by: next.1, woken: self.waker(next.0) });
+                    let by = (next.0, PreemptKey { by: next.1, woken: self.waker(next.0, tasks) });
                     if let Some(thread) = self.threads.get_mut(left) {
                         thread.comm = Some(prev.1);
                         thread.has_prio(prios[0], leaves == Leaves::Sleeps);
@@ -222,9 +211,7 @@ impl Watch {
                 let place = self.meet(task, prio, event.ts_ns);
                 let (by, intended_ns) = self.wakers.who(event);
                 self.last.insert(event.cpu, (by, task.0));
-                if let Some(known) = self.tasks.get_mut(task.0) {
-                    known.woken_by = Some(by);
-                }
+                self.is_woken(task.0, by);
                 if let Some(place) = place {
                     self.touched.push(place);
                     let wake = self.wake(event, (by, intended_ns), false);
@@ -249,11 +236,8 @@ impl Watch {
                     thread.migrate();
                 }
             }
-            What::Fork { parent, child, name } => {
-                self.named((child, name));
-                if self.follow == Follow::Made && self.place(parent).is_some() {
-                    self.add(child, State::Asleep, event.ts_ns);
-                }
+            What::Fork { parent, child } if self.follow == Follow::Made && self.place(parent).is_some() => {
+                self.add(child, State::Asleep, event.ts_ns);
             }
             What::Signal { signal, .. } => {
                 // The task it is for may be the process; the thread that was woken for it is known.
@@ -342,16 +326,6 @@ impl Watch {
         }
     }
 
-    /// Takes note of a task's name; what is known of it.
-    fn named(&mut self, (pid, name): (i32, LabelId)) -> Task {
-        self.make_room();
-        let task = self.tasks.entry(pid);
-        if task.name != Some(name) {
-            (task.name, task.comm) = (Some(name), 0);
-        }
-        *task
-    }
-
     #[inline(always)]
     fn make_room(&mut self) {
         if self.tasks.len() >= MOST + self.threads.len() {
@@ -359,40 +333,20 @@ impl Watch {
         }
     }
 
-    /// Takes note of a task's name as a record of a CPU has it.
+    /// A task is being woken.
     #[inline(always)]
-    pub(super) fn learns(&mut self, field: &TaskField<'_>, cpu: u32, labels: &mut Labels) -> LabelId {
+    pub(super) fn is_woken(&mut self, pid: i32, by: By) {
         self.make_room();
-        let task = self.tasks.entry(field.pid);
-        match task.name {
-            Some(name) if task.comm == u128::from_le_bytes(*field.comm) && task.comm != 0 => name,
-            _ => self.renames(field, cpu, labels),
-        }
-    }
-
-    #[inline(never)]
-    fn renames(&mut self, field: &TaskField<'_>, cpu: u32, labels: &mut Labels) -> LabelId {
-        // Idle has another name on each CPU, and one number.
-        let known = self.idle.get(cpu).filter(|(comm, _)| field.pid == 0 && comm == field.comm);
-        let name = match known {
-            Some((_, name)) => *name,
-            None => labels.id_of_field(field.comm),
-        };
-        if field.pid == 0 {
-            self.idle.insert(cpu, (*field.comm, name));
-        }
-        let task = self.tasks.entry(field.pid);
-        (task.name, task.comm) = (Some(name), u128::from_le_bytes(*field.comm));
-        name
+        self.tasks.entry(pid).woken_by = Some(by);
     }
 
     /// Who woke a task last, by name.
-    fn waker(&self, pid: i32) -> Option<Waker> {
+    fn waker(&self, pid: i32, tasks: &Names) -> Option<Waker> {
         match self.tasks.get(pid)?.woken_by? {
             By::Timer { function } => Some(Waker::Named(function)),
             By::Interrupt(label) => Some(Waker::Named(label)),
             By::SomeInterrupt => Some(Waker::SomeInterrupt),
-            By::Thread(pid) => self.name(pid).map(Waker::Named),
+            By::Thread(pid) => tasks.of(pid).map(Waker::Named),
             By::Unknown => None,
         }
     }

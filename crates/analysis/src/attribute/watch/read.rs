@@ -10,6 +10,7 @@ use crate::Error;
 use crate::attribute::paths::Keep;
 use crate::attribute::wakeups;
 use crate::decode;
+use crate::names::Names;
 use crate::prio::Prio;
 use ftrace::{Item, TraceFile};
 use model::events::EventCatalogue;
@@ -38,7 +39,10 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     }
     let Some(phase) = run.phases.first() else { return Ok(None) };
     let file = TraceFile::open(&dir.join(&trace.file))?;
-    let mut decoder = Decoder::new(file.formats(), file.symbols()?);
+    let catalogue = EventCatalogue::embedded()?;
+    let mut spans =
+        decode::Decoder::of(&file, &catalogue)?.knowing(&run.idle_states, &run.frequency_change_ns);
+    let mut decoder = Decoder::new(file.formats(), file.symbols()?, &mut spans.tasks_mut().labels);
     let (before, later): (Vec<_>, Vec<_>) = record.tasks.iter().partition(|task| task.before);
     let tasks = before.into_iter().map(|task| (task.tid, task.syscall));
     let mut watch = Watch::new(&record.arch, phase.t0_ns, tasks).following(Follow::Made);
@@ -51,27 +55,25 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
     while let Some(item) = stream.next()? {
         match item {
             Item::Event(event) => {
-                let event = decoder.decode(&event);
+                let event = decoder.decode(&event, spans.tasks_mut());
                 if matches!(event.what, What::CallEnter { .. } | What::CallExit) {
                     *calls.entry(event.cpu).or_default() += 1;
                 }
-                watch.event(&event);
+                watch.event(&event, spans.tasks());
             }
             Item::Lost { cpu, .. } => watch.lost(cpu),
         }
     }
     watch.finish(phase.t1_ns);
-    let teller = Teller { watch: &watch, decoder: &decoder, record: &record };
+    let teller = Teller { watch: &watch, tasks: spans.tasks(), record: &record };
     let mut section = teller.section(phase.t0_ns, phase.t1_ns);
     let wakeups = watch.wakeups.as_deref().unwrap_or_default();
     let chosen = wakeups::choose(wakeups, &run.measured_cpus, None, false);
     if chosen.has_threads() {
         let sender = trace.sender.as_ref().map(|sender| sender.buffer.as_str());
         let buffers: Vec<&str> = [Some(""), sender].into_iter().flatten().collect();
-        let (catalogue, window) = (EventCatalogue::embedded()?, [phase.t0_ns, phase.t1_ns]);
-        let decoder =
-            decode::Decoder::of(&file, &catalogue)?.knowing(&run.idle_states, &run.frequency_change_ns);
-        let apart = wakeups::take_apart(&file, decoder, &buffers, window, &chosen, KEEP)?;
+        let window = [phase.t0_ns, phase.t1_ns];
+        let apart = wakeups::take_apart(&file, &mut spans, &buffers, window, &chosen, KEEP)?;
         section.paths = apart.paths;
         section.attribution = apart.attribution;
         section.statements.extend(chosen.statement());
@@ -90,14 +92,14 @@ pub fn read(dir: &Path, run: &Run) -> Result<Option<WatchSection>, Error> {
 /// What a trace that others have recorded says of the threads that were watched in it.
 pub(crate) fn of_trace(
     watch: &Watch,
-    decoder: &Decoder,
+    tasks: &Names,
     asked: String,
     [t0_ns, t1_ns]: [i64; 2],
 ) -> WatchSection {
     let (schema, arch) = (SCHEMA.to_owned(), String::new());
     let record =
         WatchRecord { schema, asked, arch, tasks: Vec::new(), descriptors: Vec::new(), command: None };
-    Teller { watch, decoder, record: &record }.section(t0_ns, t1_ns)
+    Teller { watch, tasks, record: &record }.section(t0_ns, t1_ns)
 }
 
 /// What is not known of threads that have left the CPUs whose switches are recorded.
@@ -154,7 +156,7 @@ fn call_losses(watched: &SenderRecord, calls: &BTreeMap<u32, u64>) -> Option<Str
 /// What is found, and the names for it.
 struct Teller<'a> {
     watch: &'a Watch,
-    decoder: &'a Decoder,
+    tasks: &'a Names,
     record: &'a WatchRecord,
 }
 
@@ -222,7 +224,7 @@ impl Teller<'_> {
     }
 
     fn comm(&self, tid: i32) -> String {
-        let known = self.watch.name(tid).map(|name| self.decoder.labels.text(name).to_owned());
+        let known = self.tasks.of(tid).map(|name| self.tasks.labels.text(name).to_owned());
         let stored = || self.record.tasks.iter().find(|task| task.tid == tid).map(|task| task.comm.clone());
         known.or_else(stored).unwrap_or_default()
     }
@@ -230,7 +232,7 @@ impl Teller<'_> {
     fn thread(&self, thread: &Thread) -> ThreadSection {
         let task = self.record.tasks.iter().find(|task| task.tid == thread.tid);
         let comm = match thread.comm {
-            Some(label) => self.decoder.labels.text(label).to_owned(),
+            Some(label) => self.tasks.labels.text(label).to_owned(),
             None => self.comm(thread.tid),
         };
         ThreadSection {
@@ -261,7 +263,7 @@ impl Teller<'_> {
     }
 
     fn release(&self, key: &ReleaseKey, sums: &ReleaseSums, tgid: Option<i32>) -> Release {
-        let label = |label| self.decoder.labels.text(label).to_owned();
+        let label = |label| self.tasks.labels.text(label).to_owned();
         let (by, by_tid) = match key.by {
             By::Timer { function } => (label(function), None),
             By::Interrupt(what) => (label(what), None),
@@ -314,14 +316,14 @@ impl Teller<'_> {
 
     fn preemptions(&self, thread: &Thread) -> Vec<Preemption> {
         let text = |waker| match waker {
-            Waker::Named(label) => self.decoder.labels.text(label).to_owned(),
+            Waker::Named(label) => self.tasks.labels.text(label).to_owned(),
             Waker::SomeInterrupt => "an interrupt".to_owned(),
         };
         let mut rows: Vec<_> = thread
             .preemptions
             .iter()
             .map(|(key, sums)| Preemption {
-                by: self.decoder.labels.text(key.by).to_owned(),
+                by: self.tasks.labels.text(key.by).to_owned(),
                 by_tid: sums.tid,
                 woken_by: key.woken.map(text),
                 n: sums.n,

@@ -4,6 +4,7 @@ use super::event::{Leaves, WatchEvent, What};
 use super::program::{Follow, Wakeup, Watch};
 use super::thread::{State, Thread};
 use super::waker::By;
+use crate::names::Names;
 use crate::prio::Prio;
 use proptest::prelude::*;
 
@@ -40,10 +41,26 @@ fn interrupt(ts_ns: i64, cpu: u32, what: What) -> WatchEvent {
     WatchEvent { in_task: false, ..event(ts_ns, cpu, 0, what) }
 }
 
+/// Gives an event, which names its tasks.
+fn give(watch: &mut Watch, tasks: &mut Names, event: &WatchEvent) {
+    let named = match event.what {
+        What::Switch { prev, next, .. } => [Some(prev), Some(next)],
+        What::Waking { task, .. } => [Some(task), None],
+        _ => [None; 2],
+    };
+    named.into_iter().flatten().for_each(|(tid, name)| tasks.comms.set(tid, name));
+    watch.event(event, tasks);
+}
+
+fn give_all(watch: &mut Watch, events: &[WatchEvent]) {
+    let mut tasks = Names::default();
+    events.iter().for_each(|event| give(watch, &mut tasks, event));
+}
+
 /// The program of A, B and C from 0 to `t1_ns`.
 fn watched(t1_ns: i64, events: &[WatchEvent]) -> Watch {
     let mut watch = Watch::new("x86_64", 0, [(A, None), (B, None), (C, None)]);
-    events.iter().for_each(|event| watch.event(event));
+    give_all(&mut watch, events);
     watch.finish(t1_ns);
     watch
 }
@@ -211,10 +228,10 @@ fn threads_that_are_made_are_watched_and_ends_are_seen() {
     let watch = watched(
         1_000,
         &[
-            event(10, 0, A, What::Fork { parent: A, child, name: 3 }),
+            event(10, 0, A, What::Fork { parent: A, child }),
             event(11, 0, A, What::Woken { pid: child, new: true }),
             switch(20, 1, 0, Leaves::Runnable, child),
-            event(25, 0, OTHER, What::Fork { parent: OTHER, child: 51, name: 3 }),
+            event(25, 0, OTHER, What::Fork { parent: OTHER, child: 51 }),
             switch(30, 1, child, Leaves::Ended, 0),
         ],
     );
@@ -273,9 +290,9 @@ fn lost_events_make_time_unknown() {
         switch(11, 1, 0, Leaves::Runnable, B),
         switch(40, 0, A, Leaves::Sleeps, 0),
     ];
-    events.iter().for_each(|event| watch.event(event));
+    give_all(&mut watch, &events);
     watch.lost(0);
-    watch.event(&switch(70, 0, 0, Leaves::Runnable, A));
+    give_all(&mut watch, &[switch(70, 0, 0, Leaves::Runnable, A)]);
     watch.finish(100);
     assert_eq!((of(&watch, A).times.unknown_ns, of(&watch, A).activations), (30, 0));
     // B ran all the while on a CPU of which nothing is lost.
@@ -294,7 +311,7 @@ fn time_on_a_cpu_that_is_not_recorded_is_unknown() {
         waking(80, 0, 0, A),
         event(90, 1, A, call),
     ];
-    events.iter().for_each(|event| watch.event(event));
+    give_all(&mut watch, &events);
     watch.finish(100);
     let thread = of(&watch, A);
     assert_eq!((thread.times.on_cpu_ns, thread.activations, sum(thread)), (30, 0, 100));
@@ -314,7 +331,7 @@ fn any_event() -> impl Strategy<Value = (i64, WatchEvent)> {
             3 | 4 => What::Waking { task: (other, 2), prio: Prio::UNKNOWN },
             5 => What::Woken { pid: other, new: step % 7 == 0 },
             6 => What::Migrate { pid: other, to: cpu },
-            7 => What::Fork { parent: pid, child: other, name: 4 },
+            7 => What::Fork { parent: pid, child: other },
             8 => What::Expires { timer: 1, now_ns: step, function: 9 },
             9 => What::Exit,
             _ => What::Signal { signal: 1, pid: other },
@@ -328,10 +345,10 @@ proptest! {
     #[test]
     fn times_add_up(events in prop::collection::vec(any_event(), 0..300), lost in prop::option::of(0usize..300)) {
         let mut watch = Watch::new("x86_64", 0, [(A, None), (B, None), (C, None)]);
-        let mut now = 0;
+        let (mut now, mut tasks) = (0, Names::default());
         for (at, (step, event)) in events.iter().enumerate() {
             now += step;
-            watch.event(&WatchEvent { ts_ns: now, ..*event });
+            give(&mut watch, &mut tasks, &WatchEvent { ts_ns: now, ..*event });
             if lost == Some(at) {
                 watch.lost(event.cpu);
             }
@@ -370,7 +387,7 @@ fn threads_are_met_by_name_or_by_priority_and_their_wake_ups_are_kept() {
     ];
     let followed = |follow: Follow| {
         let mut watch = Watch::new("x86_64", 0, []).following(follow);
-        events.iter().for_each(|event| watch.event(event));
+        give_all(&mut watch, &events);
         watch.finish(1_000);
         let of = |one: &Wakeup| (one.tid, one.cpu, one.release_ns, one.ran_ns);
         watch.wakeups.unwrap().iter().map(of).collect::<Vec<_>>()
@@ -390,16 +407,15 @@ fn a_timer_s_lateness_by_another_clock_is_what_the_interrupt_saw_of_it() {
             watch.by_another_clock();
         }
         // The timer's clock is 500 ahead of the trace's.
-        for event in [
+        let events = [
             event(0, 0, A, What::Armed { timer, expires_ns: 1_500 }),
             switch(10, 0, A, Leaves::Sleeps, 0),
             interrupt(1_040, 0, What::Expires { timer, now_ns: 1_530, function }),
             interrupt(1_045, 0, What::Waking { task: (A, 1), prio: Prio::UNKNOWN }),
             interrupt(1_050, 0, What::Exit),
             switch(1_060, 0, 0, Leaves::Runnable, A),
-        ] {
-            watch.event(&event);
-        }
+        ];
+        give_all(&mut watch, &events);
         watch.wakeups.unwrap()[0].release_ns
     };
     assert_eq!(wakeups(true), 1_010, "30 late when the interrupt looked at the clock");

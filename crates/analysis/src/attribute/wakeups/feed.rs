@@ -1,0 +1,120 @@
+//! Decodes a trace for what takes wake-ups apart, which runs beside it.
+
+use super::apart::{Apart, Naming};
+use super::chosen::Chosen;
+use super::layers::Layers;
+use super::steps::{Step, Steps};
+use crate::attribute::paths::Keep;
+use crate::beside::Beside;
+use crate::decode::{Decoder, Says};
+use crate::holes::Hole;
+use crate::labels::LabelId;
+use crate::records::Record;
+use crate::spans::Known;
+use crate::trace_pass::remarks;
+use ftrace::{Event, TraceFile};
+
+/// Steps that are handed over together: few enough for a processor's own cache, and so many that
+/// waking the other thread costs little.
+const TOGETHER: usize = 1 << 12;
+
+/// What decodes.
+pub(crate) struct Feed {
+    window: [i64; 2],
+    unknown: u64,
+    next: Steps,
+    /// How many sets of CPUs were handed over.
+    sets: usize,
+    layers: Beside<Layers>,
+}
+
+impl Feed {
+    /// For events inside a window.
+    pub(crate) fn new(chosen: &Chosen, known: Known, window: [i64; 2], keep: Keep) -> Self {
+        let layers = Beside::new(Layers::new(chosen, known, window, keep));
+        Self { window, unknown: 0, next: Steps::default(), sets: 0, layers }
+    }
+
+    /// The next event, its record, and the names of that one's tasks. False where it is behind the window, or nothing can be right
+    /// any more.
+    #[inline(always)]
+    pub(crate) fn event(
+        &mut self,
+        decoder: &mut Decoder,
+        event: &Event<'_>,
+        record: &Record<'_>,
+        names: [LabelId; 2],
+    ) -> bool {
+        let Some((at, says)) = decoder.of_record(event, record, names) else {
+            return self.other(decoder, event);
+        };
+        if at.ts_ns < self.window[0] || at.ts_ns > self.window[1] {
+            return at.ts_ns <= self.window[1];
+        }
+        self.step(match says {
+            Says::Switch(switch) => Step::Switch(at, switch),
+            Says::Wake(wake) => Step::Wake(at, wake),
+        })
+    }
+
+    #[inline(never)]
+    fn other(&mut self, decoder: &mut Decoder, event: &Event<'_>) -> bool {
+        let Some(said) = decoder.decode(event) else {
+            self.unknown += 1;
+            return true;
+        };
+        if said.ts_ns < self.window[0] || said.ts_ns > self.window[1] {
+            return said.ts_ns <= self.window[1];
+        }
+        let new = decoder.sets().since(self.sets);
+        self.next.sets.extend_from_slice(new);
+        self.sets += new.len();
+        self.next.events.push(said);
+        self.step(Step::Other)
+    }
+
+    #[inline(always)]
+    fn step(&mut self, step: Step) -> bool {
+        self.next.all.push(step);
+        self.next.all.len() < TOGETHER || self.give()
+    }
+
+    #[inline(never)]
+    fn give(&mut self) -> bool {
+        self.layers.give(&mut self.next)
+    }
+
+    /// Events are missing.
+    pub(crate) fn lost(&mut self, hole: Hole) -> bool {
+        !hole.touches(self.window) || self.step(Step::Lost(hole))
+    }
+
+    /// A thread whose wake-ups were not known before is to run from then on
+    /// ([`crate::attribute::paths::Paths::released`]).
+    pub(crate) fn released(&mut self, tid: i32, release_ns: i64) -> bool {
+        self.step(Step::Released(tid, release_ns))
+    }
+
+    /// It runs, or does not ([`crate::attribute::paths::Paths::ran`]).
+    pub(crate) fn ran(&mut self, tid: i32, ran: Option<(u32, i64)>) -> bool {
+        self.step(Step::Ran(tid, ran))
+    }
+
+    /// What was found of the chosen threads; the last event was at `t1_ns`, where that was not known
+    /// before. `damage`: of the trace. `None` where nothing can be right.
+    pub(crate) fn finish(
+        self,
+        file: &TraceFile,
+        decoder: &Decoder,
+        chosen: &Chosen,
+        t1_ns: Option<i64>,
+        damage: Vec<String>,
+    ) -> Option<Apart> {
+        let Self { unknown, next, layers, .. } = self;
+        let mut layers = layers.finish(next)?;
+        t1_ns.into_iter().for_each(|t1_ns| layers.until(t1_ns));
+        let statements = remarks(decoder, unknown).into_iter().chain(chosen.statement()).collect();
+        let (paths, attribution) = layers.finish(&Naming { file, decoder }, chosen);
+        Some(Apart { paths, attribution, damage, statements })
+    }
+}
