@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::ahead::Ahead;
 use crate::endian::Endian;
 use crate::error::Error;
 use crate::formats::Formats;
@@ -57,10 +58,10 @@ pub(crate) struct Lane {
 const MAX_DAMAGE: usize = 16;
 
 impl Lane {
-    pub(crate) fn new(cpu: u32, region: Region, formats: &Formats) -> Self {
+    pub(crate) fn new(cpu: u32, region: Region, formats: &Formats, ahead: Option<Ahead>) -> Self {
         Self {
             cpu,
-            pages: Pages::new(region),
+            pages: Pages::new(region, ahead),
             layout: *formats.page(),
             endian: formats.endian(),
             needed: formats.common().needed(),

@@ -20,6 +20,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod compress;
 mod constants;
 mod convert;
@@ -27,6 +28,7 @@ mod counts;
 mod cursor;
 mod endian;
 mod error;
+mod fill;
 mod format;
 mod formats;
 mod input;

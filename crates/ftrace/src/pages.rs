@@ -2,17 +2,19 @@
 
 use std::ops::Range;
 
+use crate::ahead::{Ahead, Asked, Filled};
 use crate::compress::Codec;
-use crate::cursor::Cursor;
 use crate::endian::Endian;
 use crate::error::Error;
+use crate::fill::Filler;
 use crate::input::Input;
 use crate::page::PageLayout;
 
-/// Read this much at once, or one page if that is more.
-const WINDOW: usize = 64 << 10;
-/// All lanes' chunks together may take this much; trace-cmd makes chunks of ten pages.
-const ALL_CHUNKS: u64 = 256 << 20;
+/// All lanes' chunks together may take this much, twice where they are read ahead; trace-cmd makes
+/// chunks of ten pages.
+const ALL_CHUNKS: u64 = 128 << 20;
+/// But a lane's at least this much.
+const SMALLEST_CHUNKS: u64 = 64 << 10;
 
 /// What comes next in a CPU's data.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,48 +80,48 @@ impl Region {
 /// How compressed data is packed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunks {
-    codec: Codec,
-    endian: Endian,
+    pub(crate) codec: Codec,
+    pub(crate) endian: Endian,
     /// Most bytes a chunk may decompress to: a few bytes of a broken file must not fill the memory.
-    max_size: u64,
+    pub(crate) max_size: u64,
 }
 
 impl Chunks {
     /// For a buffer of which `lanes` CPUs are read at the same time.
     pub(crate) fn new(codec: Codec, endian: Endian, lanes: usize) -> Self {
-        Self { codec, endian, max_size: (ALL_CHUNKS / lanes.max(1) as u64).max(WINDOW as u64) }
+        Self { codec, endian, max_size: (ALL_CHUNKS / lanes.max(1) as u64).max(SMALLEST_CHUNKS) }
     }
+}
+
+/// Where the next window is.
+enum Next {
+    /// Nobody fills it yet.
+    Here(Filler),
+    /// It is being filled, or has been.
+    Asked(Asked),
 }
 
 /// A window that slides over a region.
 pub(crate) struct Pages {
-    region: Region,
-    /// Position in the file.
-    at: u64,
-    end: u64,
-    /// Bytes that the file's own table promises beyond its end.
-    missing: u64,
-    chunks_left: Option<u32>,
+    /// Always there between two calls.
+    next: Option<Next>,
+    /// Who fills windows before they are needed.
+    ahead: Option<Ahead>,
+    page_size: usize,
     window: Vec<u8>,
+    /// The memory of the window before.
+    spare: Vec<u8>,
     used: usize,
     /// Offset of the window in the decompressed data.
     window_offset: u64,
 }
 
 impl Pages {
-    pub(crate) fn new(region: Region) -> Self {
-        let promised = region.offset.saturating_add(region.size);
-        let end = promised.min(region.input.len()).max(region.offset);
-        Self {
-            at: region.offset,
-            end,
-            missing: promised - end,
-            chunks_left: None,
-            window: Vec::new(),
-            used: 0,
-            window_offset: 0,
-            region,
-        }
+    pub(crate) fn new(region: Region, ahead: Option<Ahead>) -> Self {
+        let page_size = region.page_size;
+        let next = Some(Next::Here(Filler::new(region, ahead.is_some())));
+        let (window, spare) = (Vec::new(), Vec::new());
+        Self { next, ahead, page_size, window, spare, used: 0, window_offset: 0 }
     }
 
     pub(crate) fn window(&self) -> &[u8] {
@@ -131,87 +133,43 @@ impl Pages {
         if self.used >= self.window.len() {
             self.window_offset += self.window.len() as u64;
             self.used = 0;
-            match self.refill()? {
-                Some(other) => {
-                    self.window.clear();
-                    return Ok(other);
-                }
-                None if self.window.is_empty() => return Ok(self.end_of_data()),
-                None => {}
+            if let Some(other) = self.refill()? {
+                self.window.clear();
+                return Ok(other);
             }
         }
         let start = self.used;
-        self.used = (start + self.region.page_size).min(self.window.len());
+        self.used = (start + self.page_size).min(self.window.len());
         Ok(NextPage::Page { range: start..self.used, offset: self.window_offset + start as u64 })
     }
 
-    fn end_of_data(&mut self) -> NextPage {
-        match std::mem::take(&mut self.missing) {
-            0 => NextPage::End,
-            missing => NextPage::Cut { missing },
-        }
-    }
-
+    /// The next window; `Some`: there is none, and why.
     fn refill(&mut self) -> Result<Option<NextPage>, Error> {
-        match self.region.chunks {
-            None => self.refill_plain().map(|()| None),
-            Some(chunks) => self.refill_chunk(chunks),
-        }
-    }
-
-    fn refill_plain(&mut self) -> Result<(), Error> {
-        let whole = WINDOW - WINDOW % self.region.page_size.min(WINDOW);
-        let wanted = (whole.max(self.region.page_size) as u64).min(self.end - self.at) as usize;
-        self.window.resize(wanted, 0);
-        let got = self.region.input.read_at(self.at, &mut self.window)?;
-        self.window.truncate(got);
-        if got < wanted {
-            // The file shrank while it was read.
-            self.missing += self.end - self.at - got as u64;
-            self.end = self.at + got as u64;
-        }
-        self.at += got as u64;
-        Ok(())
-    }
-
-    fn refill_chunk(&mut self, chunks: Chunks) -> Result<Option<NextPage>, Error> {
-        self.window.clear();
-        let offset = self.at;
-        match self.read_chunk(chunks) {
-            Ok(()) => Ok(None),
-            Err(error @ Error::Io { .. }) => Err(error),
-            Err(_) if self.missing > 0 => Ok(Some(self.end_of_data())),
-            Err(error) => {
-                (self.chunks_left, self.at) = (Some(0), self.end);
-                Ok(Some(NextPage::BadChunk { offset, reason: error.to_string() }))
+        let (mut filler, outcome) = match self.next.take() {
+            None => return Ok(Some(NextPage::End)),
+            Some(Next::Here(mut filler)) => {
+                let outcome = filler.fill(&mut self.window);
+                (filler, outcome)
             }
-        }
-    }
-
-    fn read_chunk(&mut self, chunks: Chunks) -> Result<(), Error> {
-        let mut cursor = Cursor::new(&self.region.input, chunks.endian, self.at, self.end);
-        let left = match self.chunks_left {
-            Some(left) => left,
-            None => cursor.u32("number of chunks")?,
+            Some(Next::Asked(asked)) => {
+                let filled = asked.recv().expect("whoever is asked for a window answers");
+                let Filled { filler, window, outcome } = filled;
+                self.spare = std::mem::replace(&mut self.window, window);
+                (filler, outcome)
+            }
         };
-        self.chunks_left = Some(0);
-        if left == 0 {
-            self.at = self.end;
-            return Ok(());
-        }
-        let packed_size = u64::from(cursor.u32("compressed size of a chunk")?);
-        let full_size = u64::from(cursor.u32("size of a chunk")?);
-        if full_size > chunks.max_size || full_size == 0 {
-            let expected = format!("1 to {} bytes", chunks.max_size);
-            return Err(cursor.malformed(4, "size of a chunk", &full_size, &expected));
-        }
-        let packed = cursor.bytes(packed_size, "chunk")?;
-        self.window = chunks
-            .codec
-            .decompress(&packed, full_size as usize)
-            .map_err(|e| cursor.malformed(packed_size, "chunk", &e, &format!("{full_size} bytes")))?;
-        self.at = cursor.position();
-        self.chunks_left = Some(left - 1);
-        Ok(())
+        let outcome = match outcome {
+            Ok(None) if self.window.is_empty() => Ok(Some(filler.end_of_data())),
+            other => other,
+        };
+        let goes_on = matches!(outcome, Ok(None)) && !filler.is_at_end();
+        self.next = Some(match self.ahead.as_ref().filter(|_| goes_on) {
+            Some(ahead) => match ahead.ask(filler, std::mem::take(&mut self.spare)) {
+                Ok(asked) => Next::Asked(asked),
+                Err(filler) => Next::Here(filler),
+            },
+            None => Next::Here(filler),
+        });
+        outcome
     }
 }

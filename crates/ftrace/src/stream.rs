@@ -5,6 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::ahead::AheadThread;
 use crate::endian::Endian;
 use crate::error::Error;
 use crate::formats::{CommonFields, Formats};
@@ -80,13 +81,16 @@ pub struct EventStream {
     /// Whether the common fields stand where nearly all kernels have them.
     is_usual: bool,
     tsc: Option<TscToNs>,
+    /// Ends behind the lanes, which ask it.
+    _ahead: AheadThread,
 }
 
 impl EventStream {
     /// Merges the given regions, one a CPU, lowest CPU first.
     pub(crate) fn new(formats: &Formats, regions: Vec<(u32, Region)>, tsc: Option<TscToNs>) -> Self {
-        let lanes: Vec<Lane> =
-            regions.into_iter().map(|(cpu, region)| Lane::new(cpu, region, formats)).collect();
+        let (thread, ahead) = AheadThread::start(&regions);
+        let lane = |(cpu, region)| Lane::new(cpu, region, formats, ahead.clone());
+        let lanes: Vec<Lane> = regions.into_iter().map(lane).collect();
         Self {
             waiting: BinaryHeap::with_capacity(lanes.len()),
             lanes,
@@ -97,6 +101,7 @@ impl EventStream {
             common: formats.common(),
             is_usual: formats.endian() == Endian::Little && formats.common() == CommonFields::default(),
             tsc,
+            _ahead: thread,
         }
     }
 
