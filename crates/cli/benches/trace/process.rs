@@ -1,11 +1,13 @@
 //! What a process used: time of the clock, time of the CPU, and its highest resident size, by proc(5).
 //!
-//! The peak is `VmHWM`, the CPU time the sum of user and system time: both are looked up while the process runs and once more when it
-//! has ended but is not yet reaped, when only the times remain.
+//! The peak is `VmHWM`, which is looked up while the process runs; the CPU time, the sum of user and system time, when it has ended
+//! and is not yet reaped.
 
 use crate::common::Failed;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Often enough not to miss the peak of a process that grows, seldom enough not to disturb it.
@@ -32,33 +34,42 @@ pub(crate) fn watch<A: AsRef<OsStr>>(
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| Failed(format!("cannot run {name}: {error}")))?;
     let place = format!("/proc/{}", child.id());
-    let mut used = Used::default();
-    loop {
-        let stat = std::fs::read_to_string(format!("{place}/stat")).unwrap_or_default();
-        if let Some((state, cpu_s)) = state_and_cpu(&stat) {
-            used.cpu_s = cpu_s;
-            if state == "Z" {
-                break;
-            }
-        }
-        let status = std::fs::read_to_string(format!("{place}/status")).unwrap_or_default();
-        used.peak_mb = used.peak_mb.max(peak_mb(&status).unwrap_or(0.0));
-        std::thread::sleep(POLL);
-    }
-    used.clock_s = started.elapsed().as_secs_f64();
+    let running = AtomicBool::new(true);
+    let (clock_s, peak_mb) = std::thread::scope(|scope| {
+        let peak = scope.spawn(|| peak_while(&running, &place));
+        let id = WaitId::Pid(Pid::from_child(&child));
+        // Not reaped: its times can still be read.
+        let ended = waitid(id, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        let clock_s = started.elapsed().as_secs_f64();
+        running.store(false, Ordering::Relaxed);
+        ended.map(|_| (clock_s, peak.join().unwrap_or(0.0)))
+    })
+    .map_err(Failed::because)?;
+    let stat = std::fs::read_to_string(format!("{place}/stat")).map_err(Failed::because)?;
+    let cpu_s = cpu_s(&stat).ok_or_else(|| Failed(format!("{name}: no times in {stat:?}")))?;
     let status = child.wait().map_err(Failed::because)?;
     if !status.success() {
         return Err(Failed(format!("{name}: {status}")));
     }
-    Ok(used)
+    Ok(Used { clock_s, cpu_s, peak_mb })
 }
 
-/// The third field of `/proc/PID/stat`, and the sum of `utime` and `stime`. The second is a name that may hold anything.
-fn state_and_cpu(stat: &str) -> Option<(&str, f64)> {
+fn peak_while(running: &AtomicBool, place: &str) -> f64 {
+    let mut peak: f64 = 0.0;
+    while running.load(Ordering::Relaxed) {
+        let status = std::fs::read_to_string(format!("{place}/status")).unwrap_or_default();
+        peak = peak.max(peak_mb(&status).unwrap_or(0.0));
+        std::thread::sleep(POLL);
+    }
+    peak
+}
+
+/// The sum of `utime` and `stime` in `/proc/PID/stat`. The second field is a name that may hold anything.
+fn cpu_s(stat: &str) -> Option<f64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let ticks = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
-    Some((fields.first()?, ticks / TICKS_PER_S))
+    Some(ticks / TICKS_PER_S)
 }
 
 fn peak_mb(status: &str) -> Option<f64> {
