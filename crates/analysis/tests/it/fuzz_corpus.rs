@@ -1,5 +1,5 @@
 //! The fuzzer's corpus in short: every seed, seeds cut at many places, some seconds of damage, and what was found before. The campaign
-//! itself is `make fuzz`.
+//! itself is `cargo xtask bench fuzz`.
 
 use crate::common::execute::Outcome;
 use crate::common::mutate::{Rng, mutate};

@@ -3,6 +3,10 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::format_push_string, reason = "a test that cannot go on fails")]
 
+#[path = "../../../ftrace/tests/common/mod.rs"]
+mod common;
+#[path = "../readers/mod.rs"]
+mod readers;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -30,6 +34,7 @@ mod measure_periodic;
 mod measure_taskset;
 mod measure_trace;
 mod pods;
+mod readers_in_short;
 mod report_browser;
 mod report_formats;
 mod resources;

@@ -86,7 +86,8 @@ impl Change for Setting {
     }
 
     fn bounds(&self) -> Result<(), Error> {
-        reach::check(self.kind, &self.target)
+        reach::check(self.kind, &self.target)?;
+        self.old.iter().try_for_each(|old| reach::check_value(self.kind, old))
     }
 
     fn check(&self, settings: &mut dyn Settings) -> Result<Present, Error> {
@@ -378,15 +379,19 @@ fn write<T: Spelled, V: Spelled>(setting: &Setting) -> Result<Json, serde_json::
 }
 
 fn read<T: Spelled, V: Spelled>(kind: StepKind, fields: Json) -> Result<Arc<dyn Change>, serde_json::Error> {
-    let record: Record<T, V> = serde_json::from_value(fields)?;
-    Ok(Arc::new(Setting {
-        mechanism: record.mechanism,
+    Ok(of_record(kind, &serde_json::from_value::<Record<T, V>>(fields)?))
+}
+
+/// Target and values as their kinds spell them.
+fn of_record<T: Spelled, V: Spelled>(kind: StepKind, record: &Record<T, V>) -> Arc<dyn Change> {
+    Arc::new(Setting {
+        mechanism: record.mechanism.clone(),
         kind,
         target: record.target.spell(),
-        old: record.old.map(|value| value.spell()),
+        old: record.old.as_ref().map(V::spell),
         new: record.new.spell(),
-        read_back: record.read_back.map(|value| value.spell()),
-    }))
+        read_back: record.read_back.as_ref().map(V::spell),
+    })
 }
 
 fn from_earlier<T: Spelled, V: Spelled>(
@@ -401,6 +406,6 @@ fn from_earlier<T: Spelled, V: Spelled>(
         new: entry.new.clone().ok_or("it has no value after")?,
         read_back: entry.read_back.clone(),
     };
-    record::<T, V>(&setting).ok_or("its values are not spelled as those of its kind")?;
-    Ok(Arc::new(setting))
+    let record = record::<T, V>(&setting).ok_or("its values are not spelled as those of its kind")?;
+    Ok(of_record(kind, &record))
 }

@@ -37,8 +37,8 @@ impl Change for TraceInstance {
     fn bounds(&self) -> Result<(), Error> {
         let above = self.path.parent().and_then(Path::file_name);
         let among = above.is_some_and(|above| above == "instances");
-        let may = among && reach::is_plain(&self.path) && reach::is_named(&self.path, reach::OWN);
-        reach::allow(may, "a tracing instance", &self.target())
+        let own = among && reach::is_plain(&self.path) && reach::is_named(&self.path, reach::OWN);
+        reach::allow(own && tracefs::is_of_tracefs(&self.path), "a tracing instance", &self.target())
     }
 
     fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
@@ -81,8 +81,10 @@ impl Change for Kprobe {
 
     fn bounds(&self) -> Result<(), Error> {
         let file_is_one = self.file.file_name().is_some_and(|name| name == "kprobe_events");
-        let own = PROBES.iter().any(|group| self.event.starts_with(group));
-        reach::allow(reach::is_plain(&self.file) && file_is_one && own, "a probe", &self.target())
+        // A line end would begin another command to the same file.
+        let own = PROBES.iter().any(|group| self.event.starts_with(group)) && !self.event.contains('\n');
+        let may = reach::is_plain(&self.file) && file_is_one && own && tracefs::is_of_tracefs(&self.file);
+        reach::allow(may, "a probe", &self.target())
     }
 
     fn check(&self, _: &mut dyn Settings) -> Result<Present, Error> {
@@ -99,7 +101,27 @@ impl Change for Kprobe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::recover::undo;
     use crate::settings::Live;
+
+    /// A file of that name elsewhere would be written, and a directory removed.
+    #[test]
+    fn what_is_called_as_in_tracefs_and_is_not_there_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("kprobe_events");
+        fs::write(&file, "p:stillcore/x native_send\n").unwrap();
+        let instance = dir.path().join("instances/stillcore-1");
+        fs::create_dir_all(&instance).unwrap();
+        let probe = |file: &Path, event: &str| Kprobe { file: file.to_owned(), event: event.to_owned() };
+        let mut live = Live::new(Path::new("/proc/self/exe"));
+        assert!(undo(&probe(&file, "stillcore/x"), &mut live).is_err());
+        assert!(undo(&TraceInstance { path: instance.clone() }, &mut live).is_err());
+        assert!(instance.exists());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "p:stillcore/x native_send\n");
+        let gone = Path::new("/proc/self/no/kprobe_events");
+        assert!(probe(gone, "stillcore/x\n-:other/y").bounds().is_err());
+        probe(gone, "stillcore/x").bounds().unwrap();
+    }
 
     #[test]
     fn a_probe_that_cannot_be_looked_for_is_not_taken_for_gone() {

@@ -1,6 +1,8 @@
 //! Where tracefs is, and how its small files are read and written.
 
 use crate::error::Error;
+use rustix::fs::statfs;
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -29,6 +31,9 @@ fn unescape(target: &str) -> String {
         .iter()
         .fold(target.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
 }
+
+/// `TRACEFS_MAGIC` of Linux `include/uapi/linux/magic.h`.
+pub(crate) const TRACEFS_MAGIC: u64 = 0x7472_6163;
 
 /// What our own mount points are called.
 pub const OWN_POINT: &str = "tracefs-";
@@ -74,6 +79,16 @@ fn own_point(path: &Path) -> Option<(&Path, &Path)> {
     };
     let point = path.ancestors().skip(1).find(is_point)?;
     Some((point, path.strip_prefix(point).ok()?))
+}
+
+/// Whether a path leads to a file of tracefs and of no other file system, whatever it is called; one
+/// that leads to none does too, as nothing can be done there.
+pub(crate) fn is_of_tracefs(path: &Path) -> bool {
+    let Ok(Some(seen)) = seen(path) else { return own_point(path).is_some() };
+    match statfs(&seen) {
+        Ok(found) => found.f_type as u64 == TRACEFS_MAGIC,
+        Err(error) => matches!(error, Errno::NOENT | Errno::NOTDIR),
+    }
 }
 
 /// Whether the kernel knows the file system at all.

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::journal::earlier::{self, transient};
 use crate::journal::{Change, Form, Kind, Present};
-use crate::record::tracefs::OWN_POINT;
+use crate::record::tracefs::{OWN_POINT, TRACEFS_MAGIC};
 use crate::settings::{Settings, reach};
 use crate::sys::clock;
 use crate::sys::process;
@@ -14,9 +14,6 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-/// `TRACEFS_MAGIC` of Linux `include/uapi/linux/magic.h`.
-const TRACEFS_MAGIC: u64 = 0x7472_6163;
 
 /// Tries for up to a second: something may still hold on to what is to go.
 pub(crate) fn patiently(mut action: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {

@@ -77,6 +77,7 @@ impl Settings for Live {
     fn write(&mut self, kind: StepKind, target: &str, value: &str) -> Result<(), Error> {
         if self.tree.as_ref().is_none_or(|tree| !Path::new(target).starts_with(tree)) {
             reach::check(kind, target)?;
+            reach::check_value(kind, value)?;
         }
         match kind {
             StepKind::File | StepKind::Kept => file::write(target, value),

@@ -32,6 +32,12 @@ pub(crate) fn check(kind: StepKind, target: &str) -> Result<(), Error> {
     allow(may, "a setting", target)
 }
 
+/// Refuses a value that names what no setting of its kind may touch: a process is moved to a group.
+pub(crate) fn check_value(kind: StepKind, value: &str) -> Result<(), Error> {
+    let may = kind != StepKind::Member || in_groups(Path::new(value));
+    allow(may, "a value of a setting", value)
+}
+
 /// Refuses a change of `what` unless it may be made.
 pub(crate) fn allow(may: bool, what: &str, target: &str) -> Result<(), Error> {
     let expected = "a setting of the kernel, or what stillcore has made itself";
@@ -89,6 +95,15 @@ mod tests {
         }
     }
 
+    /// `fs::write` makes the file that is not there, in each directory above in turn.
+    #[test]
+    fn a_process_is_moved_to_groups_alone() {
+        for value in ["/srv/x", "/etc", "/", "", "relative", "/sys/fs/cgroup/../../../srv/x"] {
+            assert!(check_value(StepKind::Member, value).is_err(), "{value}");
+        }
+        check_value(StepKind::File, "/srv/x").unwrap();
+    }
+
     #[test]
     fn what_stillcore_sets_is_not() {
         for (kind, target) in [
@@ -104,6 +119,8 @@ mod tests {
         if let Some(mount) = root {
             let target = Path::new(&mount.target).join("stillcore-1").display().to_string();
             check(StepKind::Group, &target).unwrap();
+            check_value(StepKind::Member, &target).unwrap();
+            check_value(StepKind::Member, &mount.target).unwrap();
         }
     }
 }

@@ -1,8 +1,9 @@
-//! `cargo xtask bench fuzz`: damaged traces and samples through every reader of them, by the million, on the stable compiler.
-//! `fuzz [--executions N] [--threads N] [--campaign N] [--from N] [--only TARGET] [--found DIR] [--rows FILE]`.
+//! `cargo xtask bench fuzz`: damaged input through every reader of what others have written, by the million, on the stable compiler.
+//! `fuzz [--executions N] [--seconds N] [--threads N] [--campaign N] [--from N] [--only TARGET,…] [--found DIR] [--rows FILE]`.
 //!
 //! cargo-fuzz guides itself by coverage, for which it needs a nightly compiler; this knows the formats instead (`mutate.rs`). An
-//! execution is its number: target, campaign and number give the same bytes again. Each target gets N executions. Panics, executions of more
+//! execution is its number: target, campaign and number give the same bytes again. Each target gets N executions, or as many as
+//! `--seconds` allow; a row says where these were fewer. Panics, executions of more
 //! than ten seconds and a process of more than a GiB are failures: the input goes to the folder of regressions, and the exit code is 1.
 //! An allocation that the system refuses ends the process at once; the last line then says how far it was.
 
@@ -10,9 +11,11 @@
 
 #[path = "../../../ftrace/tests/common/mod.rs"]
 mod common;
-#[path = "../../tests/damaged/mod.rs"]
+#[path = "../../../analysis/tests/damaged/mod.rs"]
 mod damaged;
-#[path = "../../tests/damaged/samples.rs"]
+#[path = "../../tests/readers/mod.rs"]
+mod readers;
+#[path = "../../../analysis/tests/damaged/samples.rs"]
 mod samples;
 mod watch;
 
@@ -24,28 +27,62 @@ use result::{Limit, Of, Row, Sink};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use watch::Slot;
 
 /// A reader, and what it is given.
 struct Target {
     name: &'static str,
-    corpus: Corpus,
-    execute: fn(&EventCatalogue, Vec<u8>) -> Outcome,
+    given: Given,
+    /// Where what is found goes.
+    found: &'static str,
+}
+
+enum Given {
+    /// A trace or samples.
+    Bytes { corpus: Corpus, execute: fn(&EventCatalogue, Vec<u8>) -> Outcome },
+    /// Anything else.
+    Reader(readers::Reader),
+}
+
+const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ftrace/tests/regressions");
+const OTHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/found");
+
+impl Target {
+    fn bytes(name: &'static str, corpus: Corpus, execute: fn(&EventCatalogue, Vec<u8>) -> Outcome) -> Self {
+        Self { name, given: Given::Bytes { corpus, execute }, found: TRACES }
+    }
+
+    fn damaged(&self, rng: &mut Rng) -> Vec<u8> {
+        match &self.given {
+            Given::Bytes { corpus, .. } => mutate(&corpus.seeds, &corpus.words, rng),
+            Given::Reader(reader) => (reader.damage)(&reader.seeds, rng),
+        }
+    }
+
+    fn execute(&self, catalogue: &EventCatalogue, bytes: Vec<u8>) -> Outcome {
+        match &self.given {
+            Given::Bytes { execute, .. } => execute(catalogue, bytes),
+            Given::Reader(reader) => (reader.read)(&bytes),
+        }
+    }
 }
 
 fn targets(catalogue: &EventCatalogue) -> Vec<Target> {
-    vec![
-        Target {
-            name: "container",
-            corpus: corpus::containers(),
-            execute: |_, bytes| execute::container(bytes),
-        },
-        Target { name: "pages", corpus: corpus::pages(), execute: |_, bytes| execute::pages(&bytes) },
-        Target { name: "text", corpus: corpus::texts(), execute: |_, bytes| execute::text(&bytes) },
-        Target { name: "attribute", corpus: damaged::seeds(catalogue), execute: damaged::attribute },
-        Target { name: "samples", corpus: samples::seeds(), execute: |_, bytes| samples::read(&bytes) },
-    ]
+    let mut all = vec![
+        Target::bytes("container", corpus::containers(), |_, bytes| execute::container(bytes)),
+        Target::bytes("pages", corpus::pages(), |_, bytes| execute::pages(&bytes)),
+        Target::bytes("text", corpus::texts(), |_, bytes| execute::text(&bytes)),
+        Target::bytes("attribute", damaged::seeds(catalogue), damaged::attribute),
+        Target::bytes("samples", samples::seeds(), |_, bytes| samples::read(&bytes)),
+    ];
+    let others = readers::all().into_iter();
+    all.extend(others.map(|reader| Target {
+        name: reader.name,
+        given: Given::Reader(reader),
+        found: OTHERS,
+    }));
+    all
 }
 
 /// One target's executions.
@@ -54,6 +91,7 @@ pub(crate) struct Campaign<'a> {
     catalogue: &'a EventCatalogue,
     number: u64,
     end: u64,
+    until: Instant,
     next: AtomicU64,
     outcomes: [AtomicU64; 3],
     slowest_us: AtomicU64,
@@ -62,18 +100,17 @@ pub(crate) struct Campaign<'a> {
 }
 
 /// Executions that a thread takes at once.
-const BATCH: u64 = 256;
+const BATCH: u64 = 64;
 
 impl Campaign<'_> {
     fn bytes(&self, execution: u64) -> Vec<u8> {
-        let corpus = &self.target.corpus;
-        mutate(&corpus.seeds, &corpus.words, &mut Rng::new(self.number, execution))
+        self.target.damaged(&mut Rng::new(self.number, execution))
     }
 
     fn work(&self, slot: &Slot) {
         loop {
             let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
-            if first >= self.end {
+            if first >= self.end || Instant::now() > self.until {
                 return slot.rest();
             }
             for execution in first..(first + BATCH).min(self.end) {
@@ -86,7 +123,7 @@ impl Campaign<'_> {
     fn one(&self, execution: u64) {
         let bytes = self.bytes(execution);
         let before_ns = watch::thread_cpu_ns();
-        let done = std::panic::catch_unwind(|| (self.target.execute)(self.catalogue, bytes));
+        let done = std::panic::catch_unwind(|| self.target.execute(self.catalogue, bytes));
         let took_us = watch::thread_cpu_ns().saturating_sub(before_ns) / 1000;
         self.slowest_us.fetch_max(took_us, Ordering::Relaxed);
         match done {
@@ -101,6 +138,10 @@ impl Campaign<'_> {
         let path = self.found.join(format!("{}-{}-{execution}.bin", self.target.name, self.number));
         let stored = std::fs::write(&path, self.bytes(execution));
         println!("{}: {what} in execution {execution}: {} {stored:?}", self.target.name, path.display());
+    }
+
+    fn done(&self) -> u64 {
+        self.outcomes.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
     fn rows(&self, started: Instant) -> Vec<Row> {
@@ -143,23 +184,25 @@ fn main() {
     let (executions, threads): (u64, usize) = (option("--executions", 5_000_000), option("--threads", 2));
     let (number, from, only) =
         (option("--campaign", 1), option("--from", 0), option("--only", String::new()));
-    let regressions = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../ftrace/tests/regressions"));
-    let found = option("--found", regressions);
+    let seconds = option("--seconds", 1_000_000);
+    let (only, found): (String, String) = (only, option("--found", String::new()));
+    let is_wanted = |target: &&Target| only.is_empty() || only.split(',').any(|name| name == target.name);
     // Panics are what is looked for; their messages come by the hundred.
     std::panic::set_hook(Box::new(|panic| println!("{}", panic.to_string().replace('\n', ": "))));
     let (mut failures, mut total) = (0, 0);
     let mut rows = Sink::of_arguments();
-    for target in targets(&catalogue).iter().filter(|target| only.is_empty() || target.name == only) {
+    for target in targets(&catalogue).iter().filter(is_wanted) {
         let campaign = Campaign {
             target,
             catalogue: &catalogue,
             number,
             end: from + executions,
+            until: Instant::now() + Duration::from_secs(seconds),
             next: AtomicU64::new(from),
             outcomes: Default::default(),
             slowest_us: AtomicU64::new(0),
             failures: AtomicU64::new(0),
-            found: found.clone(),
+            found: PathBuf::from(if found.is_empty() { target.found } else { &found }),
         };
         let started = Instant::now();
         let slots: Vec<Slot> = (0..threads).map(|_| Slot::default()).collect();
@@ -172,7 +215,7 @@ fn main() {
         eprintln!("{}", campaign.line(started));
         campaign.rows(started).into_iter().for_each(|row| rows.push(row).unwrap());
         failures += campaign.failures.load(Ordering::Relaxed);
-        total += executions;
+        total += campaign.done();
     }
     rows.note(format!("campaign {number}, executions from {from} on, {threads} threads")).unwrap();
     let all = Row::new("all: executions that failed", failures as f64, "").n(total);
