@@ -115,7 +115,7 @@ pub fn analyse_asked(run_dir: &Path, asked: &Asked) -> Result<Analysis, Error> {
         frequency_changes: model::frequency::are_known(&run),
     };
     let kept = traced.as_mut().zip(snapshots).map(|(traced, told)| {
-        let over = measured.iter().map(|one| one.over).sum();
+        let over = measured.iter().map(|one| one.over).fold(0, u64::saturating_add);
         let (around, comm) = (std::mem::take(&mut traced.around), |pid| traced.comms.get(&pid).cloned());
         around.told(told, over, &measured, &paths, traced.decoder.labels(), &comm)
     });

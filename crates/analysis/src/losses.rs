@@ -61,7 +61,8 @@ pub fn losses(run: &Run, reading: Option<&TraceReading>, remarks: Vec<String>) -
 fn snapshots(run: &Run) -> Vec<String> {
     let Some(told) = run.trace.as_ref().and_then(|trace| trace.snapshots.as_ref()) else { return Vec::new() };
     let ms = |ns: u64| ns as f64 / 1e6;
-    let kept_ns: u64 = told.kept.iter().map(|kept| kept.t1_ns.abs_diff(kept.t0_ns)).sum();
+    let kept_ns: u64 =
+        told.kept.iter().map(|kept| kept.t1_ns.abs_diff(kept.t0_ns)).fold(0, u64::saturating_add);
     let mut statements = vec![format!(
         "the trace holds {:.1} of {:.1} ms recorded, around samples of at least {} us: what ran at other times is not known, and no rate of \
          events is concluded",

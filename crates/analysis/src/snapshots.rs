@@ -125,7 +125,8 @@ impl Around {
                 path: path(paths, record, &one.sample),
             }
         };
-        let kept_ns = snapshots.kept.iter().map(|kept| kept.t1_ns.abs_diff(kept.t0_ns)).sum();
+        let kept_ns =
+            snapshots.kept.iter().map(|kept| kept.t1_ns.abs_diff(kept.t0_ns)).fold(0, u64::saturating_add);
         SnapshotSection { kept_ns, over, samples: self.waiting.into_iter().map(explained).collect() }
     }
 }

@@ -29,7 +29,7 @@ impl Stretches {
 
     /// Their length together, ns.
     pub fn length_ns(&self) -> u64 {
-        self.parts.iter().map(|part| part[1].abs_diff(part[0])).sum()
+        self.parts.iter().map(|part| part[1].abs_diff(part[0])).fold(0, u64::saturating_add)
     }
 
     /// Whether an instant lies in a stretch.
@@ -42,7 +42,9 @@ impl Stretches {
     pub fn overlap_ns(&mut self, t0_ns: i64, t1_ns: i64) -> u64 {
         self.seek(t0_ns);
         let reached = self.parts[self.near..].iter().take_while(|part| part[0] < t1_ns);
-        reached.map(|part| (part[1].min(t1_ns) - part[0].max(t0_ns)).max(0) as u64).sum()
+        reached
+            .map(|part| (part[1].min(t1_ns) - part[0].max(t0_ns)).max(0) as u64)
+            .fold(0, u64::saturating_add)
     }
 
     /// What of them lies in other ones.

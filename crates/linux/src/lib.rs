@@ -4,12 +4,13 @@
 //! the next boot, `disturb` provokes interference, `measure` takes samples, `record` keeps the
 //! kernel's trace. `journal` has every change on disk before it is made; each kind brings its own
 //! undo (`owners` lists them), and `session` and `guardian` make sure that it is called. `settings`
-//! reads and writes what can be set. `window` puts a measurement together; `guest` is what runs as
+//! reads and writes what can be set; `enter` brings tasks onto CPUs. `window` puts a measurement together; `guest` is what runs as
 //! pid 1 in a lab guest.
 
 pub mod boot;
 pub mod class;
 pub mod disturb;
+pub mod enter;
 pub mod error;
 pub mod guardian;
 pub mod guest;

@@ -73,7 +73,7 @@ fn samples(document: &Document) -> Vec<String> {
     let kinds: BTreeSet<_> = probes.iter().map(key).collect();
     let line = |(traced, kind)| {
         let ours = probes.iter().filter(|one| key(one) == (traced, kind));
-        let sum = |of: fn(&ProbeRecord) -> u64| ours.clone().map(of).sum::<u64>();
+        let sum = |of: fn(&ProbeRecord) -> u64| ours.clone().map(of).fold(0, u64::saturating_add);
         let (n, lost) = (format::count(sum(|one| one.samples)), format::count(sum(|one| one.ring_lost)));
         let (released, missed) =
             (format::count(sum(|one| one.released)), format::count(sum(|one| one.missed)));
@@ -85,7 +85,7 @@ fn samples(document: &Document) -> Vec<String> {
             _ if !known => format!("{n} stored; how many were lost is not known"),
             model::sample::ProbeKind::Ipi => format!("sent {released} = received {n} + lost {missed}"),
             model::sample::ProbeKind::Graph => {
-                let lost = format::count(sum(|one| one.missed + one.ring_lost));
+                let lost = format::count(sum(|one| one.missed.saturating_add(one.ring_lost)));
                 format!("sent {released} = received {n} + lost {lost}")
             }
             kind if kind.has_releases() => {

@@ -22,7 +22,7 @@ pub(crate) fn largest(section: &SnapshotSection) -> Vec<&ExplainedSample> {
 /// What became of every sample that reached the limit, and of every moment of the window.
 pub(crate) fn account(told: &SnapshotsRecord, section: &SnapshotSection) -> Vec<String> {
     let limit = format::ns(told.over_ns);
-    let kept: u64 = told.kept.iter().map(|kept| kept.samples_over).sum();
+    let kept: u64 = told.kept.iter().map(|kept| kept.samples_over).fold(0, u64::saturating_add);
     let mut lines = vec![format!(
         "{} of at least {limit}: {kept} in {} kept, {} smaller than the kept ones, {} in snapshots given up for larger ones, {} where \
          nothing was recorded",

@@ -152,10 +152,12 @@ fn evidence(analysis: &Analysis) -> Option<Evidence> {
         cpu: worst.cpu,
         at_ns: worst.observed_max_at_ns,
         policy: worst.policy.clone(),
-        n: windows().map(|d| d.n).sum(),
-        missed: windows().map(|d| d.missed).sum(),
-        ring_lost: windows().map(|d| d.ring_lost).sum(),
-        duration_ns: windows().map(|d| d.duration_ns).sum(),
+        n: windows().map(|d| d.n).fold(0, u64::saturating_add),
+        missed: windows().map(|d| d.missed).fold(0, u64::saturating_add),
+        ring_lost: windows()
+            .map(|d| d.ring_lost)
+            .try_fold(0, |sum: u64, lost| Some(sum.saturating_add(lost?))),
+        duration_ns: windows().map(|d| d.duration_ns).fold(0, u64::saturating_add),
     })
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn remarks(run: &Run, record: &ProbeRecord, jobs: &Jobs) -> Vec<Strin
     told.extend(record.jobs.iter().flat_map(|job| outputs(run, job)));
     told.extend(jobs.drift.iter().map(drift));
     told.push(peaks(&jobs.peaks));
-    let refused: u64 = jobs.counters.iter().map(|(_, figure)| figure.refused).sum();
+    let refused: u64 = jobs.counters.iter().map(|(_, figure)| figure.refused).fold(0, u64::saturating_add);
     if refused > 0 {
         told.push(
             "refused: the counter shared the PMU with others during the job; ask for fewer with --counters"

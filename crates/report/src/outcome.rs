@@ -72,9 +72,10 @@ pub fn outcome(findings: &[Finding], analysis: &Analysis, guarantee: &Guarantee)
 /// A measurement is a finding where a task missed a deadline or a job gave a wrong output: what its own verb exits with 2 for. Nothing
 /// else is judged; the audit that it stores tells the conditions.
 pub fn of_measurement(run: &Run, analysis: &Analysis) -> Outcome {
-    let late: u64 = analysis.taskset.iter().map(|one| one.figures.late + one.figures.missed).sum();
+    let late = analysis.taskset.iter().flat_map(|one| [one.figures.late, one.figures.missed]);
+    let late = late.fold(0, u64::saturating_add);
     let outputs = run.probes.iter().filter_map(|record| record.jobs.as_ref());
-    let wrong: u64 = outputs.map(|jobs| jobs.outputs_wrong).sum();
+    let wrong = outputs.map(|jobs| jobs.outputs_wrong).fold(0, u64::saturating_add);
     let mut reasons = Vec::new();
     if late > 0 {
         reasons.push(format!("{} of the task set missed", format::plural(late, "deadline")));

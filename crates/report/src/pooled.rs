@@ -92,7 +92,7 @@ pub(crate) fn by_cost(labels: &mut [LabelCount]) {
 }
 
 fn add<'a>(sum: &mut Pooled, labels: &mut BTreeMap<&'a str, (u64, u64)>, window: &'a WindowEvents) {
-    sum.duration_ns += window.duration_ns;
+    sum.duration_ns = sum.duration_ns.saturating_add(window.duration_ns);
     let Some(class) = find(window, sum.class) else {
         sum.observable = false;
         return;

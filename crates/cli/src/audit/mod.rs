@@ -90,7 +90,7 @@ fn audited(root: &Root, catalogue: &Catalogue, cpus: Option<Cpus>) -> anyhow::Re
             machine::check_cpus(&machine, &cpus)?;
             cpus
         }
-        None => machine::cpus_default(&machine)?,
+        None => machine::cpus_default(&machine, &machine.topology.online)?,
     };
     let housekeeping =
         machine::housekeeping(&machine, &cpus).unwrap_or_else(|_| machine.topology.online.minus(&cpus));

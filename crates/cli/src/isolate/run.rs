@@ -3,8 +3,9 @@
 use super::State;
 use anyhow::Context;
 use clap::Args;
+use linux::enter;
+use linux::isolate::placed;
 use linux::isolate::standing::Found;
-use linux::isolate::{enter, placed};
 use linux::sys::process::Owner;
 use model::Cpus;
 use model::plan::Placement;
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         (None, Some(_)) => anyhow::bail!("no CPU is isolated by stillcore now: name the CPUs with --cpus"),
         (None, None) => anyhow::bail!("{}: name the CPUs with --cpus", args.state.nothing()),
     };
-    enter(&cpus).with_context(|| format!("cannot run on CPUs {cpus}"))?;
+    enter::onto(&cpus).with_context(|| format!("cannot run on CPUs {cpus}"))?;
     if let Some((journal, found)) = &standing {
         note_placed(journal, found);
     }

@@ -3,6 +3,7 @@
 
 use super::progress::Teller;
 use anyhow::Context;
+use linux::enter;
 use linux::guardian;
 use linux::isolate::Catalogue;
 use linux::machine::{self, Root};
@@ -63,15 +64,17 @@ impl Place {
         };
         let mut machine = machine::read(&Root::live())?;
         machine.limits.fifo_allowed = Some(sched::fifo_allowed());
+        let reachable = enter::reachable(&machine.topology.online).context("cannot ask for CPUs")?;
         let measured = match asked.cpus {
             Some(cpus) => cpus.clone(),
-            None => machine::cpus_default(&machine)?,
+            None => machine::cpus_default(&machine, &reachable)?,
         };
         if asked.all_cpus {
             machine::check_online(&machine, &measured)?;
         } else {
             machine::check_cpus(&machine, &measured)?;
         }
+        machine::check_reachable(&measured, &reachable)?;
         let housekeeping = match machine::housekeeping(&machine, &measured) {
             Err(_) if asked.all_cpus => {
                 limits.push(
@@ -87,6 +90,7 @@ impl Place {
             result => result?,
         };
         check_reachable(&housekeeping, "housekeeping")?;
+        let housekeeping = housekeeping.and(&reachable);
         let program = std::env::current_exe().context("cannot find this program's own file")?;
         Ok(Self { program, machine, measured, housekeeping, state, mechanisms, limits })
     }

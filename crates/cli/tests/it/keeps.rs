@@ -5,6 +5,8 @@
 mod full_disk;
 #[path = "../support/kills.rs"]
 mod kills;
+#[path = "../support/write_faults.rs"]
+mod write_faults;
 
 use crate::support::{Place, is_root, measure_in_words, start, stillcore, text};
 use full_disk::{Size, run_on};
@@ -14,6 +16,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use write_faults::Fault;
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_stillcore"))
@@ -96,6 +99,36 @@ fn a_full_disk_is_one_sentence_and_what_was_stored_is_readable() {
         kept += u32::from(!outcome.whole && outcome.samples > 0);
     }
     assert!(failed > 3 && kept > 0, "{failed} failed, of which {kept} kept samples");
+}
+
+/// Calls of the short version: every one of the first, where files and journals are made, and then
+/// fewer and fewer. `cargo xtask bench write-faults` takes them all.
+#[test]
+fn a_call_that_finds_no_room_is_one_sentence_and_leaves_nothing() {
+    if !is_root() {
+        println!("skipped: mounting takes root");
+        return;
+    }
+    let _place = Place::new();
+    let run = |call, stay| {
+        let scratch = tempfile::tempdir().unwrap();
+        write_faults::run_with(program(), scratch.path(), Fault { call, stay }, "300ms")
+    };
+    let Some(whole) = run(0, false) else {
+        println!("skipped: no tmpfs can be mounted, or no call made to fail");
+        return;
+    };
+    assert!(whole.outcome.whole && whole.outcome.wrong.is_empty() && whole.left.is_empty(), "{whole:?}");
+    assert!(whole.calls > 30, "{whole:?}");
+    let (mut failed, mut call) = (0, 1);
+    while call <= whole.calls {
+        let stay = call % 2 == 0;
+        let faulty = run(call, stay).unwrap();
+        assert!(faulty.outcome.wrong.is_empty() && faulty.left.is_empty(), "call {call}: {faulty:?}");
+        failed += u32::from(!faulty.outcome.whole);
+        call += 1 + call / 8;
+    }
+    assert!(failed > 10, "{failed} of {} calls", whole.calls);
 }
 
 #[test]

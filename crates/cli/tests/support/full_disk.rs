@@ -9,7 +9,7 @@
 use model::{samples_file, store};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// A window that writes its files several times.
 const MEASURE: [&str; 7] = ["measure", "wakeup", "--cpus", "1", "--period", "1ms", "--duration"];
@@ -35,10 +35,10 @@ pub(crate) struct Outcome {
 }
 
 /// Mounted until it is dropped.
-struct Disk(PathBuf);
+pub(crate) struct Disk(pub(crate) PathBuf);
 
 impl Disk {
-    fn mount(at: &Path, size: Size) -> Option<Self> {
+    pub(crate) fn mount(at: &Path, size: Size) -> Option<Self> {
         fs::create_dir(at).ok()?;
         let options = format!("size={}k,nr_inodes={},huge=never", size.pages * 4, size.names);
         let mut mount = Command::new("mount");
@@ -57,10 +57,20 @@ impl Drop for Disk {
 /// Runs on a disk of that size, in an empty scratch directory; none where nothing can be mounted.
 pub(crate) fn run_on(program: &Path, scratch: &Path, size: Size, duration: &str) -> Option<Outcome> {
     let disk = Disk::mount(&scratch.join("disk"), size)?;
-    let out = disk.0.join("run");
-    let mut command = Command::new(program);
+    let output = measuring(Command::new(program), &disk, duration).output().ok()?;
+    Some(judged(&output, &disk, program, scratch))
+}
+
+/// The command that measures, with run and state directory on a disk.
+pub(crate) fn measuring(mut command: Command, disk: &Disk, duration: &str) -> Command {
     command.args(MEASURE).arg(duration).arg("--quiet").stdin(Stdio::null());
-    let output = command.arg("--state").arg(disk.0.join("state")).arg("--out").arg(&out).output().ok()?;
+    command.arg("--state").arg(disk.0.join("state")).arg("--out").arg(disk.0.join("run"));
+    command
+}
+
+/// How it ended, and what of it can be read.
+pub(crate) fn judged(output: &Output, disk: &Disk, program: &Path, scratch: &Path) -> Outcome {
+    let out = disk.0.join("run");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let mut outcome = Outcome { whole: output.status.code() == Some(0), samples: 0, wrong: Vec::new() };
     if !outcome.whole {
@@ -71,15 +81,15 @@ pub(crate) fn run_on(program: &Path, scratch: &Path, size: Size, duration: &str)
             outcome.wrong.push(format!("it does not say that the disk is full: {said}"));
         }
     }
-    read(&out, &mut outcome);
+    read(&out, &said, &mut outcome);
     if !outcome.whole && out.join(store::FINDINGS).exists() && out.join(store::RUN).exists() {
         report(program, &out, scratch, &mut outcome);
     }
-    Some(outcome)
+    outcome
 }
 
 /// What is stored is readable, and is not called complete.
-fn read(run: &Path, outcome: &mut Outcome) {
+fn read(run: &Path, said: &str, outcome: &mut Outcome) {
     if !run.join(store::RUN).exists() {
         return;
     }
@@ -87,6 +97,8 @@ fn read(run: &Path, outcome: &mut Outcome) {
         Ok(record) => {
             // What is concluded from a complete run can be made again.
             let concluded = run.join(store::ANALYSIS).exists() && run.join(store::REPORT).exists();
+            // All was written, its facts are on the disk, and its mark stays.
+            let concluded = concluded && !said.contains("cannot sync");
             if record.complete != outcome.whole && (concluded || !record.complete) {
                 outcome.wrong.push(format!("complete: {}, which it is not", record.complete));
             }

@@ -183,8 +183,6 @@ fn leftovers(dir: &Path, family: &[(u32, String)], mut changed: impl FnMut() -> 
         left.extend(alive.map(|(pid, role)| format!("process {pid}, {role}")));
         left.extend(named_after(family[0].0));
         let journal = fs::read_dir(dir.join("state/journal")).into_iter().flatten().filter_map(Result::ok);
-        // An empty one has no change to take back; the next call removes it.
-        let journal = journal.filter(|entry| entry.metadata().is_ok_and(|meta| meta.len() > 0));
         left.extend(journal.map(|entry| format!("journal {}", entry.path().display())));
         let state = fs::read_dir(dir.join("state")).into_iter().flatten().filter_map(Result::ok);
         let names = state.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -218,7 +216,7 @@ fn others(dir: &Path) -> bool {
     })
 }
 
-fn processes(dir: &Path) -> Vec<String> {
+pub(crate) fn processes(dir: &Path) -> Vec<String> {
     let here = dir.to_string_lossy().into_owned();
     let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     let lines = entries.filter_map(|entry| {
@@ -231,7 +229,7 @@ fn processes(dir: &Path) -> Vec<String> {
 }
 
 /// Tracing instances and control groups of a process.
-fn named_after(main: u32) -> Vec<String> {
+pub(crate) fn named_after(main: u32) -> Vec<String> {
     let mounts = fs::read_to_string("/proc/mounts").expect("a system with procfs");
     let places = mounts.lines().filter_map(|line| {
         let mut words = line.split_whitespace().skip(1);
@@ -252,7 +250,7 @@ fn named_after(main: u32) -> Vec<String> {
 }
 
 /// Files of a run that no reader knows.
-fn temporary(run: &Path) -> Vec<String> {
+pub(crate) fn temporary(run: &Path) -> Vec<String> {
     let entries = fs::read_dir(run).into_iter().flatten().filter_map(Result::ok);
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with('.')).map(|name| format!("temporary file {name}")).collect()

@@ -5,7 +5,7 @@
 
 use super::{Heard, Order, Plan, READY, Role, Told};
 use crate::transport::{Doorbell, EndOrder, Parcel, Receiver, Sender, Take, Waiter};
-use linux::isolate;
+use linux::enter;
 use linux::sys::{clock, memory, sched};
 use model::Cpus;
 use model::sample::Policy;
@@ -76,7 +76,7 @@ fn both(plan: &Plan, end: &EndOrder, parcel: &mut Parcel, bell: Option<&Doorbell
 
 /// Onto its CPU, with its policy, in memory that is there; what was refused is told.
 fn prepare(cpu: u32, policy: &Policy) -> io::Result<Told> {
-    isolate::enter(&Cpus::one(cpu))?;
+    enter::onto(&Cpus::one(cpu))?;
     let unlocked = memory::lock_on_fault().err().map(|error| format!("memory is not locked: {error}"));
     sched::set_timer_slack(1)?;
     let refused = sched::set_policy(policy).err();

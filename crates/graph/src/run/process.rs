@@ -6,7 +6,7 @@ use super::node::Node;
 use super::order::{ExecutorOrder, ExecutorReport, LinkEnd, ProcessOrder, ProcessReport};
 use crate::Error;
 use crate::transport::{Doorbell, Parcel, Receiver, Sender};
-use linux::isolate;
+use linux::enter;
 use linux::measure::ring::{Ring, State};
 use linux::sys::timersignal::SignalTimer;
 use linux::sys::{clock, memory, sched};
@@ -203,7 +203,7 @@ fn thread_of(
 /// Puts the thread on its CPUs and asks for its policy; what it got, and why not what was asked.
 fn set_up(order: &ExecutorOrder) -> Result<(Policy, Option<String>), Error> {
     let failed = |error: io::Error| Error::os("set up", format!("a thread on CPUs {}", order.cpus), error);
-    isolate::enter(&order.cpus).map_err(failed)?;
+    enter::onto(&order.cpus).map_err(failed)?;
     if order.timer_slack_ns > 0 {
         sched::set_timer_slack(order.timer_slack_ns).map_err(failed)?;
     }

@@ -5,7 +5,7 @@
 //! of a process are in one group (`admin-guide/cgroup-v2.rst`, "Threads"). Processes that share their memory (`CLONE_VM`) are not.
 
 use super::Error;
-use crate::isolate;
+use crate::enter;
 use model::Cpus;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal, waitpid};
@@ -23,7 +23,7 @@ pub(super) fn with_spinners<T>(cpus: &Cpus, body: impl FnOnce() -> Result<T, Err
     for cpu in cpus.iter() {
         let spinner =
             Spinner::start(&stop).map_err(Error::refused("start a process that shares its memory"))?;
-        let placed = isolate::place(spinner.pid.as_raw_nonzero().get(), &Cpus::one(cpu));
+        let placed = enter::place(spinner.pid.as_raw_nonzero().get(), &Cpus::one(cpu));
         spinners.push(spinner);
         placed.map_err(|error| {
             Error::absent(format!("CPU {cpu} takes no process of the stressor's: {error}"))

@@ -289,7 +289,7 @@ mod tests {
         for entry in std::fs::read_dir(machines).unwrap() {
             let Ok(root) = Root::open(&entry.unwrap().path()) else { continue };
             let Ok(machine) = machine::read(&root) else { continue };
-            let Ok(cpus) = machine::cpus_default(&machine) else { continue };
+            let Ok(cpus) = machine::cpus_default(&machine, &machine.topology.online) else { continue };
             for finding in audit(&root, &machine, &catalogue, &cpus) {
                 let shown = &catalogue.get(&finding.id).unwrap().shown;
                 let hidden = shown.by == By::None || shown.bare_metal && machine.hypervisor.is_some();

@@ -27,17 +27,26 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// Where that of the calling process is, or will be.
+    pub fn place(state: &Path) -> Result<PathBuf, Error> {
+        Ok(directory(state).join(format!("{}.jsonl", Owner::of_this_process()?)))
+    }
+
     /// Starts a journal for the calling process.
     pub fn create(state: &Path) -> Result<Self, Error> {
         let dir = trust::make_directory(state, DIRECTORY)?;
-        let name = format!("{}.jsonl", Owner::of_this_process()?);
-        let path = directory(state).join(&name);
+        let path = Self::place(state)?;
+        let name = path.file_name().unwrap_or_default();
+        let boot_id = boot_id()?;
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = openat(&dir, &name, flags, Mode::RUSR | Mode::WUSR);
+        let file = openat(&dir, name, flags, Mode::RUSR | Mode::WUSR);
         let file = file.map_err(|error| Error::os("create the journal", path.display(), error))?.into();
-        let mut journal =
-            Self { path, file, torn: false, boot_id: boot_id()?, next: 0, open: BTreeMap::new() };
-        journal.append(&[])?;
+        let mut journal = Self { path, file, torn: false, boot_id, next: 0, open: BTreeMap::new() };
+        if let Err(error) = journal.append(&[]) {
+            // Nothing is open in it, and nobody else would take it away.
+            let _ = remove(&journal.path);
+            return Err(error);
+        }
         Ok(journal)
     }
 

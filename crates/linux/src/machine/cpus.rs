@@ -5,24 +5,38 @@
 use model::machine::Topology;
 use model::{Cpus, Error, Machine};
 
-/// The CPUs to measure when nobody named any: the isolated ones that are online, else the highest CPU that leaves another
-/// core for everything else.
-pub fn cpus_default(machine: &Machine) -> Result<Cpus, Error> {
+/// The CPUs to measure when nobody named any, of those that can be reached ([`crate::enter::reachable`]; of a captured machine
+/// all): the isolated ones that are online, else the highest CPU that leaves another core for everything else.
+pub fn cpus_default(machine: &Machine, reachable: &Cpus) -> Result<Cpus, Error> {
     let topology = &machine.topology;
-    let isolated = topology.isolated.or(&topology.nohz_full).and(&topology.online);
-    if !isolated.is_empty() && isolated != topology.online {
+    let online = topology.online.and(reachable);
+    let isolated = topology.isolated.or(&topology.nohz_full).and(&online);
+    if !isolated.is_empty() && isolated != online {
         return Ok(isolated);
     }
-    let highest = topology.online.iter().collect::<Vec<_>>().into_iter().rev();
+    let highest = online.iter().collect::<Vec<_>>().into_iter().rev();
     let mut single = highest.map(Cpus::one);
-    single.find(|cpu| housekeeping(machine, cpu).is_ok()).ok_or_else(|| {
-        let what = if topology.online.len() == 1 {
+    let leaves_some = |cpu: &Cpus| housekeeping(machine, cpu).is_ok_and(|left| !left.and(&online).is_empty());
+    single.find(leaves_some).ok_or_else(|| {
+        let what = if online != topology.online {
+            format!("the cpuset of this process has only CPUs {online} of {}", topology.online)
+        } else if topology.online.len() == 1 {
             format!("this machine has one CPU online, CPU {}", topology.online)
         } else {
             format!("the CPUs online, {}, share one core", topology.online)
         };
         Error::invalid("CPUs", what, "a second core for everything else")
     })
+}
+
+/// Whether the cpuset of this process has these CPUs, or a partition that it may join.
+pub fn check_reachable(cpus: &Cpus, reachable: &Cpus) -> Result<(), Error> {
+    let away = cpus.minus(reachable);
+    if away.is_empty() {
+        return Ok(());
+    }
+    let what = format!("the cpuset of this process, as that of a container, does not have CPU {away}");
+    Err(Error::invalid("CPUs", what, format!("CPUs among {reachable}")))
 }
 
 /// Whether these CPUs can be measured and something left for everything else: named, present, online, and not all there are.
@@ -109,18 +123,37 @@ mod tests {
         Machine { topology, ..Machine::default() }
     }
 
+    fn default_of(machine: &Machine) -> Result<Cpus, Error> {
+        cpus_default(machine, &machine.topology.online)
+    }
+
+    /// As in a container that was given some CPUs.
+    #[test]
+    fn the_default_is_within_the_cpuset() {
+        let of = |isolated: &str, reachable: &str| {
+            cpus_default(&machine("0-7", isolated, 8, 8), &reachable.parse().unwrap())
+        };
+        assert_eq!(of("", "0-3").unwrap().to_string(), "3");
+        assert_eq!(of("6-7", "0-3").unwrap().to_string(), "3", "the isolated ones are not to be had");
+        assert_eq!(of("3,6-7", "0-3").unwrap().to_string(), "3");
+        let none = of("", "5").unwrap_err().to_string();
+        assert!(none.contains("the cpuset of this process has only CPUs 5 of 0-7"), "{none}");
+        let named = check_reachable(&"2,5".parse().unwrap(), &"0-3".parse().unwrap()).unwrap_err();
+        assert!(named.to_string().contains("does not have CPU 5"), "{named}");
+    }
+
     #[test]
     fn isolated_cpus_come_first_then_the_highest_core() {
-        assert_eq!(cpus_default(&machine("0-3", "2-3", 4, 4)).unwrap().to_string(), "2,3");
-        assert_eq!(cpus_default(&machine("0-2", "2-3", 4, 4)).unwrap().to_string(), "2");
-        assert_eq!(cpus_default(&machine("0-3", "", 4, 4)).unwrap().to_string(), "3");
-        assert_eq!(cpus_default(&machine("0-1", "0-1", 2, 2)).unwrap().to_string(), "1");
+        assert_eq!(default_of(&machine("0-3", "2-3", 4, 4)).unwrap().to_string(), "2,3");
+        assert_eq!(default_of(&machine("0-2", "2-3", 4, 4)).unwrap().to_string(), "2");
+        assert_eq!(default_of(&machine("0-3", "", 4, 4)).unwrap().to_string(), "3");
+        assert_eq!(default_of(&machine("0-1", "0-1", 2, 2)).unwrap().to_string(), "1");
     }
 
     #[test]
     fn siblings_keep_no_house() {
         let smt = machine("0-7", "", 8, 4);
-        assert_eq!(cpus_default(&smt).unwrap().to_string(), "7");
+        assert_eq!(default_of(&smt).unwrap().to_string(), "7");
         assert_eq!(housekeeping(&smt, &"7".parse().unwrap()).unwrap().to_string(), "0-2,4-6");
         assert_eq!(housekeeping(&smt, &"2,3".parse().unwrap()).unwrap().to_string(), "0,1,4,5");
     }
@@ -135,9 +168,9 @@ mod tests {
 
     #[test]
     fn a_machine_that_cannot_spare_a_core_says_so() {
-        let one = cpus_default(&machine("0", "", 1, 1)).unwrap_err().to_string();
+        let one = default_of(&machine("0", "", 1, 1)).unwrap_err().to_string();
         assert!(one.contains("one CPU online, CPU 0"), "{one}");
-        let core = cpus_default(&machine("0-1", "", 2, 1)).unwrap_err().to_string();
+        let core = default_of(&machine("0-1", "", 2, 1)).unwrap_err().to_string();
         assert!(core.contains("share one core"), "{core}");
     }
 
@@ -160,8 +193,13 @@ mod tests {
         #[test]
         fn the_default_can_always_be_measured(online in proptest::collection::btree_set(0u32..8, 1..8), isolated in proptest::collection::btree_set(0u32..8, 0..8), cores in 1u32..8) {
             let machine = machine(&Cpus(online).to_string(), &Cpus(isolated).to_string(), 8, cores);
-            if let Ok(cpus) = cpus_default(&machine) {
-                prop_assert!(check_cpus(&machine, &cpus).is_ok());
+            for reachable in [machine.topology.online.clone(), (0..3).collect(), Cpus::one(2)] {
+                if let Ok(cpus) = cpus_default(&machine, &reachable) {
+                    prop_assert!(check_cpus(&machine, &cpus).is_ok());
+                    prop_assert!(cpus.is_subset(&reachable), "{cpus} of {reachable}");
+                    let left = reachable.and(&machine.topology.online).minus(&cpus);
+                    prop_assert!(!left.is_empty(), "{cpus} are all of {reachable}");
+                }
             }
         }
     }

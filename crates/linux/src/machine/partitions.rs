@@ -53,6 +53,13 @@ pub(crate) fn partitions(root: &Root) -> Vec<Partition> {
     groups(root).iter().filter_map(|group| read(root, group)).collect()
 }
 
+/// The group whose partition owns all these CPUs, balanced (`root`) or not: what it has and has
+/// handed to no partition below.
+pub(crate) fn partition_of(root: &Root, cpus: &Cpus) -> Option<String> {
+    let own = |partition: &Partition| partition.is_valid() && cpus.is_subset(&partition.left);
+    partitions(root).into_iter().find(own).map(|partition| partition.group)
+}
+
 /// The groups below the root that have cpusets.
 pub(super) fn groups(root: &Root) -> Vec<String> {
     let mut found = Vec::new();
@@ -111,5 +118,41 @@ mod tests {
             })
             .into();
         assert_eq!(found, expected);
+    }
+
+    /// A group that owns CPUs is the one that has them in force, whichever kind of partition it is.
+    #[test]
+    fn cpus_belong_to_the_partition_that_has_not_handed_them_on() {
+        let group = |path: &str, cpus: &str, effective: &str, state: &str| {
+            ["", ".effective", ".partition"]
+                .iter()
+                .zip([cpus, effective, state])
+                .map(|(file, text)| (format!("sys/fs/cgroup/{path}/cpuset.cpus{file}"), text.to_owned()))
+                .collect::<Vec<_>>()
+        };
+        let files = [
+            vec![
+                ("proc/mounts".to_owned(), "none /sys/fs/cgroup cgroup2 rw 0 0".to_owned()),
+                ("sys/fs/cgroup/cgroup.controllers".to_owned(), "cpuset cpu".to_owned()),
+            ],
+            group("a", "1-3", "1", "root"),
+            group("a/rt", "2-3", "2-3", "isolated"),
+            group("b", "4-5", "4-5", "root"),
+            group("c", "6", "0", "root invalid (no reason)"),
+            group("d", "7", "7", "member"),
+        ]
+        .concat();
+        let files: Vec<_> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
+        let (_dir, root) = tree(&files);
+        for (cpus, expected) in [
+            ("1", Some("/sys/fs/cgroup/a")),
+            ("2,3", Some("/sys/fs/cgroup/a/rt")),
+            ("4,5", Some("/sys/fs/cgroup/b")),
+            ("6", None),
+            ("7", None),
+            ("1,2", None),
+        ] {
+            assert_eq!(partition_of(&root, &cpus.parse().unwrap()).as_deref(), expected, "{cpus}");
+        }
     }
 }

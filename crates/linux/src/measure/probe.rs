@@ -11,7 +11,7 @@ use super::ring::{Ring, State};
 use super::spec::{LoopResult, ProbeReport, ProbeSpec, Task};
 use super::wakeup_deadline::{self, Releases};
 use super::{taskset, wakeup};
-use crate::isolate;
+use crate::enter;
 use crate::sys::counter::Counter;
 use crate::sys::{clock, memory, sched, signals, spawn};
 use model::run::NoiseRecord;
@@ -33,7 +33,7 @@ pub fn run(
     // SAFETY: the parent placed the ring at this number (sys/spawn.rs), and nothing else in this process owns it.
     let file = unsafe { OwnedFd::from_raw_fd(spawn::SHARED_FD) };
     let mut ring = Ring::map(&file)?;
-    isolate::enter(&spec.cpus)?;
+    enter::onto(&spec.cpus)?;
     signals::allow_wake();
     let memory_unlocked = memory::lock_on_fault().err().map(|error| error.to_string());
     let mut kit = Kit::of(spec)?;

@@ -52,15 +52,17 @@ pub struct Session {
 impl Session {
     /// Opens a session; `program` is this very binary, which children run.
     pub fn open(program: &Path, state: &Path) -> Result<Self, Error> {
-        let journal = Journal::create(state)?;
-        let guardian = Guardian::start(program, journal.path())?;
-        Ok(Self {
+        // The guardian first: killed in between, a call would leave a journal that nobody watches.
+        let guardian = Guardian::start(program, &Journal::place(state)?)?;
+        let mut session = Self {
             program: program.to_owned(),
             state: state.to_owned(),
-            journal: Some(journal),
+            journal: None,
             guardian: Some(guardian),
             tracefs: None,
-        })
+        };
+        session.journal = Some(Journal::create(state)?);
+        Ok(session)
     }
 
     /// This very binary.

@@ -12,8 +12,8 @@
 //! The threads are a process of their own, which joins the group that becomes the partition: all others are moved away before the
 //! domains are rebuilt, and an instant of idleness is enough.
 
+use crate::enter;
 use crate::error::Error;
-use crate::isolate::enter;
 use crate::sys::{clock, sched, spawn};
 use model::Cpus;
 use std::fs;
@@ -78,7 +78,7 @@ pub fn occupy(cpus: &str) -> Result<(), Error> {
     let cpus: Cpus = cpus.parse().map_err(|error| Error::failed("occupying CPUs", error))?;
     let begun = clock::now_ns();
     let ready = Arc::new(AtomicUsize::new(0));
-    enter(&cpus).map_err(|error| Error::os("run on CPUs", &cpus, error))?;
+    enter::onto(&cpus).map_err(|error| Error::os("run on CPUs", &cpus, error))?;
     for cpu in cpus.iter().flat_map(|cpu| [cpu; THREADS]) {
         let ready = Arc::clone(&ready);
         std::thread::spawn(move || spin(cpu, begun + LIMIT_NS, &ready));

@@ -201,7 +201,7 @@ fn default_cpus_and_topology_follow_the_machine() {
         ("vm-6.18", "3", "0-2"),
     ] {
         let machine = machine::read(&open(name)).unwrap();
-        let chosen = machine::cpus_default(&machine).unwrap();
+        let chosen = machine::cpus_default(&machine, &machine.topology.online).unwrap();
         assert_eq!(chosen.to_string(), cpus, "{name}");
         assert_eq!(machine::housekeeping(&machine, &chosen).unwrap().to_string(), house, "{name}");
     }
@@ -401,7 +401,7 @@ fn a_changed_setting_shows_in_the_snapshot() {
 fn this_machine_can_be_audited_by_whoever_runs_the_tests() {
     let root = Root::live();
     let machine = machine::read(&root).unwrap();
-    let Result::Ok(cpus) = machine::cpus_default(&machine) else {
+    let Result::Ok(cpus) = machine::cpus_default(&machine, &machine.topology.online) else {
         println!("skipped: no CPU of this machine can be isolated");
         return;
     };

@@ -71,11 +71,13 @@ fn record(dir: &Path, file: &str) -> Result<ProbeRecord, Error> {
     (record.counters_file, record.over_threshold) = (None, None);
     record.clock_error_ns = None;
     record.slices.extend(tail.into_iter().flat_map(|tail| tail.rows.slices));
-    record.spin_ns = record.slices.iter().map(|[t0, t1]| t1.saturating_sub(*t0).max(0) as u64).sum();
+    // Of a tail that somebody has made the sum may be any.
+    let lengths = record.slices.iter().map(|[t0, t1]| t1.saturating_sub(*t0).max(0) as u64);
+    record.spin_ns = lengths.fold(0, u64::saturating_add);
     let (mut missed, mut next, mut from, mut to) = (0u64, 0, i64::MAX, i64::MIN);
     stream.batches(|batch| -> Result<(), Error> {
         for sample in batch.samples()? {
-            missed += u64::from(sample.missed);
+            missed = missed.saturating_add(sample.missed.into());
             next = sample.seq.saturating_add(1);
             (from, to) = (from.min(sample.t_ns), to.max(sample.t_ns.saturating_add(sample.value_ns.max(0))));
         }

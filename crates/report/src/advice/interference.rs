@@ -134,7 +134,7 @@ fn merge(mut a: Pooled, b: Pooled) -> Pooled {
     a.count += b.count;
     a.net_ns += b.net_ns;
     a.max_ns = a.max_ns.max(b.max_ns);
-    a.duration_ns += b.duration_ns;
+    a.duration_ns = a.duration_ns.saturating_add(b.duration_ns);
     a.cpus.0.extend(b.cpus.0);
     for label in b.labels {
         match a.labels.iter_mut().find(|known| known.label == label.label) {
@@ -262,7 +262,7 @@ fn pool_unexplained(facts: &Facts, phases: &[String]) -> Gaps {
         if let Some(Stolen { unexplained: Some(gaps), .. }) = &window.stolen {
             sum.count += gaps.count;
             sum.ns += gaps.ns;
-            sum.duration_ns += window.duration_ns;
+            sum.duration_ns = sum.duration_ns.saturating_add(window.duration_ns);
             if gaps.count > 0 {
                 sum.cpus.0.insert(window.cpu);
             }
@@ -273,7 +273,8 @@ fn pool_unexplained(facts: &Facts, phases: &[String]) -> Gaps {
 
 fn stolen_by_host(facts: &Facts) -> String {
     let noise = facts.run.windows.iter().filter(|window| window.probe == ProbeKind::Noise);
-    let steal_ns: u64 = noise.flat_map(|window| window.steal_ns.values()).sum();
+    let steal_ns: u64 =
+        noise.flat_map(|window| window.steal_ns.values().copied()).fold(0, u64::saturating_add);
     if steal_ns == 0 {
         return String::new();
     }
@@ -316,7 +317,8 @@ fn whole(facts: &Facts) -> bool {
 
 /// The good answer, with what it rests on.
 pub(super) fn nothing(facts: &Facts) -> Advice {
-    let traced_ns: u64 = facts.analysis.events.iter().map(|window| window.duration_ns).sum();
+    let traced_ns: u64 =
+        facts.analysis.events.iter().map(|window| window.duration_ns).fold(0, u64::saturating_add);
     let observable =
         facts.analysis.events.iter().flat_map(|window| &window.classes).any(|row| row.observable);
     let seen = if traced_ns > 0 && !observable {

@@ -131,7 +131,7 @@ fn waited(analysis: &Analysis, catalogue: &EventCatalogue) -> Vec<Cost> {
     for cpu in analysis.paths.iter().map(|path| path.cpu).collect::<Cpus>().iter() {
         let ours = |path: &&PathSection| path.cpu == cpu && path.probe != ProbeKind::Noise;
         let paths: Vec<_> = analysis.paths.iter().filter(ours).collect();
-        let total_ns: u64 = paths.iter().map(|path| path.total_ns).sum();
+        let total_ns: u64 = paths.iter().map(|path| path.total_ns).fold(0, u64::saturating_add);
         let mut steps = BTreeMap::<Step, (u64, u64, Cpus)>::new();
         for (step, on, count, ns) in paths.iter().flat_map(|path| elsewhere(path)) {
             let sum = steps.entry(step).or_default();
@@ -249,7 +249,7 @@ mod tests {
     fn late(boxes: Vec<PathBox>) -> Analysis {
         let mut analysis = fixture::document().analysis;
         analysis.attribution.clear();
-        let total_ns = boxes.iter().map(|one| one.ns).sum();
+        let total_ns = boxes.iter().map(|one| one.ns).fold(0, u64::saturating_add);
         let phase = "disturbed".to_owned();
         analysis.paths = vec![PathSection {
             phase,

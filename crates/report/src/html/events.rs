@@ -209,7 +209,7 @@ fn per_cpu(document: &Document, probe: Option<ProbeKind>) -> (Vec<CpuRow>, Vec<E
         *class != EventClass::SelfCaused && cpus.iter().any(|&cpu| sum(cpu, *class).0 > 0)
     };
     let classes: Vec<EventClass> = EventClass::ALL.iter().copied().filter(came).collect();
-    let total = |cpu: u32| classes.iter().map(|&class| sum(cpu, class).1).sum::<u64>();
+    let total = |cpu: u32| classes.iter().map(|&class| sum(cpu, class).1).fold(0, u64::saturating_add);
     cpus.sort_by_key(|&cpu| (std::cmp::Reverse(total(cpu)), cpu));
     let unlisted = cpus.split_off(cpus.len().min(LISTED));
     let known =

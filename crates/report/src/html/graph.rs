@@ -17,7 +17,7 @@ pub(super) fn figures(document: &Document) -> Value {
     let graph = document.analysis.graph.as_ref().unwrap_or(&none);
     let mut edges: Vec<&GraphEdge> = graph.edges.iter().collect();
     edges.sort_by_key(|edge| std::cmp::Reverse(edge.latency.from_release.max_ns));
-    let sum = |of: fn(&GraphEdge) -> u64| graph.edges.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&GraphEdge) -> u64| graph.edges.iter().map(of).fold(0, u64::saturating_add);
     context! {
         graph => graph.graph.as_str(),
         chart => drawn(&edges),

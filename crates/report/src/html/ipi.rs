@@ -17,7 +17,9 @@ pub(super) fn figures(document: &Document) -> Value {
     let ways = &document.analysis.ipi;
     let how = document.run.probes.iter().find_map(|record| record.wake_ups.as_ref());
     let (drawn, undrawn) = slowest(ways);
-    let sum = |of: fn(&model::run::ProbeRecord) -> u64| document.run.probes.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&model::run::ProbeRecord) -> u64| {
+        document.run.probes.iter().map(of).fold(0, u64::saturating_add)
+    };
     let mut rows: Vec<&Way> = ways.iter().collect();
     rows.sort_by_key(|way| std::cmp::Reverse(median(way)));
     let left_out = rows.len().saturating_sub(ROWS);
@@ -35,7 +37,7 @@ pub(super) fn figures(document: &Document) -> Value {
         known => document.run.has_ended(),
         sent => sum(|probe| probe.released),
         received => sum(|probe| probe.samples),
-        lost => sum(|probe| probe.missed + probe.ring_lost),
+        lost => sum(|probe| probe.missed.saturating_add(probe.ring_lost)),
         rows => rows.into_iter().map(row).collect::<Vec<_>>(),
         left_out => left_out,
     }

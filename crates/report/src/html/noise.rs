@@ -23,8 +23,8 @@ pub(super) fn figures(document: &Document) -> Value {
         .windows
         .iter()
         .filter(|window| window.probe == ProbeKind::Noise)
-        .flat_map(|window| window.steal_ns.values())
-        .sum();
+        .flat_map(|window| window.steal_ns.values().copied())
+        .fold(0, u64::saturating_add);
     context! {
         rows => value(&rows(document, &shown, &names)),
         shared => shared(&windows),

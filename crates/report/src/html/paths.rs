@@ -62,7 +62,7 @@ pub(super) fn figures(document: &Document) -> Value {
         rows => rows,
         left_out => left_out,
         by_source => by_source(document),
-        samples => wakeups(document).map(|window| window.samples).sum::<u64>(),
+        samples => wakeups(document).map(|window| window.samples).fold(0, u64::saturating_add),
         worst => worst(document),
     }
 }
@@ -70,7 +70,12 @@ pub(super) fn figures(document: &Document) -> Value {
 fn bar(window: &PathSection) -> StepRow {
     let mean = |ns: u64| ns as f64 / window.samples.max(1) as f64;
     let own = |step: Step| -> u64 {
-        window.boxes.iter().filter(|one| one.step == step && one.is_step()).map(|one| one.ns).sum()
+        window
+            .boxes
+            .iter()
+            .filter(|one| one.step == step && one.is_step())
+            .map(|one| one.ns)
+            .fold(0, u64::saturating_add)
     };
     let mut segments: Vec<Segment> = STEPS
         .iter()

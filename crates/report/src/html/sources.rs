@@ -41,7 +41,7 @@ pub(super) fn figures(document: &Document) -> Value {
     let catalogue = EventCatalogue::embedded().ok();
     let rows: Vec<Value> =
         rows.iter().map(|(key, row)| told(document, catalogue.as_ref(), key, row)).collect();
-    let sum = |of: fn(&Attribution) -> u64| windows.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&Attribution) -> u64| windows.iter().map(of).fold(0, u64::saturating_add);
     context! {
         recorded => !windows.is_empty(),
         rows => rows,

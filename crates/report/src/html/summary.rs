@@ -19,7 +19,7 @@ pub(super) fn figures(document: &Document) -> Value {
     context! {
         wakeup => worst_by_phase(document, ProbeKind::Wakeup, |d| quantile(d, 0.999).map(|ns| ns as f64)),
         noise => worst_by_phase(document, ProbeKind::Noise, |d| d.stolen.as_ref().map(|stolen| stolen.share)),
-        duration_ns => all.iter().map(|d| d.duration_ns).sum::<u64>(),
+        duration_ns => all.iter().map(|d| d.duration_ns).fold(0, u64::saturating_add),
         verdicts => verdicts(document).iter().map(|one| told(document, one)).collect::<Vec<_>>(),
         conditions => value(&brief(document)),
         first => FIRST,

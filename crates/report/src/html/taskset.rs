@@ -22,7 +22,7 @@ pub(super) fn figures(document: &Document) -> Value {
         scheduled => document.analysis.schedule.as_ref().map(scheduled),
         rows => rows.collect::<Vec<_>>(),
         utilization => tasks.iter().map(|one| one.task.cost_ns as f64 / one.period_ns.max(1) as f64).sum::<f64>(),
-        under_executed => tasks.iter().map(|one| one.figures.under_executed).sum::<u64>(),
+        under_executed => tasks.iter().map(|one| one.figures.under_executed).fold(0, u64::saturating_add),
     }
 }
 

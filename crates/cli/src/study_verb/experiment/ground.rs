@@ -1,5 +1,7 @@
 //! This machine as cells find it: what it is, how it booted, and which of its CPUs are measured.
 
+use anyhow::Context;
+use linux::enter;
 use linux::isolate::booted;
 use linux::machine::{self, Root};
 use model::{Cpus, Machine};
@@ -8,9 +10,10 @@ use study::experiment::Ground;
 /// Reads it; the CPUs are those asked for, else the isolated ones, else the highest.
 pub(super) fn read(cpus: Option<&Cpus>) -> anyhow::Result<Ground> {
     let machine = machine::read(&Root::live())?;
+    let reachable = enter::reachable(&machine.topology.online).context("asking for CPUs")?;
     let cpus = match cpus {
         Some(cpus) => cpus.clone(),
-        None => machine::cpus_default(&machine)?,
+        None => machine::cpus_default(&machine, &reachable)?,
     };
     let housekeeping =
         machine::housekeeping(&machine, &cpus).unwrap_or_else(|_| machine.topology.online.clone());

@@ -28,7 +28,6 @@ mod units;
 mod why_not;
 
 pub(super) use effective::{InForce, rcu_offload};
-pub(super) use partition::owner as partition_of;
 pub(super) use remedy::fill;
 
 use super::catalogue::{Mechanism, Probe, Want};

@@ -62,12 +62,6 @@ pub(super) fn value(scene: &Scene) -> Option<String> {
     Some(all.iter().map(|p| format!("{} {} {}", p.group, p.cpus, p.state)).collect::<Vec<_>>().join("; "))
 }
 
-/// The group whose partition owns all these CPUs, balanced (`root`) or not: what it has and has handed to no partition below.
-pub(in crate::isolate) fn owner(root: &Root, cpus: &Cpus) -> Option<String> {
-    let own = |partition: &Partition| partition.is_valid() && cpus.is_subset(&partition.left);
-    partitions(root).into_iter().find(own).map(|partition| partition.group)
-}
-
 fn isolated_partitions(root: &Root) -> Vec<Partition> {
     partitions(root).into_iter().filter(|partition| partition.state.starts_with("isolated")).collect()
 }
@@ -75,8 +69,6 @@ fn isolated_partitions(root: &Root) -> Vec<Partition> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{judged, with_cpus};
-    use super::*;
-    use crate::machine::tree::tree;
 
     const MOUNT: (&str, &str) = ("proc/mounts", "none /sys/fs/cgroup cgroup2 rw 0 0");
     const CONTROLLERS: (&str, &str) = ("sys/fs/cgroup/cgroup.controllers", "cpuset cpu");
@@ -90,42 +82,6 @@ mod tests {
             ("sys/fs/cgroup/a/rt/cpuset.cpus.partition", state),
         ];
         judged("cpuset-partition", &with_cpus(&files))
-    }
-
-    /// A group that owns CPUs is the one that has them in force, whichever kind of partition it is.
-    #[test]
-    fn cpus_belong_to_the_partition_that_has_not_handed_them_on() {
-        let group = |path: &str, cpus: &str, effective: &str, state: &str| {
-            ["", ".effective", ".partition"]
-                .iter()
-                .zip([cpus, effective, state])
-                .map(|(file, text)| (format!("sys/fs/cgroup/{path}/cpuset.cpus{file}"), text.to_owned()))
-                .collect::<Vec<_>>()
-        };
-        let files = [
-            vec![
-                (MOUNT.0.to_owned(), MOUNT.1.to_owned()),
-                (CONTROLLERS.0.to_owned(), CONTROLLERS.1.to_owned()),
-            ],
-            group("a", "1-3", "1", "root"),
-            group("a/rt", "2-3", "2-3", "isolated"),
-            group("b", "4-5", "4-5", "root"),
-            group("c", "6", "0", "root invalid (no reason)"),
-            group("d", "7", "7", "member"),
-        ]
-        .concat();
-        let files: Vec<_> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
-        let (_dir, root) = tree(&files);
-        for (cpus, expected) in [
-            ("1", Some("/sys/fs/cgroup/a")),
-            ("2,3", Some("/sys/fs/cgroup/a/rt")),
-            ("4,5", Some("/sys/fs/cgroup/b")),
-            ("6", None),
-            ("7", None),
-            ("1,2", None),
-        ] {
-            assert_eq!(owner(&root, &cpus.parse().unwrap()).as_deref(), expected, "{cpus}");
-        }
     }
 
     #[test]

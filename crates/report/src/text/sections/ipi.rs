@@ -43,12 +43,16 @@ pub(super) fn section(page: &mut Page, document: &Document) {
             "~: half of the round trip, because the counters' offset is known too vaguely for the one way",
         );
     }
-    let asked: u64 = ways.iter().filter(|way| way.method != "spin").map(|way| way.figures.n).sum();
-    let slept: u64 = ways.iter().map(|way| way.slept).sum();
-    let sum = |of: fn(&model::run::ProbeRecord) -> u64| document.run.probes.iter().map(of).sum::<u64>();
+    let asked: u64 =
+        ways.iter().filter(|way| way.method != "spin").map(|way| way.figures.n).fold(0, u64::saturating_add);
+    let slept: u64 = ways.iter().map(|way| way.slept).fold(0, u64::saturating_add);
+    let sum = |of: fn(&model::run::ProbeRecord) -> u64| {
+        document.run.probes.iter().map(of).fold(0, u64::saturating_add)
+    };
     let received = sum(|probe| probe.samples);
     let account = if document.run.has_ended() {
-        let (sent, lost) = (sum(|probe| probe.released), sum(|probe| probe.missed + probe.ring_lost));
+        let (sent, lost) =
+            (sum(|probe| probe.released), sum(|probe| probe.missed.saturating_add(probe.ring_lost)));
         format!("sent {sent} = received {received} + lost {lost}")
     } else {
         format!("received {received}; how many were sent and lost is not known")
@@ -87,7 +91,7 @@ fn matrix(page: &mut Page, method: &str, ways: &[&Way]) {
     page.table(1, &head, &from.into_iter().map(row).collect::<Vec<_>>());
     if let Some(worst) = ways.iter().max_by_key(|way| way.figures.observed_max_ns) {
         let (max, from, to) = (time(worst.figures.observed_max_ns), worst.from, worst.to);
-        let n: u64 = ways.iter().map(|way| way.figures.n).sum();
+        let n: u64 = ways.iter().map(|way| way.figures.n).fold(0, u64::saturating_add);
         page.item(
             "  ",
             &format!("observed maximum of {} wake-ups: {max}, from {from} to {to}", format::count(n)),

@@ -35,7 +35,7 @@ pub(super) fn section(page: &mut Page, document: &Document) {
     page.table(1, &head, &tasks.iter().map(their_periods).collect::<Vec<_>>());
     let head = ["task", "R mean", "R max", "R min", "R sd"];
     page.table(1, &head, &tasks.iter().map(their_responses).collect::<Vec<_>>());
-    let short: u64 = tasks.iter().map(|one| one.figures.under_executed).sum();
+    let short: u64 = tasks.iter().map(|one| one.figures.under_executed).fold(0, u64::saturating_add);
     if first.task.slot_ns.is_some() && short > 0 {
         let told = format!(
             "{short} jobs used less CPU time than their C: what preempted them ran inside their slots"
