@@ -13,10 +13,7 @@ const MOST_BYTES: u64 = crate::transport::MOST_BYTES as u64;
 
 /// Checks a graph that came from `place`.
 pub(super) fn check(place: &str, graph: &Graph) -> Result<(), Error> {
-    unique(place, "process", graph.processes.iter().map(|process| process.name.clone()))?;
-    unique(place, "executor", graph.executors.iter().map(|executor| executor.name.clone()))?;
-    unique(place, "node", graph.nodes.iter().map(Node::full_name))?;
-    unique(place, "topic", graph.topics.iter().map(|topic| topic.name.clone()))?;
+    names(place, graph)?;
     for executor in &graph.executors {
         if !(1..=MOST_THREADS).contains(&executor.threads) {
             let at = format!("{place}: executor {:?}", executor.name);
@@ -38,6 +35,15 @@ pub(super) fn check(place: &str, graph: &Graph) -> Result<(), Error> {
         self::chain(graph, &at, &chain.topics)?;
     }
     Ok(())
+}
+
+/// That each name is one thing's: our own files of a graph tell nodes apart by it. JSON files may
+/// have two nodes of one name, in two processes.
+pub(super) fn names(place: &str, graph: &Graph) -> Result<(), Error> {
+    unique(place, "process", graph.processes.iter().map(|process| process.name.clone()))?;
+    unique(place, "executor", graph.executors.iter().map(|executor| executor.name.clone()))?;
+    unique(place, "node", graph.nodes.iter().map(Node::full_name))?;
+    unique(place, "topic", graph.topics.iter().map(|topic| topic.name.clone()))
 }
 
 fn unique(place: &str, what: &str, names: impl Iterator<Item = String>) -> Result<(), Error> {

@@ -64,6 +64,8 @@ fn several_files_are_several_processes() {
     let twice = [(Path::new("a.json"), LISTENER.to_owned()), (Path::new("a.json"), LISTENER.to_owned())];
     let names: Vec<_> = read(&twice).unwrap().0.processes.into_iter().map(|process| process.name).collect();
     assert_eq!(names, ["a", "a-2"]);
+    let error = super::super::file::write(&read(&twice).unwrap().0).unwrap_err().to_string();
+    assert!(error.contains("two of node"), "{error}");
 }
 
 #[test]
