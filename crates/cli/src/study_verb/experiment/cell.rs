@@ -2,6 +2,7 @@
 //!
 //! The calls are the command's own verbs, as a user would type them. A cell that fails is a result like any other.
 
+use super::whose;
 use crate::failure;
 use crate::lab_verb;
 use crate::run::interrupted::Interrupted;
@@ -160,21 +161,28 @@ fn foresee(dir: &Path, after: &[Vec<String>]) -> anyhow::Result<()> {
         journals.push_str(state.unwrap_or_default());
         journals.push('\n');
     }
-    if journals.is_empty() { Ok(()) } else { Ok(store::write_whole(&dir.join(DUE), journals.as_bytes())?) }
+    if journals.is_empty() {
+        return Ok(());
+    }
+    whose::note(dir)?;
+    Ok(store::write_whole(&dir.join(DUE), journals.as_bytes())?)
 }
 
 fn forget(dir: &Path) -> anyhow::Result<()> {
     let path = dir.join(DUE);
     match fs::remove_file(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io("remove", &path, error).into())
+            return Err(Error::io("remove", &path, error).into());
         }
-        _ => Ok(()),
+        _ => {}
     }
+    whose::forget(dir);
+    Ok(())
 }
 
 /// Gives back what cells of a killed study have changed; whether there was any such cell. Whatever
-/// stands in the directory, this makes no other call than `isolate undo`.
+/// stands in the directory, this makes no other call than `isolate undo`. Refuses what another
+/// machine has to undo.
 pub(super) fn give_back(runs: &Path) -> anyhow::Result<bool> {
     let Ok(entries) = fs::read_dir(runs) else { return Ok(false) };
     let mut given_back = false;
@@ -184,6 +192,7 @@ pub(super) fn give_back(runs: &Path) -> anyhow::Result<bool> {
         if !due.exists() {
             continue;
         }
+        whose::check(&dir)?;
         let journals = String::from_utf8(store::read_whole(&due, MOST_DUE)?)
             .map_err(|error| Error::invalid(due.display(), error, "directories of journals, a line each"))?;
         for state in journals.lines() {
@@ -294,4 +303,26 @@ fn why(said: &Path, status: std::process::ExitStatus) -> (String, bool) {
 pub(super) fn failed(error: &anyhow::Error, place: &str, emulated: bool) -> CellResult {
     let reason = failure::sentence(error);
     CellResult::without(CellState::Failed, reason, place, emulated, env!("CARGO_PKG_VERSION"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It would undo nothing there, and forget what the other one has.
+    #[test]
+    fn what_another_machine_has_changed_is_not_undone_here() {
+        let runs = tempfile::tempdir().unwrap();
+        let dir = runs.path().join("ab12");
+        fs::create_dir(&dir).unwrap();
+        foresee(&dir, &[["isolate", "undo"].map(str::to_owned).to_vec()]).unwrap();
+        assert!(dir.join(DUE).exists());
+        fs::write(dir.join("undo-due-on"), "another boot\nanother-node\n").unwrap();
+        let error = give_back(runs.path()).unwrap_err().to_string();
+        assert!(error.contains("settings of another-node, and this is"), "{error}");
+        assert!(dir.join(DUE).exists());
+        forget(&dir).unwrap();
+        assert!(!give_back(runs.path()).unwrap());
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+    }
 }

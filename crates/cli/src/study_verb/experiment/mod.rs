@@ -1,6 +1,6 @@
 //! Experiments: published tables and figures, one command each. `files` carries them, `cell` runs one cell where the program is; all of
 //! them run `here`, in `guests` with kernels of the lab (`inside` is their side), or on `hosts`; `directory` is where results are,
-//! `merge` brings parts together, `answer` tells what came out, `figures` draws it, `rows` as a table for others. The declaration, the
+//! `merge` brings parts together, `answer` tells what came out, `figures` draws it, `rows` as a table for others; `whose` says which machine a cell has changed. The declaration, the
 //! plan and the judgement are the crate `study`'s.
 
 mod answer;
@@ -18,6 +18,7 @@ mod on;
 mod pace;
 mod planned;
 mod rows;
+mod whose;
 
 use super::RunArgs;
 use crate::lab_matrix;
