@@ -91,7 +91,9 @@ pub(crate) fn mark_complete(dir: &Path) -> Result<(), Error> {
     store::sync_tree(dir)?;
     let mark = dir.join(store::PARTIAL);
     fs::remove_file(&mark).map_err(|source| Error::io("remove", &mark, source))?;
-    store::sync_directory(dir)
+    // All that the mark stood for is on the disk: a power cut could bring back the mark alone.
+    let _ = store::sync_directory(dir);
+    Ok(())
 }
 
 /// Whether the directory was made, or was there and empty.

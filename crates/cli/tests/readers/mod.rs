@@ -1,4 +1,4 @@
-//! Every reader of bytes that others have written, but for those of traces and samples, which
+//! Every reader of bytes that others have written, but for the formats of traces and samples, which
 //! have their own: what each is given, and what must hold whatever it is given. Shared by the test
 //! of the corpus (`tests/it/readers_in_short.rs`) and the fuzzer (`examples/fuzz`).
 
@@ -14,6 +14,7 @@ pub(crate) mod machines;
 pub(crate) mod runs;
 pub(crate) mod sets;
 pub(crate) mod tails;
+pub(crate) mod traces;
 pub(crate) mod words;
 
 use super::common;
@@ -43,6 +44,7 @@ pub(crate) fn all() -> Vec<Reader> {
         journals::reader(),
         tails::reader(),
         runs::reader(),
+        traces::reader(),
         imports::reader(),
         experiments::reader(),
         experiments::checkpoints(),

@@ -95,12 +95,10 @@ fn read(run: &Path, said: &str, outcome: &mut Outcome) {
     }
     match store::read_run(run) {
         Ok(record) => {
-            // What is concluded from a complete run can be made again.
-            let concluded = run.join(store::ANALYSIS).exists() && run.join(store::REPORT).exists();
-            // All was written, its facts are on the disk, and its mark stays.
-            let concluded = concluded && !said.contains("cannot sync");
-            if record.complete != outcome.whole && (concluded || !record.complete) {
-                outcome.wrong.push(format!("complete: {}, which it is not", record.complete));
+            // Of a run that has all its facts what is concluded may be missing, and can be made again.
+            let facts = !record.probes.is_empty() && record.probes.iter().all(|probe| !probe.cut_off);
+            if record.complete != outcome.whole && !(record.complete && facts) {
+                outcome.wrong.push(format!("complete: {}, which it is not, after: {said}", record.complete));
             }
             for probe in &record.probes {
                 match samples_file::read(&run.join(&probe.file)) {

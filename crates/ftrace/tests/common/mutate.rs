@@ -28,7 +28,7 @@ impl Rng {
 }
 
 /// The most that pieces may make of a seed.
-pub(crate) const LONGEST: usize = 96 << 10;
+pub(crate) const LONGEST: usize = 192 << 10;
 
 /// A damaged copy of one of the seeds. `words` are put over places at random.
 pub(crate) fn mutate(seeds: &[Vec<u8>], words: &[u16], rng: &mut Rng) -> Vec<u8> {

@@ -7,11 +7,18 @@
 use model::user_frames::UserFrame;
 use object::read::{Object, ObjectSegment, ObjectSymbol, ReadCache, ReadRef, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::{self, File};
+use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The most processes that are kept: a look must end.
 const MOST: usize = 16_384;
+/// The largest program that is looked into, bytes, and the most of its symbols: whoever runs one may have made it, and a file with
+/// holes claims tables of any size. A browser with all its symbols has some 400 MB and a million of them.
+const MOST_BYTES: u64 = 1 << 30;
+const MOST_SYMBOLS: usize = 4 << 20;
+/// All names of a program together, bytes: many symbols may share one that is long.
+const MOST_NAMES: usize = 256 << 20;
 
 /// Part of a file in the memory of a process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,8 +105,11 @@ struct Functions {
 
 impl Functions {
     fn of(path: &Path) -> Option<Self> {
-        // A device, a socket or a pipe may keep who reads it.
-        let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
+        // A device, a socket or a pipe may keep who reads it, and a pipe who opens it: by now it may have the name of the program.
+        let mut options = fs::OpenOptions::new();
+        let file = options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
+        let is_one = |data: fs::Metadata| data.is_file() && data.len() <= MOST_BYTES;
+        let file = Some(file).filter(|file| file.metadata().is_ok_and(is_one))?;
         let cache = ReadCache::new(file);
         Self::read(&cache)
     }
@@ -110,9 +120,14 @@ impl Functions {
             let (offset, length) = segment.file_range();
             [offset, segment.address(), length]
         });
-        let symbols = file.symbols().chain(file.dynamic_symbols());
+        let symbols = file.symbols().chain(file.dynamic_symbols()).take(MOST_SYMBOLS);
         let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
-        let told = functions.filter_map(|one| Some((one.address(), one.size(), one.name().ok()?.to_owned())));
+        let mut room = MOST_NAMES;
+        let told = functions.filter_map(|one| {
+            let name = one.name().ok()?;
+            room = room.checked_sub(name.len())?;
+            Some((one.address(), one.size(), name.to_owned()))
+        });
         let mut functions: Vec<_> = told.collect();
         functions.sort_unstable();
         functions.dedup_by_key(|one| one.0);
@@ -124,7 +139,7 @@ impl Functions {
         let within =
             |[start, _, length]: &&[u64; 3]| (*start..start.saturating_add(*length)).contains(&offset);
         let [start, address, _] = self.segments.iter().find(within)?;
-        let address = offset - start + address;
+        let address = (offset - start).wrapping_add(*address);
         let after = self.functions.partition_point(|one| one.0 <= address);
         let (from, length, name) = &self.functions[after.checked_sub(1)?];
         // The instruction behind a call may be the first behind the function.
@@ -184,5 +199,90 @@ mod tests {
         assert!(
             Functions::of(Path::new("/dev/zero")).is_none() && Functions::of(Path::new("/none")).is_none()
         );
+    }
+
+    /// A program can be mapped, and its name be that of a pipe afterwards.
+    #[test]
+    fn a_pipe_in_the_place_of_a_program_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("program");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        let (said, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || said.send(Functions::of(&pipe).is_none()));
+        let limit = std::time::Duration::from_secs(30);
+        assert_eq!(heard.recv_timeout(limit), Ok(true), "it waits for a writer");
+    }
+
+    /// An ELF file of so many functions, which share one name of so many bytes.
+    fn program(count: usize, name: usize) -> Vec<u8> {
+        let (symbols, names) = (64 + 3 * 64, 64 + 3 * 64 + 24 * count);
+        let mut bytes = vec![0u8; 64];
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        bytes[16..24].copy_from_slice(&[2, 0, 62, 0, 1, 0, 0, 0]);
+        bytes[40..48].copy_from_slice(&64u64.to_le_bytes());
+        bytes[52..64].copy_from_slice(&[64, 0, 56, 0, 0, 0, 64, 0, 3, 0, 2, 0]);
+        // Kind, offset, size, link, size of an entry: nothing, SHT_SYMTAB, SHT_STRTAB.
+        for (kind, offset, size, link, entry) in
+            [(0u32, 0, 0, 0u32, 0), (2, symbols, 24 * count, 2, 24), (3, names, name + 2, 0, 0)]
+        {
+            let mut header = [0u8; 64];
+            header[4..8].copy_from_slice(&kind.to_le_bytes());
+            header[24..32].copy_from_slice(&(offset as u64).to_le_bytes());
+            header[32..40].copy_from_slice(&(size as u64).to_le_bytes());
+            header[40..44].copy_from_slice(&link.to_le_bytes());
+            header[56..64].copy_from_slice(&(entry as u64).to_le_bytes());
+            bytes.extend(header);
+        }
+        for at in 0..count as u64 {
+            // Name 1, a global function, of section 1; the first of a table is none. the first of a table is none (gABI 4.1, "Symbol Table").
+            bytes.extend([1, 0, 0, 0, 0x12, 0, 1, 0]);
+            bytes.extend((0x1000 + at * 16).to_le_bytes());
+            bytes.extend(16u64.to_le_bytes());
+        }
+        bytes.push(0);
+        bytes.resize(bytes.len() + name, b'a');
+        bytes.push(0);
+        bytes
+    }
+
+    /// Tables of a file with holes may have any size.
+    #[test]
+    fn what_is_larger_than_any_program_is_not_looked_into() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("program");
+        fs::write(&path, program(4, 9)).unwrap();
+        let resize = |length| {
+            fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(length)).unwrap();
+        };
+        resize(MOST_BYTES);
+        assert_eq!(Functions::of(&path).unwrap().functions.len(), 3);
+        resize(MOST_BYTES + 1);
+        assert!(Functions::of(&path).is_none());
+    }
+
+    /// As many symbols as fit into a small file, all of one long name.
+    #[test]
+    fn a_long_name_is_not_kept_as_often_as_it_is_named() {
+        const NAME: usize = 1 << 20;
+        let bytes = program(MOST_NAMES / NAME + 50, NAME);
+        let functions = Functions::read(&bytes[..]).unwrap().functions;
+        let all: usize = functions.iter().map(|one| one.2.len()).sum();
+        assert!(functions.len() > 10 && all <= MOST_NAMES, "{} names of {all} bytes", functions.len());
+    }
+
+    /// The head of this program, damaged at each place in turn.
+    #[test]
+    fn a_damaged_program_has_functions_or_none() {
+        let own = fs::read("/proc/self/exe").unwrap();
+        let head = &own[..own.len().min(16 << 10)];
+        let whole = Functions::read(&own[..]).unwrap();
+        assert!(!whole.functions.is_empty());
+        for at in 0..head.len().min(4096) {
+            let mut bytes = head.to_vec();
+            bytes[at] ^= 0x81;
+            if let Some(functions) = Functions::read(&bytes[..]) {
+                let _ = (functions.at(0), functions.at(u64::MAX), functions.at(4096));
+            }
+        }
     }
 }

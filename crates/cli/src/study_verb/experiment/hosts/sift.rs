@@ -124,4 +124,71 @@ mod tests {
         assert!(Path::new("/etc/passwd").exists());
         assert_eq!(sift(&at("gone")).unwrap(), 0);
     }
+
+    /// Names and kinds by chance: whatever comes back, nothing is left but what its place may hold, and
+    /// nothing outside of it is touched.
+    #[test]
+    fn whatever_comes_back_is_sifted() {
+        const NAMES: [&str; 16] = [
+            "cells",
+            "runs",
+            "ab12",
+            "ff",
+            "zz",
+            "0",
+            "run.json",
+            "a.json",
+            "ab12.json",
+            ".json",
+            "PARTIAL",
+            "x.sh",
+            "stillcore",
+            "samples",
+            "w.parquet",
+            "undo-due",
+        ];
+        let mut state = 24u64;
+        let mut below = |end: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % end
+        };
+        for _ in 0..60 {
+            let place = tempfile::tempdir().unwrap();
+            let outside = place.path().join("outside");
+            fs::create_dir(&outside).unwrap();
+            fs::write(outside.join("a.json"), "precious").unwrap();
+            let results = place.path().join("results");
+            fs::create_dir(&results).unwrap();
+            for _ in 0..below(24) {
+                let depth = 1 + below(6);
+                let path = (0..depth).fold(results.clone(), |path, _| path.join(NAMES[below(NAMES.len())]));
+                let above = path.parent().unwrap();
+                let through = above.ancestors().any(|one| one.is_symlink());
+                if through || fs::create_dir_all(above).is_err() {
+                    continue;
+                }
+                let _ = match below(5) {
+                    0 => symlink(&outside, &path),
+                    1 => symlink("../../outside/a.json", &path),
+                    2 => fs::create_dir(&path),
+                    _ => fs::write(&path, "x"),
+                };
+            }
+            sift(&results).unwrap();
+            assert_eq!(fs::read_to_string(outside.join("a.json")).unwrap(), "precious");
+            let mut folders = vec![results.clone()];
+            while let Some(folder) = folders.pop() {
+                for (name, path) in entries(&folder).unwrap() {
+                    let parts: Vec<_> = path.strip_prefix(&results).unwrap().iter().collect();
+                    assert!(!path.is_symlink() && parts.len() <= 2 + DEPTH, "{}", path.display());
+                    assert!(parts[0] == "cells" || parts[0] == "runs", "{}", path.display());
+                    if is_directory(&path) {
+                        folders.push(path);
+                    } else {
+                        assert!(!["x.sh", "stillcore", "undo-due"].contains(&name.as_str()), "{name}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -1,0 +1,36 @@
+//! Traces that others have recorded: their threads followed, their wake-ups taken apart, and the
+//! results of the kernel's own tracers in them.
+
+use super::{Outcome, Reader, bytes, fixture};
+use analysis::any_trace::{Threads, Wanted, any_trace, unless_of_tracers};
+use analysis::attribute::paths::Keep;
+use analysis::timerlat;
+use ftrace::TraceFile;
+
+/// Small recordings, of cyclictest and of timerlat.
+const FILES: [&str; 3] = ["cyclictest/6.1.dat", "cyclictest/6.1-rt.dat", "timerlat-6.12-rt/trace.dat"];
+
+pub(crate) fn reader() -> Reader {
+    let seeds = FILES.iter().map(|file| fixture(&format!("fixtures/traces/{file}"))).collect();
+    Reader { name: "any-trace", seeds, damage: bytes, read, short: 12 }
+}
+
+fn read(bytes: &[u8]) -> Outcome {
+    let Ok(file) = TraceFile::from_bytes("damaged", bytes.to_vec()) else { return Outcome::Refused };
+    let buffers: Vec<&str> = file.buffers().iter().map(|buffer| buffer.name.as_str()).collect();
+    let keep = Keep { worst: 3, sample: None };
+    let wanted = Wanted { threads: Threads::RealTime, cpus: None, window: [i64::MIN, i64::MAX], keep };
+    let numbers = Wanted { threads: Threads::Numbers(vec![0, 1, i32::MAX]), ..wanted.clone() };
+    let all = [
+        any_trace(&file, &buffers, &wanted).is_ok(),
+        any_trace(&file, &buffers, &numbers).is_ok(),
+        unless_of_tracers(&file, &buffers, &wanted).is_ok(),
+    ];
+    let over = timerlat::Wanted { over_ns: 0, release_ns: None, keep: 3 };
+    let results = timerlat::kernel_results(&file, &buffers, &over).is_ok();
+    match (all.iter().all(|ok| *ok) && results, file.problems().is_empty()) {
+        (true, true) => Outcome::Whole,
+        (true, false) => Outcome::Partial,
+        (false, _) => Outcome::Refused,
+    }
+}
