@@ -27,23 +27,26 @@ fn main() {
         rows.note(format!(
             "calls that make, fill, rename or sync files of run and state directory, of all processes; measure wakeup --period 1ms --duration {DURATION}"
         ))?;
-        for stay in [false, true] {
-            let faulty = rising(&program, stay)?;
-            say(if stay { "and all behind it" } else { "alone" }, &faulty, rows)?;
+        for trace in [false, true] {
+            for stay in [false, true] {
+                let faulty = rising(&program, stay, trace)?;
+                let how = if stay { "with all behind it" } else { "alone" };
+                say(&format!("{how}{}", if trace { ", traced" } else { "" }), &faulty, rows)?;
+            }
         }
         Ok(())
     });
 }
 
 /// Every call from the first on, until there is none of that number.
-fn rising(program: &Path, stay: bool) -> Result<Vec<Faulty>, Failed> {
+fn rising(program: &Path, stay: bool, trace: bool) -> Result<Vec<Faulty>, Failed> {
     let (mut all, mut passed) = (Vec::new(), 0);
     for call in 1.. {
         let scratch = tempfile::tempdir()?;
-        let faulty = run_with(program, scratch.path(), Fault { call, stay }, DURATION);
+        let faulty = run_with(program, scratch.path(), Fault { call, stay, trace }, DURATION);
         let faulty = faulty.ok_or_else(|| Failed::because("no call can be made to fail here"))?;
         if !faulty.outcome.wrong.is_empty() || !faulty.left.is_empty() {
-            eprintln!("call {call}, stay {stay}: {faulty:?}");
+            eprintln!("call {call}, stay {stay}, trace {trace}: {faulty:?}");
         }
         passed = if faulty.failed.is_none() { passed + 1 } else { 0 };
         if passed == WHOLE_IN_TURN {

@@ -112,7 +112,7 @@ fn a_call_that_finds_no_room_is_one_sentence_and_leaves_nothing() {
     let _place = Place::new();
     let run = |call, stay| {
         let scratch = tempfile::tempdir().unwrap();
-        write_faults::run_with(program(), scratch.path(), Fault { call, stay }, "300ms")
+        write_faults::run_with(program(), scratch.path(), Fault { call, stay, trace: true }, "300ms")
     };
     let Some(whole) = run(0, false) else {
         println!("skipped: no tmpfs can be mounted, or no call made to fail");

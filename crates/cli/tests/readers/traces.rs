@@ -28,7 +28,7 @@ fn read(bytes: &[u8]) -> Outcome {
     ];
     let over = timerlat::Wanted { over_ns: 0, release_ns: None, keep: 3 };
     let results = timerlat::kernel_results(&file, &buffers, &over).is_ok();
-    match (all.iter().all(|ok| *ok) && results, file.problems().is_empty()) {
+    match (all.iter().any(|ok| *ok) || results, file.problems().is_empty()) {
         (true, true) => Outcome::Whole,
         (true, false) => Outcome::Partial,
         (false, _) => Outcome::Refused,

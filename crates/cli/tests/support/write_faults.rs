@@ -26,6 +26,8 @@ pub(crate) struct Fault {
     pub(crate) call: u64,
     /// Whether those behind it fail, too, as nobody makes room.
     pub(crate) stay: bool,
+    /// Whether the run records a trace, which changes the machine more.
+    pub(crate) trace: bool,
 }
 
 /// What came of it.
@@ -52,7 +54,11 @@ pub(crate) fn run_with(program: &Path, scratch: &Path, fault: Fault, duration: &
         helper.arg("--stay");
     }
     helper.arg("--").arg(program);
-    let output = measuring(helper, &disk, duration).output().ok()?;
+    let mut command = measuring(helper, &disk, duration);
+    if fault.trace {
+        command.arg("--trace=auto");
+    }
+    let output = command.output().ok()?;
     if output.status.code() == Some(UNAVAILABLE) {
         return None;
     }
