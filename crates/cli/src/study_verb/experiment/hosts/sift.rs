@@ -163,7 +163,7 @@ mod tests {
                 let depth = 1 + below(6);
                 let path = (0..depth).fold(results.clone(), |path, _| path.join(NAMES[below(NAMES.len())]));
                 let above = path.parent().unwrap();
-                let through = above.ancestors().any(|one| one.is_symlink());
+                let through = above.ancestors().any(Path::is_symlink);
                 if through || fs::create_dir_all(above).is_err() {
                     continue;
                 }
