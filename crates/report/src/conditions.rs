@@ -161,8 +161,8 @@ fn losses(document: &Document) -> Condition {
         run if run.has_ended() => format!("{text}; the run is partial"),
         _ => "not known: the run was cut off before it counted its losses".to_owned(),
     };
-    let weak =
-        losses.missed_releases + losses.ring_samples + losses.trace_events > 0 || !document.run.complete;
+    let lost = [losses.missed_releases, losses.ring_samples, losses.trace_events].iter().any(|one| *one > 0);
+    let weak = lost || !document.run.complete;
     Condition { name: "lost", text, weak }
 }
 

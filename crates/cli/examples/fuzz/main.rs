@@ -1,5 +1,6 @@
 //! `cargo xtask bench fuzz`: damaged input through every reader of what others have written, by the million, on the stable compiler.
-//! `fuzz [--executions N] [--seconds N] [--threads N] [--campaign N] [--from N] [--only TARGET,…] [--found DIR] [--rows FILE]`.
+//! `fuzz [--executions N] [--seconds N] [--threads N] [--campaign N] [--from N] [--only TARGET,…] [--found DIR] [--rows FILE]`,
+//! `--keep EXECUTION` with `--only TARGET`: the input of one execution as a file, without reading it.
 //!
 //! cargo-fuzz guides itself by coverage, for which it needs a nightly compiler; this knows the formats instead (`mutate.rs`). An
 //! execution is its number: target, campaign and number give the same bytes again. Each target gets N executions, or as many as
@@ -185,6 +186,7 @@ fn main() {
     let (number, from, only) =
         (option("--campaign", 1), option("--from", 0), option("--only", String::new()));
     let seconds = option("--seconds", 1_000_000);
+    let kept: Option<u64> = option("--keep", String::new()).parse().ok();
     let (only, found): (String, String) = (only, option("--found", String::new()));
     let is_wanted = |target: &&Target| only.is_empty() || only.split(',').any(|name| name == target.name);
     // Panics are what is looked for; their messages come by the hundred.
@@ -204,6 +206,10 @@ fn main() {
             failures: AtomicU64::new(0),
             found: PathBuf::from(if found.is_empty() { target.found } else { &found }),
         };
+        if let Some(execution) = kept {
+            campaign.failed(execution, "kept");
+            continue;
+        }
         let started = Instant::now();
         let slots: Vec<Slot> = (0..threads).map(|_| Slot::default()).collect();
         std::thread::scope(|scope| {

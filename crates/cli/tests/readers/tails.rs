@@ -87,10 +87,10 @@ fn frames(mut bytes: &[u8]) -> Vec<Vec<u8>> {
 fn read(input: &[u8]) -> Outcome {
     let (which, tail) = input.split_first().map_or((0, input), |(first, tail)| (*first % 2, tail));
     in_scratch(|scratch| {
-        let dir = scratch.path();
+        // Others use the directory, too, and clear it.
+        let dir = &scratch.at("cut-off");
         if !dir.join(store::RUN).exists() {
-            bundle::clear(dir);
-            fs::create_dir(dir.join(store::SAMPLES)).unwrap();
+            fs::create_dir_all(dir.join(store::SAMPLES)).unwrap();
             let mut run: model::Run =
                 serde_json::from_slice(&fixture("fixtures/runs/small/run.json")).unwrap();
             (run.complete, run.incomplete_reason) = (false, Some(model::run::CUT_OFF.to_owned()));
