@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod apart;
+pub mod effect;
 pub mod row;
 pub mod sink;
 pub mod stored;

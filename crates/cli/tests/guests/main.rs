@@ -23,6 +23,7 @@ mod every;
 mod exposure;
 mod fixes;
 mod graph;
+mod guides;
 mod held;
 mod install;
 mod isolate;

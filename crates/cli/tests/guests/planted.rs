@@ -16,17 +16,18 @@ use std::path::Path;
 /// The machine that plants at run time: isolated in nothing at boot, with parameters that ask and
 /// are refused, and such that are taken though they are oddly spelled.
 pub(crate) const RUN_TIME: &str = "isolcpus= nohz_full= rcu_nocbs= irqaffinity= nohz=no rcu_nocb_poll skew_tick=2 psi=no \
-     threadirqs=0 mce=ignore_ce mce=dont_log_ce kthread_cpus=0-1 csdlock_debug=1 mitigations=off audit=0";
+     threadirqs=0 mce=ignore_ce mce=dont_log_ce kthread_cpus=0-1 csdlock_debug=1 mitigations=off audit=0 \
+     split_lock_detect=off";
 
 /// The machine that is booted as isolation wants, on the lab's own CPUs 2 and 3.
 pub(crate) const RIGHT: &str = "irqaffinity=0,1 skew_tick=1 rcu_nocb_poll nowatchdog psi=0 threadirqs mce=ignore_ce tsc=nowatchdog \
      mitigations=off audit=off cpuidle.off=1 processor.max_cstate=1 workqueue.power_efficient=1 workqueue.unbound_cpus=0,1 \
      rcupdate.rcu_normal_after_boot=1 rcutree.nohz_full_patience_delay=1000 transparent_hugepage=never preempt=full \
-     xenomai.supported_cpus=0xc";
+     xenomai.supported_cpus=0xc efi=noruntime rcutree.use_softirq=0 split_lock_detect=fatal";
 
 /// What those two have besides: a card whose interrupt is new each time, and what is planted with.
-pub(crate) const DEVICES: [&str; 8] =
-    ["--module", "zram", "--module", "dummy", "--module", "pcrypt", "--nic", "e1000"];
+pub(crate) const DEVICES: [&str; 10] =
+    ["--module", "zram", "--module", "dummy", "--module", "pcrypt", "--module", "kvm", "--nic", "e1000"];
 
 /// Where the tables of the script are.
 const TABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/planted");

@@ -98,6 +98,18 @@ truth_features() {
     done
 }
 
+# A thread that watches which pages a process uses.
+start_kdamond() {
+    admin=/sys/kernel/mm/damon/admin/kdamonds
+    [ -e $admin ] || return
+    put 1 $admin/nr_kdamonds
+    put 1 $admin/0/contexts/nr_contexts
+    put vaddr $admin/0/contexts/0/operations
+    put 1 $admin/0/contexts/0/targets/nr_targets
+    put $$ $admin/0/contexts/0/targets/0/pid_target
+    put on $admin/0/state
+}
+
 truth_units() {
     enabled=$(find /etc/systemd/system -name '*.timer' 2>/dev/null | tr '\n' ' ')
     verdict=right
@@ -158,6 +170,7 @@ truth_all_threads() {
     truth_threads irq-threads 'irq/*'
     truth_threads softirq-threads 'ksoftirqd/*'
     truth_threads rcu-threads 'rcuo*'
+    truth_threads kdamond-affinity 'kdamond*'
 }
 
 run_time_truths() {
@@ -174,6 +187,7 @@ run_time_truths() {
     truth_rps
     truth_rps_default
     truth_throttling
+    truth_server_timers
     truth_huge_pages
     truth_stat_interval
     truth_tracing
@@ -195,6 +209,8 @@ boot_truths() {
     truth_skew
     truth_threaded
     truth_ignored
+    truth_firmware
+    truth_rcu_core
     truth_preemption
     truth_clock_watchdog
     truth_watchdog
@@ -246,6 +262,7 @@ wrong_at_run_time() {
     kubelet_shares 0-3
     put 8 /proc/irq/4/smp_affinity
     start_daemons
+    start_kdamond
     each_thread_to f
     each_task_to f
 }

@@ -6,8 +6,8 @@
 use crate::machine::{Case, Guest, Machine, PLAIN};
 use crate::{
     admission, asid, assess, boot_line, boxes, cards, counts, disturb_kill, every, exposure, fixes, graph,
-    held, install, isolate, keep, loaders, matrix, measure, misbooted, owners, planted, probes, study,
-    theirs, time, truth, tutorial,
+    guides, held, install, isolate, keep, loaders, matrix, measure, misbooted, owners, planted, probes,
+    study, theirs, time, truth, tutorial,
 };
 
 /// The kernels of the lab.
@@ -79,6 +79,7 @@ pub(crate) fn machines() -> Vec<Machine> {
         all.extend(boot_line::machines(kernel));
     }
     all.extend(["6.1", "6.12"].map(owned));
+    all.extend(KERNELS.iter().flat_map(|kernel| guided(kernel)));
     all
 }
 
@@ -288,6 +289,20 @@ fn matrix_of(kernel: &'static str) -> Vec<Machine> {
 fn machine(name: &str, kernel: &'static str, cases: Vec<Case>) -> Machine {
     let (name, more) = (name.to_owned(), Vec::new());
     Machine { name, arm64: false, kernel, smp: "4", append: "", more, cases }
+}
+
+/// A plain boot, and those with the command lines of guides.
+fn guided(kernel: &'static str) -> Vec<Machine> {
+    use guides::Boot::{Kthread, Line, Plain};
+    let boots = [(Plain, PLAIN), (Line, guides::LINE), (Kthread, guides::KTHREAD)];
+    boots
+        .into_iter()
+        .map(|(boot, append)| Machine {
+            append,
+            more: guides::more(),
+            ..machine(&format!("matrix::{kernel}::{}", boot.name()), kernel, vec![guides::case(boot)])
+        })
+        .collect()
 }
 
 /// Where tuned can run.

@@ -123,3 +123,51 @@ truth_new_interrupt() {
     [ $((0x$got & 12)) -eq 0 ] || verdict=wrong
     say irqaffinity $verdict behaviour "interrupt $irq, new, may be handled on $got"
 }
+
+# Timers of the fair server that are armed on the CPUs while ordinary tasks there sleep and wake.
+truth_server_timers() {
+    [ -e /sys/kernel/debug/sched/fair_server ] || return
+    here=/sys/kernel/tracing/instances/evidence
+    mkdir $here
+    echo 1 >$here/events/timer/hrtimer_start/enable
+    for cpu in 2 3; do
+        eval "group=\$group_of_$cpu"
+        sh -c "[ -z '$group' ] || echo \$\$ >'$group'/cgroup.procs; exec taskset $(hex $((1 << cpu))) /bin/busybox sh -c '
+            n=0; while [ \$n -lt 50 ]; do usleep 10000; n=\$((n + 1)); done'"
+    done
+    echo 0 >$here/events/timer/hrtimer_start/enable
+    armed=$(cat $here/per_cpu/cpu2/trace $here/per_cpu/cpu3/trace | grep -cE 'function=(dl_task_timer|inactive_task_timer)')
+    rmdir $here
+    verdict=right
+    [ $armed -lt 5 ] || verdict=wrong
+    say fair_server-timers $verdict behaviour "timers of the server armed there $armed times while ordinary tasks slept and woke"
+}
+
+# Who does RCU's own work for the CPUs: a softirq, or threads.
+truth_rcu_core() {
+    raised() { awk '$1 == "RCU:" { for (n = 2; n <= NF; n++) all += $n } END { print all + 0 }' /proc/softirqs; }
+    before=$(raised)
+    for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        for f in a b c d e f g h; do echo >/dev/shm/planted-$f; rm /dev/shm/planted-$f; done
+        usleep 20000
+    done
+    softirqs=$(($(raised) - before))
+    verdict=right
+    [ $softirqs -lt 5 ] || verdict=wrong
+    say rcutree-use_softirq $verdict behaviour "$softirqs softirqs of RCU while files were removed, and $(named 'rcuc/*' | grep -c .) threads for its work"
+}
+
+# What a machine without the firmware or the processor for it makes of such parameters: nothing.
+truth_firmware() {
+    if [ -e /sys/firmware/efi ]; then
+        verdict=wrong
+        dmesg | grep -q 'efi: runtime service support disabled\|EFI runtime services will be disabled' && verdict=right
+        say efi-noruntime $verdict setting "booted by EFI"
+    else
+        say efi-noruntime absent setting "not booted by EFI: there are no services to call"
+    fi
+    case " $(cat /proc/cmdline) " in
+    *" split_lock_detect=off "*) say split_lock_detect wrong setting "asked to be off" ;;
+    *" split_lock_detect="*) say split_lock_detect right setting "asked for" ;;
+    esac
+}

@@ -47,7 +47,8 @@ pub enum Probe {
         parameter: String,
         /// The build option without which the kernel ignores it.
         option: Option<String>,
-        /// A file that exists exactly where the option is set, for kernels that do not tell their options.
+        /// A file that exists exactly where the option is set, for kernels that do not tell their options, or where the machine has
+        /// besides what the parameter is about.
         evidence: Option<String>,
     },
     /// Files that hold one word.

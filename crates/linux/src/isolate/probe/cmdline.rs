@@ -134,6 +134,10 @@ fn judge_word(
     if mechanism.effective == Some(Effective::RcuPoll {}) && have.is_some() {
         return polls(scene, mechanism);
     }
+    // A kernel that has the option runs on a machine that may not have what the parameter is about.
+    if built.evidence.is_some_and(|path| !scene.root.has(path)) {
+        return Outcome::absent(mechanism);
+    }
     // Of a flag the kernel does not look at what stands behind `=`.
     let flag = matches!(&mechanism.want, Want::Literal { value } if value.is_empty());
     if have.is_some_and(|value| flag || wants(mechanism, value)) {
@@ -392,6 +396,18 @@ mod tests {
         let with = [("proc/xenomai/version", "3.2")];
         // Asked for, and nothing of the lab shows what came of it.
         assert_eq!(state("xenomai-supported_cpus", "xenomai.supported_cpus=0xc", &with), "unknown");
+    }
+
+    /// A machine that was not booted by EFI was asked to boot with a parameter against its services.
+    #[test]
+    fn what_a_machine_has_not_needs_no_parameter() {
+        let config = [("proc/sys/kernel/osrelease", "6.1.0"), ("boot/config-6.1.0", "CONFIG_EFI=y")];
+        for cmdline in ["quiet", "efi=noruntime"] {
+            assert_eq!(state("efi-noruntime", cmdline, &config), "not-applicable", "{cmdline}");
+        }
+        let booted = [&config[..], &[("sys/firmware/efi/fw_platform_size", "64")]].concat();
+        assert_eq!(state("efi-noruntime", "quiet", &booted), "boot");
+        assert_eq!(state("efi-noruntime", "efi=noruntime", &booted), "unknown", "nothing shows it");
     }
 
     #[test]
