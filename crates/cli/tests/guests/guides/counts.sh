@@ -104,22 +104,19 @@ interrupts() {
     echo $((lines_of_console + $(interrupting eth 20 frame)))
 }
 
-# Of 20 frames those that interrupt the CPUs, the interrupts being requested anew each five.
+# CPUs of these two to which the interrupts of two cards may come that are requested anew, four
+# times. Where they do come the kernel chooses, and those of these cards keep what it chose first.
 new_interrupts() {
     [ -e /sys/class/net/eth1 ] || { echo "- no network cards"; return; }
-    # A new interrupt goes to the CPU that has the fewest.
-    others=$(ls -d /proc/irq/[0-9]* | while read -r irq; do
-        ls -d $irq/eth* >/dev/null 2>&1 || echo "$irq/smp_affinity $(cat $irq/smp_affinity)"
-    done)
-    echo "$others" | while read -r file mask; do echo 3 >$file; done
     n=0
     for try in 1 2 3 4; do
         cards down
         cards up
-        usleep 200000
-        n=$((n + $(interrupting eth 5 frame)))
+        for irq in $(awk '/eth[01]/ { sub(":", "", $1); print $1 }' /proc/interrupts); do
+            mask=0x$(cat /proc/irq/$irq/smp_affinity)
+            n=$((n + (mask >> 2 & 1) + (mask >> 3 & 1)))
+        done
     done
-    echo "$others" | while read -r file mask; do echo $mask >$file; done
     echo $n
 }
 
@@ -258,19 +255,27 @@ neighbours() {
     hog 3
     sleep 1
     for one in 3 4 5 6 7 8 9; do
-        for two in 0 1 2 3 4 5; do taskset 3 /bin/busybox ping -c 1 -W 1 -q 10.9.0.$one$two >/dev/null 2>&1 & done
+        for two in 0 1 2 3 4 5; do
+            taskset 3 /bin/busybox ping -c 1 -W 1 -q 10.9.0.$one$two >/dev/null 2>&1 &
+            usleep 50000
+        done
     done
-    sleep 6
+    sleep 1
     end_hogs
 }
 
-# Timers that fire there while the CPUs are busy and the others, which look for neighbours that do
-# not answer, mostly idle: armed by a task first, and then by themselves, once a second.
+# Timers that CPUs 0 and 1 arm there as answers of neighbours come: eth1 answers for everybody. A
+# kernel does so where the CPU is idle as the answer comes.
 foreign_timers() {
+    set -- /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/conf/eth1/proxy_arp /proc/sys/net/ipv4/conf/eth1/accept_local
+    answering=$(settings "$*")
+    for file in $*; do echo 1 >$file; done
+    echo 0 >/proc/sys/net/ipv4/neigh/eth1/proxy_delay
     for one in 3 4 5 6 7 8 9; do
         for two in 0 1 2 3 4 5; do arp -d -i eth0 10.9.0.$one$two; done
     done >/dev/null
-    record timer/timer_expire_entry neighbours && lines 'function=neigh_timer_handler' there
+    record timer/timer_start neighbours && lines '\[00[01]\].*timer_start.*cpu=[23]' everywhere
+    echo "$answering" | while read -r file value; do echo $value >$file; done >/dev/null
 }
 
 sleeping() {
