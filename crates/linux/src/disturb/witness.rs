@@ -48,6 +48,9 @@ impl<F: Fn() -> Result<u64, Error>> Growth<F> {
     }
 }
 
+/// A directory a CPU.
+const CPUS: &str = "/sys/devices/system/cpu";
+
 /// What `/proc/interrupts` calls cross-CPU calls, on x86 and arm64 alike.
 pub(super) const FUNCTION_CALL: &str = "Function call interrupts";
 
@@ -68,10 +71,9 @@ impl Counter<Read> {
         Self::read("/proc/stat processes", || forks(proc_dir()))
     }
 
-    /// Function call interrupts, machine-wide.
+    /// Function calls by interrupt and by polling, machine-wide ([`function_calls`]).
     pub(super) fn call_interrupts() -> Result<Self, Error> {
-        let name = format!("/proc/interrupts {FUNCTION_CALL}");
-        Self::read(name, || interrupts(FUNCTION_CALL, None))
+        Self::read(calls_of(""), || function_calls(None))
     }
 }
 
@@ -104,6 +106,32 @@ pub(super) fn timer_interrupts(proc_dir: &Path) -> Result<(&'static str, u64), E
 /// Interrupts since boot of the rows with this description, on these CPUs or on all.
 pub(super) fn interrupts(description: &str, cpus: Option<&Cpus>) -> Result<u64, Error> {
     counter(&proc_dir().join("interrupts"), |text| described_rows(text, description, cpus))
+}
+
+/// What [`function_calls`] is called, of the CPUs that are named.
+pub(super) fn calls_of(whose: &str) -> String {
+    format!("/proc/interrupts {FUNCTION_CALL}{whose}, and entries of idle POLL")
+}
+
+/// Function call interrupts of these CPUs or of all, and how often these have begun to poll in idle: a CPU that polls is told of a
+/// cross-CPU call without an interrupt, and leaves the state for it (Linux kernel/smp.c, `send_call_function_single_ipi`;
+/// kernel/sched/core.c, `set_nr_if_polling`).
+pub(super) fn function_calls(cpus: Option<&Cpus>) -> Result<u64, Error> {
+    Ok(interrupts(FUNCTION_CALL, cpus)?.saturating_add(polls(Path::new(CPUS), cpus)))
+}
+
+/// How often CPUs have entered the idle state in which they poll; 0 where none has one that is counted
+/// (`Documentation/admin-guide/pm/cpuidle.rst`, `POLL`).
+fn polls(sysfs: &Path, cpus: Option<&Cpus>) -> u64 {
+    let of_entry = |entry: fs::DirEntry| {
+        let cpu = entry.file_name().to_str()?.strip_prefix("cpu")?.parse::<u32>().ok()?;
+        let state = entry.path().join("cpuidle/state0");
+        let is_one = cpus.is_none_or(|cpus| cpus.contains(cpu))
+            && fs::read_to_string(state.join("name")).is_ok_and(|name| name.trim() == "POLL");
+        let usage = is_one.then(|| fs::read_to_string(state.join("usage")).ok())??;
+        usage.trim().parse::<u64>().ok()
+    };
+    fs::read_dir(sysfs).into_iter().flatten().flatten().filter_map(of_entry).sum()
 }
 
 /// Interrupts since boot of the lines with these numbers, on these CPUs or on all.
@@ -225,6 +253,22 @@ mod tests {
         assert_eq!(snmp_field(snmp, "Tcp", "PassiveOpens"), Some(21));
         assert_eq!(snmp_field(snmp, "Tcp", "NoSuch"), None);
         assert_eq!(snmp_field("Tcp: A\n", "Tcp", "A"), None);
+    }
+
+    #[test]
+    fn only_a_state_that_polls_counts_and_only_of_the_cpus_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        for (cpu, name, usage) in [("cpu0", "POLL", "7"), ("cpu1", "POLL", "40"), ("cpu2", "C1", "900")] {
+            let state = dir.path().join(cpu).join("cpuidle/state0");
+            fs::create_dir_all(&state).unwrap();
+            fs::write(state.join("name"), format!("{name}\n")).unwrap();
+            fs::write(state.join("usage"), format!("{usage}\n")).unwrap();
+        }
+        fs::create_dir(dir.path().join("cpuidle")).unwrap();
+        assert_eq!(polls(dir.path(), None), 47);
+        assert_eq!(polls(dir.path(), Some(&Cpus::one(1))), 40);
+        assert_eq!(polls(dir.path(), Some(&Cpus::one(2))), 0);
+        assert_eq!(polls(&dir.path().join("none"), None), 0);
     }
 
     #[test]

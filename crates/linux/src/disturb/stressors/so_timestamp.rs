@@ -14,7 +14,7 @@ use crate::disturb::child::Account;
 use crate::disturb::job::Job;
 use crate::disturb::sockopt::switch;
 use crate::disturb::stamps::Onlooker;
-use crate::disturb::witness::{self, Counter, FUNCTION_CALL, told_to_all};
+use crate::disturb::witness::{Counter, calls_of, function_calls, told_to_all};
 use crate::disturb::{Error, namespaces};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketType, socket};
@@ -33,7 +33,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
         "static_key_enable",
         "on_each_cpu(do_sync_core)",
     ],
-    witness: "function call interrupts of the measured CPUs, or of all where none is measured: one a change at least, where there are two CPUs",
+    witness: "function call interrupts of the measured CPUs, or of all where none is measured: one a change at least, where there are two CPUs; where such a CPU polls in idle and is told without an interrupt, that it left that state",
     danger: "packets are stamped while it is on",
     default_rate: Some(50.0),
     aimed: true,
@@ -57,10 +57,8 @@ fn work(job: &mut Job<'_>) -> Result<Account, Error> {
     let _ = key.change().and_then(|()| key.change());
     let measured = (!job.measured.is_empty()).then(|| job.measured.clone());
     let whose = measured.as_ref().map_or_else(String::new, |cpus| format!(" of CPU {cpus}"));
-    let before = job
-        .begin_counting(Counter::read(format!("/proc/interrupts {FUNCTION_CALL}{whose}"), || {
-            witness::interrupts(FUNCTION_CALL, measured.as_ref())
-        })?)?;
+    let counter = Counter::read(calls_of(&whose), || function_calls(measured.as_ref()))?;
+    let before = job.begin_counting(counter)?;
     let done = job.repeat(|| key.change());
     let witness = before.grown(told_to_all(done.tally.ok))?;
     Ok(done.account(job, witness))
