@@ -113,9 +113,10 @@ pub(super) fn calls_of(whose: &str) -> String {
     format!("/proc/interrupts {FUNCTION_CALL}{whose}, and entries of idle POLL")
 }
 
-/// Function call interrupts of these CPUs or of all, and how often these have begun to poll in idle: a CPU that polls is told of a
-/// cross-CPU call without an interrupt, and leaves the state for it (Linux kernel/smp.c, `send_call_function_single_ipi`;
-/// kernel/sched/core.c, `set_nr_if_polling`).
+/// Function call interrupts of these CPUs or of all, and how often these have polled in idle: a
+/// cross-CPU call reaches a CPU that polls without an interrupt, and ends that (Linux kernel/smp.c,
+/// `send_call_function_single_ipi`; kernel/sched/core.c, `set_nr_if_polling`). CPUs poll for other
+/// reasons, too: as every witness, this can only refute.
 pub(super) fn function_calls(cpus: Option<&Cpus>) -> Result<u64, Error> {
     Ok(interrupts(FUNCTION_CALL, cpus)?.saturating_add(polls(Path::new(CPUS), cpus)))
 }

@@ -4,7 +4,7 @@
 use super::marks::Marks;
 use std::collections::VecDeque;
 
-/// How long after a sample what touched it may still come to its end, ns.
+/// For how long after a sample what touched it may still last, ns.
 const PATIENCE_NS: i64 = 20_000_000;
 
 /// The samples.

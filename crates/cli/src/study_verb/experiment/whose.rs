@@ -17,29 +17,42 @@ const MOST: u64 = 4096;
 struct Host {
     boot_id: String,
     name: String,
+    /// Its firmware's number, else that of its installation (machine-id(5)); `None` where neither can
+    /// be read.
+    number: Option<String>,
 }
 
 impl Host {
     fn here() -> anyhow::Result<Self> {
-        let name = Root::live().maybe("proc/sys/kernel/hostname").unwrap_or_default();
-        Ok(Self { boot_id: boot_id()?, name })
+        let root = Root::live();
+        let read = |path: &str| {
+            let text = root.maybe(path)?;
+            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        let name = read("proc/sys/kernel/hostname").unwrap_or_else(|| "a machine without a name".to_owned());
+        let number = read("sys/class/dmi/id/product_uuid").or_else(|| read("etc/machine-id"));
+        Ok(Self { boot_id: boot_id()?, name, number })
     }
 
     fn of(text: &str) -> Option<Self> {
-        let (boot_id, name) = text.trim_end().split_once('\n')?;
-        Some(Self { boot_id: boot_id.to_owned(), name: name.to_owned() })
+        let mut lines = text.lines().map(str::to_owned);
+        let (boot_id, name) = (lines.next()?, lines.next()?);
+        Some(Self { boot_id, name, number: lines.next().filter(|number| !number.is_empty()) })
     }
 
-    /// Whether its changes are this machine's, or have gone with a boot of it.
+    /// Whether its changes are this machine's, or have gone with a boot of it. A name alone shows
+    /// nothing: many machines have the same, and a pod keeps its own on another node.
     fn is(&self, here: &Self) -> bool {
-        self.boot_id == here.boot_id || self.name == here.name
+        let same = self.name == here.name && self.number.is_some() && self.number == here.number;
+        self.boot_id == here.boot_id || same
     }
 }
 
 /// Writes down that this machine is about to be changed.
 pub(super) fn note(dir: &Path) -> anyhow::Result<()> {
-    let Host { boot_id, name } = Host::here()?;
-    Ok(store::write_whole(&dir.join(MARK), format!("{boot_id}\n{name}\n").as_bytes())?)
+    let Host { boot_id, name, number } = Host::here()?;
+    let text = format!("{boot_id}\n{name}\n{}\n", number.unwrap_or_default());
+    Ok(store::write_whole(&dir.join(MARK), text.as_bytes())?)
 }
 
 /// Refuses what another machine has to undo. Nothing is written down by versions before this file.
@@ -56,8 +69,18 @@ pub(super) fn check(dir: &Path) -> anyhow::Result<()> {
     if there.is(&here) {
         return Ok(());
     }
-    let found = format!("a killed study has changed settings of {}, and this is {}", there.name, here.name);
-    let expected = format!("`stillcore study stop` or `study run --resume` on {}", there.name);
+    let found = if there.name == here.name {
+        format!(
+            "a killed study has changed settings in another boot of {} or on another machine of that name",
+            there.name
+        )
+    } else {
+        format!("a killed study has changed settings of {}, and this is {}", there.name, here.name)
+    };
+    let expected = format!(
+        "`stillcore study stop` or `study run --resume` there; or {} removed, where a boot has undone them",
+        path.display()
+    );
     Err(Error::invalid(dir.display(), found, expected).into())
 }
 
@@ -73,12 +96,13 @@ mod tests {
 
     #[test]
     fn another_machine_is_neither_of_this_boot_nor_of_this_name() {
-        let host = |boot: &str, name: &str| Host { boot_id: boot.to_owned(), name: name.to_owned() };
-        let here = host("b1", "n1");
-        assert!(host("b1", "pod-7").is(&here), "a container of this node");
-        assert!(host("b0", "n1").is(&here), "before it was booted again");
-        assert!(!host("b2", "n2").is(&here));
-        assert_eq!(Host::of("b2\nn2\n"), Some(host("b2", "n2")));
+        let host = |text: &str| Host::of(text).unwrap();
+        let here = host("b1\nn1\nu1\n");
+        assert!(host("b1\npod-7\n\n").is(&here), "a container of this node");
+        assert!(host("b0\nn1\nu1\n").is(&here), "before it was booted again");
+        assert!(!host("b2\nn2\nu1\n").is(&here));
+        assert!(!host("b2\nn1\nu2\n").is(&here), "a pod on another node, or one more localhost");
+        assert!(!host("b2\nn1\n").is(&host("b1\nn1\n")), "nothing shows that they are one");
         assert_eq!(Host::of("b2"), None);
     }
 

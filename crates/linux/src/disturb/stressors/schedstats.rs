@@ -21,7 +21,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
     privilege: "root",
     needs: "CONFIG_SCHEDSTATS",
     kernel_paths: &["static_key_enable", "text_poke_bp", "on_each_cpu(do_sync_core)"],
-    witness: "function call interrupts of all CPUs: one a change at least where there are two CPUs",
+    witness: "function call interrupts of all CPUs: one a change at least where there are two CPUs; a CPU that polls in idle needs no interrupt, and counts where it leaves that state",
     cleanup: "the value before is given back",
     danger: "every scheduler event costs a little more while they are on",
     default_rate: Some(20.0),

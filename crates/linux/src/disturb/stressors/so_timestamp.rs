@@ -33,7 +33,7 @@ pub(in crate::disturb) const SPEC: StressorSpec = StressorSpec {
         "static_key_enable",
         "on_each_cpu(do_sync_core)",
     ],
-    witness: "function call interrupts of the measured CPUs, or of all where none is measured: one a change at least, where there are two CPUs; where such a CPU polls in idle and is told without an interrupt, that it left that state",
+    witness: "function call interrupts of the measured CPUs, or of all where none is measured: one a change at least, where there are two CPUs; a CPU that polls in idle needs no interrupt, and counts where it leaves that state",
     danger: "packets are stamped while it is on",
     default_rate: Some(50.0),
     aimed: true,
