@@ -1,7 +1,8 @@
 //! Which way of isolating leaves fewer unwanted events: nothing, the replication's manual steps, all of Table III by hand, two tuned
 //! profiles, and stillcore; each in a fresh guest of the same kernel and boot line, under the same disturbances.
-//! `cargo bench -p stillcore --bench isolation [-- --kernel K --repetitions N --seconds N --methods
-//! A,B]`; needs QEMU and the binary for guests.
+//! `cargo bench -p stillcore --bench isolation [-- --kernels K,L --repetitions N --seconds N --methods
+//! A,B --work DIR]`; needs QEMU and the binary for guests. tuned is the one of the kernel's Debian release. Cells that stand in DIR are
+//! not run again: it is to be another one for another program.
 //!
 //! Unwanted events (every class but the probe's own) on the isolated core per 10 s of the disturbed phase. Guest counts are exact;
 //! guest times mean nothing and are not printed. No budget but that every cell gives a count.
@@ -17,7 +18,7 @@ use common::{Failed, median, option, run};
 use result::apart::{self, Group};
 use result::{Limit, Of, Row, Sink};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use study::{Cell, Store, Study};
@@ -34,18 +35,25 @@ const BOOTS: [(&str, &str); 2] =
 
 fn main() {
     let program = option("--program", env!("CARGO_BIN_EXE_stillcore").to_owned());
-    let methods = option("--methods", METHODS.join(","));
     let plan = Plan {
-        kernel: option("--kernel", "6.1".to_owned()),
+        kernels: list(&option("--kernels", "6.1,6.12".to_owned())),
+        work: option("--work", env!("CARGO_TARGET_TMPDIR").to_owned()),
         seconds: option("--seconds", 20),
-        methods: methods.split(',').map(str::to_owned).collect(),
+        methods: list(&option("--methods", METHODS.join(","))),
         program,
     };
-    run("study", |rows| compare(&plan, option("--repetitions", 4), rows));
+    run("study", |rows| compare(&plan, option("--repetitions", 6), rows));
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(str::to_owned).collect()
 }
 
 struct Plan {
-    kernel: String,
+    /// Names of the lab's kernels.
+    kernels: Vec<String>,
+    /// Where the cells are stored.
+    work: String,
     seconds: u64,
     /// Ways to isolate, of those that the script knows.
     methods: Vec<String>,
@@ -60,27 +68,29 @@ fn compare(plan: &Plan, repetitions: u32, rows: &mut Sink) -> Result<(), Failed>
     let study = Study {
         schema: study::STUDY_SCHEMA.to_owned(),
         // Cells of another script are not those of this one.
-        name: format!("isolation-{}-{}s-{}", plan.kernel, plan.seconds, study::digest(&[SCRIPT], 4)),
+        name: format!("isolation-{}s-{}", plan.seconds, study::digest(&[SCRIPT], 4)),
         runner: String::new(),
         seed: 1,
         factors: BTreeMap::from([
+            ("kernel".to_owned(), plan.kernels.iter().map(|kernel| json!(kernel)).collect()),
             ("method".to_owned(), plan.methods.iter().map(|method| json!(method)).collect()),
             ("boot".to_owned(), BOOTS.iter().map(|(boot, _)| json!(boot)).collect()),
         ]),
         repetitions,
     };
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&study.name);
+    let directory = Path::new(&plan.work).join(&study.name);
     let cells = study.cells().map_err(Failed::because)?;
     let cell = |cell: &Cell| {
         let result = one(plan, cell).unwrap_or_else(|error| json!({ "failed": error.to_string() }));
-        eprintln!("{:<10} {:<24} {}", text(cell, "boot"), text(cell, "method"), row(&result));
+        let [kernel, boot, method] = ["kernel", "boot", "method"].map(|factor| text(cell, factor));
+        eprintln!("{kernel:<7} {boot:<10} {method:<24} {}", row(&result));
         Ok::<_, Failed>(result)
     };
     let progress = study::run(&cells, &Store::new(&directory), cell).map_err(Failed::because)?;
     rows.note(format!(
-        "unwanted events on isolated core 2 per 10 s of the disturbed phase; kernel {}, {} s a phase, {} cells, {} of them from an \
+        "unwanted events on isolated core 2 per 10 s of the disturbed phase; kernels {}, {} s a phase, {} cells, {} of them from an \
          earlier call; values are medians, intervals from the least to the most repetition",
-        plan.kernel,
+        plan.kernels.join(" and "),
         plan.seconds,
         cells.len(),
         progress.resumed
@@ -112,7 +122,16 @@ fn boot(plan: &Plan, cell: &Cell) -> Result<Value, Failed> {
     let packages = if method.starts_with("tuned") { "busybox-static,tuned" } else { "busybox-static" };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/isolation.sh");
     let mut command = Command::new(&plan.program);
-    command.args(["lab", "run", "--kernel", &plan.kernel, "--append", append, "--packages", packages]);
+    command.args([
+        "lab",
+        "run",
+        "--kernel",
+        text(cell, "kernel"),
+        "--append",
+        append,
+        "--packages",
+        packages,
+    ]);
     command.args(["--memory", "3000", "--timeout", &format!("{}s", 180 + 6 * plan.seconds)]);
     command.arg("--add").arg(format!("{}:/root/cell.sh", script.display())).arg("--out").arg(&out);
     command.args(["--", "/bin/busybox", "sh", "/root/cell.sh", method, &format!("{}s", plan.seconds)]);
@@ -134,6 +153,8 @@ fn read(root: &Path) -> Result<Value, Failed> {
     if run["losses"]["trace_events"] != 0 {
         return Err(Failed::because("trace events were lost"));
     }
+    // Written by the ways that use it alone.
+    let tuned = std::fs::read_to_string(root.join("tuned.version")).ok();
     let windows = analysis["events"].as_array().ok_or_else(|| Failed::because("no events"))?;
     let disturbed: Vec<_> = windows.iter().filter(|window| window["phase"] == "disturbed").collect();
     let seconds: f64 =
@@ -155,7 +176,8 @@ fn read(root: &Path) -> Result<Value, Failed> {
     classes.values_mut().for_each(|count| *count *= 10.0 / seconds);
     let all: f64 = classes.values().sum();
     classes.retain(|_, count| *count > 0.0);
-    Ok(json!({ "per_10s": all, "classes": classes, "causes": causes, "audit_failures": audit["failed"] }))
+    Ok(json!({ "per_10s": all, "classes": classes, "causes": causes, "audit_failures": audit["failed"],
+        "tuned": tuned.as_deref().map(str::trim) }))
 }
 
 fn row(result: &Value) -> String {
@@ -174,36 +196,55 @@ const OF_THE_TICK: [&str; 2] = ["timer.tick", "softirq"];
 /// A row a method, boot line and way of counting.
 fn table(plan: &Plan, results: &[(Cell, Value)], rows: &mut Sink) -> Result<(), Failed> {
     let mut failed = 0;
-    for (boot, _) in BOOTS {
-        let mut columns: [Vec<Row>; 2] = Default::default();
-        for method in METHODS.iter().filter(|method| plan.methods.iter().any(|one| one == *method)) {
-            let is_it = |cell: &Cell| text(cell, "method") == *method && text(cell, "boot") == boot;
-            let of: Vec<_> =
-                results.iter().filter(|(cell, _)| is_it(cell)).map(|(_, result)| result).collect();
-            let all = of.iter().filter_map(|result| result["per_10s"].as_f64()).collect();
-            let rest = of.iter().filter_map(|result| besides_the_tick(result)).collect();
-            failed += of.iter().filter(|result| result["failed"].is_string()).count();
-            let found = [
-                over_repetitions(format!("{method}: {boot}"), all),
-                over_repetitions(format!("{method}: {boot}, without ticks and softirqs"), rest),
-            ];
-            for (counted, row) in columns.iter_mut().zip(found) {
-                counted.push(row.clone());
-                rows.push(row)?;
-            }
-            let left = of.iter().find_map(|result| result["audit_failures"].as_f64()).unwrap_or(f64::NAN);
-            rows.push(Row::new(format!("{method}: {boot}, audit findings left"), left, ""))?;
+    for kernel in &plan.kernels {
+        for (boot, _) in BOOTS {
+            let under = |cell: &Cell| text(cell, "kernel") == kernel && text(cell, "boot") == boot;
+            let of: Vec<_> = results.iter().filter(|(cell, _)| under(cell)).collect();
+            failed += of.iter().filter(|(_, result)| result["failed"].is_string()).count();
+            compared(plan, &format!("{kernel} {boot}"), &of, rows)?;
         }
-        for (counted, column) in ["all events", "without ticks and softirqs"].iter().zip(&columns) {
-            let group = |row: &'_ Row| row.what.split(':').next().unwrap_or_default().to_owned();
-            let names: Vec<String> = column.iter().map(group).collect();
-            let groups: Vec<Group<'_>> =
-                names.iter().zip(column).map(|(name, row)| Group { name, row }).collect();
-            rows.note(format!("{boot}, {counted}: {}", apart::sentence(&groups)))?;
+        let versions: BTreeSet<&str> = (results.iter())
+            .filter(|(cell, _)| text(cell, "kernel") == kernel)
+            .filter_map(|(_, result)| result["tuned"].as_str())
+            .collect();
+        for version in versions {
+            rows.note(format!("{kernel}: {version}"))?;
         }
     }
     let row = Row::new("cells that failed", failed as f64, "").n(results.len() as u64);
     rows.push(row.budget(Of::Value, Limit::AtMost(0.0)))?;
+    Ok(())
+}
+
+/// The rows of one kernel and boot line, and which ways can be told apart there.
+fn compared(plan: &Plan, place: &str, results: &[&(Cell, Value)], rows: &mut Sink) -> Result<(), Failed> {
+    let mut columns: [Vec<Row>; 2] = Default::default();
+    for method in METHODS.iter().filter(|method| plan.methods.iter().any(|one| one == *method)) {
+        let of: Vec<_> = results
+            .iter()
+            .filter(|(cell, _)| text(cell, "method") == *method)
+            .map(|(_, result)| result)
+            .collect();
+        let all = of.iter().filter_map(|result| result["per_10s"].as_f64()).collect();
+        let rest = of.iter().filter_map(|result| besides_the_tick(result)).collect();
+        let found = [
+            over_repetitions(format!("{method}: {place}"), all),
+            over_repetitions(format!("{method}: {place}, without ticks and softirqs"), rest),
+        ];
+        for (counted, row) in columns.iter_mut().zip(found) {
+            counted.push(row.clone());
+            rows.push(row)?;
+        }
+        let left = of.iter().find_map(|result| result["audit_failures"].as_f64()).unwrap_or(f64::NAN);
+        rows.push(Row::new(format!("{method}: {place}, audit findings left"), left, ""))?;
+    }
+    for (counted, column) in ["all events", "without ticks and softirqs"].iter().zip(&columns) {
+        let group = |row: &'_ Row| row.what.split(':').next().unwrap_or_default().to_owned();
+        let names: Vec<String> = column.iter().map(group).collect();
+        let groups: Vec<Group<'_>> =
+            names.iter().zip(column).map(|(name, row)| Group { name, row }).collect();
+        rows.note(format!("{place}, {counted}: {}", apart::sentence(&groups)))?;
+    }
     Ok(())
 }
 

@@ -62,6 +62,7 @@ tuned-*)
         tries=$((tries + 1))
     done
     grep "static tuning from profile '$profile' applied" tuned.log >>method.log || exit 3
+    /usr/bin/python3 -Es /usr/sbin/tuned --version >tuned.version
     ;;
 stillcore)
     # What a user gets who asks for nothing else.
