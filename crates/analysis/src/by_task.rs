@@ -54,6 +54,22 @@ impl<T> ByTask<T> {
         self.values.get_mut(place).map(|(_, value)| value)
     }
 
+    /// Does something with the value of a task, made where there is none.
+    #[inline(always)]
+    pub(crate) fn with<R>(&mut self, task: i32, mut does: impl FnMut(&mut T) -> R) -> R
+    where
+        T: Default,
+    {
+        let recent = self.recent[slot(task)] as usize;
+        match self.values.get_mut(recent) {
+            Some((other, value)) if *other == task => does(value),
+            _ => {
+                let place = self.remember(task);
+                does(&mut self.values[place].1)
+            }
+        }
+    }
+
     /// The value of a task, made where there is none.
     #[inline(always)]
     pub(crate) fn entry(&mut self, task: i32) -> &mut T

@@ -44,12 +44,12 @@ impl Comms {
     #[inline(always)]
     pub(crate) fn id_of(&mut self, pid: i32, cpu: u32, field: &[u8; COMM], labels: &mut Labels) -> LabelId {
         // Hardly a task changes its name: one look-up, by its number, for all others.
-        let named = self.0.entry(key_of(pid, cpu));
-        let bytes = u128::from_le_bytes(*field);
-        if u128::from_le_bytes(named.bytes) != bytes || bytes == 0 {
-            named.names(field, labels);
-        }
-        named.name
+        self.0.with(key_of(pid, cpu), |named| {
+            if named.bytes != *field || named.bytes == [0; COMM] {
+                named.names(field, labels);
+            }
+            named.name
+        })
     }
 
     /// Gives a task a name.

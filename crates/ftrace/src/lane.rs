@@ -28,12 +28,12 @@ impl std::fmt::Display for Damage {
     }
 }
 
-/// What stands next in a CPU's data.
-pub(crate) enum Head {
-    /// An event; its bytes are in this range of the window.
-    Record(Range<usize>),
-    /// Events are missing between the two times (in units of the clock).
-    Lost { count: Option<u64>, after: u64, before: u64 },
+/// Events of a CPU are missing between two times, in units of the clock.
+#[derive(Clone, Copy)]
+pub(crate) struct Lost {
+    pub(crate) count: Option<u64>,
+    pub(crate) after: u64,
+    pub(crate) before: u64,
 }
 
 /// One CPU's data with a position.
@@ -46,10 +46,13 @@ pub(crate) struct Lane {
     page: Range<usize>,
     page_offset: u64,
     walker: Walker,
-    last: u64,
-    /// Time by which lanes are merged.
+    /// Time by which lanes are merged: of the event that stands next; of a loss that of the event
+    /// before, because whoever joins events of several CPUs must know of it before it joins across it.
     pub(crate) key: u64,
-    pub(crate) head: Head,
+    /// The bytes of that event in the window.
+    record: Range<usize>,
+    /// What stands next instead of an event.
+    pub(crate) lost: Option<Lost>,
     pub(crate) damage: Vec<Damage>,
     pub(crate) damaged_pages: u64,
 }
@@ -68,53 +71,46 @@ impl Lane {
             page: 0..0,
             page_offset: 0,
             walker: Walker::done(),
-            last: 0,
             key: 0,
-            head: Head::Record(0..0),
+            record: 0..0,
+            lost: None,
             damage: Vec::new(),
             damaged_pages: 0,
         }
     }
 
-    /// The bytes of a record given as the head.
+    /// The bytes of the event that stands next; `None` where no event does.
     #[inline(always)]
-    pub(crate) fn data(&self, range: &Range<usize>) -> &[u8] {
-        // The range was checked against the page when it was made, and the window has not moved since.
-        self.pages.window().get(self.page.start + range.start..self.page.start + range.end).unwrap_or(&[])
-    }
-
-    /// Moves to the next head; `false` at the end.
-    #[inline(always)]
-    pub(crate) fn advance(&mut self) -> Result<bool, Error> {
-        let page = self.pages.window().get(self.page.start..self.page.end).unwrap_or(&[]);
-        match self.walker.next_short(page) {
-            Some((timestamp, data)) if data.len() >= self.needed => {
-                self.last = timestamp;
-                self.key = timestamp;
-                self.head = Head::Record(data);
-                Ok(true)
-            }
-            Some((_, data)) => Ok(self.too_short(&data)),
-            None => self.advance_far(),
+    pub(crate) fn data(&self) -> Option<&[u8]> {
+        if self.lost.is_some() {
+            return None;
         }
+        // The range was checked against the page when it was made, and the window has not moved since.
+        self.pages.window().get(self.record.clone())
     }
 
-    #[cold]
-    fn too_short(&mut self, data: &Range<usize>) -> bool {
-        self.walker = Walker::done();
-        let fault = PageFault::RecordShort { at: data.start };
-        self.lose_rest(self.page_offset, fault.to_string())
+    /// Moves on, if an event comes next that is one that most are. Else this stays where it is, and
+    /// [`Lane::advance`] moves.
+    #[inline(always)]
+    pub(crate) fn advance_short(&mut self) -> bool {
+        if self.lost.is_some() {
+            return false;
+        }
+        let next = self.walker.next_short(self.pages.window(), self.page.start, self.needed);
+        let Some((timestamp, record)) = next else { return false };
+        (self.key, self.record) = (timestamp, record);
+        true
     }
 
-    #[inline(never)]
-    fn advance_far(&mut self) -> Result<bool, Error> {
+    /// Moves to what comes next; `false` at the end.
+    pub(crate) fn advance(&mut self) -> Result<bool, Error> {
+        self.lost = None;
         loop {
-            let page = self.pages.window().get(self.page.clone()).unwrap_or(&[]);
+            let page = self.pages.window().get(self.page.clone()).unwrap_or_default();
             match self.walker.next_record(page) {
                 Ok(Some(record)) if record.data.len() >= self.needed => {
-                    self.last = record.timestamp;
                     self.key = record.timestamp;
-                    self.head = Head::Record(record.data);
+                    self.record = self.page.start + record.data.start..self.page.start + record.data.end;
                     return Ok(true);
                 }
                 Ok(Some(record)) => return Ok(self.too_short(&record.data)),
@@ -125,6 +121,13 @@ impl Lane {
                 return Ok(more);
             }
         }
+    }
+
+    #[cold]
+    fn too_short(&mut self, data: &Range<usize>) -> bool {
+        self.walker = Walker::done();
+        let fault = PageFault::RecordShort { at: data.start };
+        self.lose_rest(self.page_offset, fault.to_string())
     }
 
     /// Opens the next page; `Some` if there is a loss to tell before its records, or the end.
@@ -152,9 +155,7 @@ impl Lane {
             Missed::Unknown => None,
             Missed::Count(count) => Some(count),
         };
-        self.head = Head::Lost { count, after: self.last, before: header.timestamp };
-        // Told where it begins: whoever joins events of several CPUs must know of it before it joins across it.
-        self.key = self.last;
+        self.lost = Some(Lost { count, after: self.key, before: header.timestamp });
         Ok(Some(true))
     }
 
@@ -165,8 +166,7 @@ impl Lane {
         if self.damage.len() < MAX_DAMAGE {
             self.damage.push(Damage { cpu: self.cpu, offset, what });
         }
-        self.head = Head::Lost { count: None, after: self.last, before: u64::MAX };
-        self.key = self.last;
+        self.lost = Some(Lost { count: None, after: self.key, before: u64::MAX });
         true
     }
 }

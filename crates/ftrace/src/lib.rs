@@ -57,7 +57,7 @@ pub use lane::Damage;
 pub use page::{Missed, PageFault, PageHeader, PageLayout, RawRecord, Walker};
 pub use stack::{StackLayout, UserStackLayout};
 pub use stats::CpuStats;
-pub use stream::{Event, EventStream, Item, TscToNs};
+pub use stream::{Event, EventStream, Item, Next, TscToNs};
 pub use symbols::Symbols;
 pub use text::is_text_trace;
 pub use tracefile::{Buffer, CpuData, TraceFile, stream_raw};

@@ -219,20 +219,30 @@ impl Walker {
         Self { at: 0, end: 0, timestamp: 0, endian: Endian::Little }
     }
 
-    /// The bytes of the next record in `page`, if it is one that most are: an event of at most 112
-    /// bytes. Else this stays where it is, and [`Walker::next_record`] says what comes.
+    /// Moves over the next record of a page that begins at a byte of a window, if it is one that
+    /// most are: an event of at most 112 bytes, and of `needed` at least. Gives its time and the
+    /// bytes of the window. Else this stays where it is, and [`Walker::next_record`] says what comes.
     #[inline(always)]
-    pub(crate) fn next_short(&mut self, page: &[u8]) -> Option<(u64, Range<usize>)> {
-        let header =
-            page.get(self.at..self.end)?.first_chunk::<4>().filter(|_| self.endian == Endian::Little)?;
-        let word = u32::from_le_bytes(*header);
-        let data = self.at + 4..self.at + 4 + 4 * (word & 31) as usize;
-        if !(1..=28).contains(&(word & 31)) || data.end > self.end {
+    pub(crate) fn next_short(
+        &mut self,
+        window: &[u8],
+        page: usize,
+        needed: usize,
+    ) -> Option<(u64, Range<usize>)> {
+        let rest = window.get(page + self.at..page + self.end)?;
+        let word = u32::from_le_bytes(*rest.first_chunk::<4>()?);
+        let length = 4 * (word & 31) as usize;
+        if self.endian != Endian::Little
+            || !(4..=112).contains(&length)
+            || length < needed
+            || length + 4 > rest.len()
+        {
             return None;
         }
-        self.at = data.end;
+        let from = page + self.at + 4;
+        self.at += 4 + length;
         self.timestamp = self.timestamp.wrapping_add(u64::from(word >> 5));
-        Some((self.timestamp, data))
+        Some((self.timestamp, from..from + length))
     }
 
     /// The next record with an event in `page` (the page this walker was made for), or `None` behind the last.

@@ -9,7 +9,7 @@ use crate::ahead::AheadThread;
 use crate::endian::Endian;
 use crate::error::Error;
 use crate::formats::{CommonFields, Formats};
-use crate::lane::{Damage, Head, Lane};
+use crate::lane::{Damage, Lane, Lost};
 use crate::pages::Region;
 
 /// One kernel event. Its fields are in `data`, at the offsets its format gives.
@@ -48,6 +48,15 @@ pub enum Item<'a> {
     },
 }
 
+/// What comes next: an event, or a place where some are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// [`EventStream::event`].
+    Event,
+    /// [`EventStream::lost`].
+    Lost,
+}
+
 /// Conversion of cycles to ns: `cycles * mult >> shift` (the TSC2NSEC option).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TscToNs {
@@ -71,10 +80,13 @@ const NOBODY: (u64, usize) = (u64::MAX, usize::MAX);
 pub struct EventStream {
     lanes: Vec<Lane>,
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The first of these, time and lane: events come in runs from one CPU, and as long as it stays
-    /// the earliest the heap is not touched.
+    /// The first of these, time and lane.
     second: (u64, usize),
-    current: Option<usize>,
+    /// The current lane's events before this time come before it: events come in runs from one
+    /// CPU, and so long nothing else is touched.
+    before: u64,
+    /// The lane of what is next; [`usize::MAX`] where there is none.
+    current: usize,
     started: bool,
     endian: Endian,
     common: CommonFields,
@@ -95,7 +107,8 @@ impl EventStream {
             waiting: BinaryHeap::with_capacity(lanes.len()),
             lanes,
             second: NOBODY,
-            current: None,
+            before: 0,
+            current: usize::MAX,
             started: false,
             endian: formats.endian(),
             common: formats.common(),
@@ -110,12 +123,37 @@ impl EventStream {
     /// A cut or damaged trace is no error: what is missing comes as [`Item::Lost`], and [`EventStream::damage`] tells
     /// where and why. Errors are those of reading the file.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend its buffer")]
-    #[inline(always)]
+    #[inline]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, Error> {
-        match self.current.and_then(|index| Some((self.lanes.get_mut(index)?, index))) {
-            Some((lane, index)) => {
-                let more = lane.advance()?;
-                let mine = (lane.key, index);
+        Ok(match self.advance()? {
+            None => None,
+            Some(Next::Event) => {
+                let event = self.event();
+                debug_assert!(event.is_some(), "an event that was found is there");
+                event.map(Item::Event)
+            }
+            Some(Next::Lost) => self.lost(),
+        })
+    }
+
+    /// Moves to the next event or loss; `None` at the end. What it is comes from [`EventStream::event`] or
+    /// [`EventStream::lost`], as [`EventStream::next`] gives it: for those who read millions a second.
+    #[inline(always)]
+    pub fn advance(&mut self) -> Result<Option<Next>, Error> {
+        let moved = self.lanes.get_mut(self.current).is_some_and(Lane::advance_short);
+        if moved && self.lanes.get(self.current).is_some_and(|lane| lane.key < self.before) {
+            return Ok(Some(Next::Event));
+        }
+        self.advance_far(moved)
+    }
+
+    /// Moves the current lane, unless it has `moved`, and finds the earliest.
+    #[inline(never)]
+    fn advance_far(&mut self, moved: bool) -> Result<Option<Next>, Error> {
+        match self.lanes.get_mut(self.current) {
+            Some(lane) => {
+                let more = moved || lane.advance()?;
+                let mine = (lane.key, self.current);
                 if !more {
                     self.take_first();
                 } else if mine > self.second {
@@ -125,46 +163,48 @@ impl EventStream {
             None if self.started => {}
             None => self.start()?,
         }
-        let Some(lane) = self.current.and_then(|index| self.lanes.get(index)) else { return Ok(None) };
-        Ok(Some(match &lane.head {
-            Head::Record(range) => {
-                let data = lane.data(range);
-                let (ts_ns, cpu) = (self.ns(lane.key), lane.cpu);
-                let common = data.first_chunk::<8>().filter(|_| self.is_usual);
-                let Some(common) = common else { return Ok(Some(self.by_fields(ts_ns, cpu, data))) };
+        let kind = |lane: &Lane| if lane.lost.is_some() { Next::Lost } else { Next::Event };
+        Ok(self.lanes.get(self.current).map(kind))
+    }
+
+    /// The event that is next; `None` where there is no event.
+    #[inline(always)]
+    pub fn event(&self) -> Option<Event<'_>> {
+        let lane = self.lanes.get(self.current)?;
+        let (data, ts_ns, cpu) = (lane.data()?, self.ns(lane.key), lane.cpu);
+        let common = data.first_chunk::<8>().filter(|_| self.is_usual);
+        let (id, flags, pid) = match common {
+            Some(common) => {
                 let common = u64::from_le_bytes(*common);
-                let (id, flags, pid) = (common as u16, (common >> 16) as u8, (common >> 32) as i32);
-                Item::Event(Event { ts_ns, cpu, id, flags, pid, data })
+                (common as u16, (common >> 16) as u8, (common >> 32) as i32)
             }
-            Head::Lost { count, after, before } => self.lost(lane.cpu, *count, [*after, *before]),
-        }))
+            None => self.by_fields(data),
+        };
+        Some(Event { ts_ns, cpu, id, flags, pid, data })
     }
 
-    /// An event whose common fields stand elsewhere.
+    /// Number of the format, flags and task of an event whose common fields stand elsewhere.
     #[inline(never)]
-    fn by_fields<'d>(&self, ts_ns: u64, cpu: u32, data: &'d [u8]) -> Item<'d> {
+    fn by_fields(&self, data: &[u8]) -> (u16, u8, i32) {
         let number = |at, size| self.endian.uint_at(data, at, size).unwrap_or(0);
-        Item::Event(Event {
-            ts_ns,
-            cpu,
-            id: number(self.common.id, 2) as u16,
-            flags: number(self.common.flags, 1) as u8,
-            pid: number(self.common.pid, 4) as u32 as i32,
-            data,
-        })
+        let (id, flags) = (number(self.common.id, 2) as u16, number(self.common.flags, 1) as u8);
+        (id, flags, number(self.common.pid, 4) as u32 as i32)
     }
 
+    /// The events that are missing next, as an [`Item::Lost`]; `None` where none are.
     #[cold]
-    fn lost(&self, cpu: u32, count: Option<u64>, [after, before]: [u64; 2]) -> Item<'_> {
+    pub fn lost(&self) -> Option<Item<'static>> {
+        let lane = self.lanes.get(self.current)?;
+        let Lost { count, after, before } = lane.lost?;
         let before_ts_ns = if before == u64::MAX { u64::MAX } else { self.ns(before) };
-        Item::Lost { cpu, count, after_ts_ns: self.ns(after), before_ts_ns }
+        Some(Item::Lost { cpu: lane.cpu, count, after_ts_ns: self.ns(after), before_ts_ns })
     }
 
     /// Makes the earliest of the lanes that wait the current one, in place of the one that has
     /// ended.
     #[cold]
     fn take_first(&mut self) {
-        self.current = self.waiting.pop().map(|Reverse((_, index))| index);
+        self.current = self.waiting.pop().map_or(usize::MAX, |Reverse((_, index))| index);
         self.find_second();
     }
 
@@ -172,7 +212,7 @@ impl EventStream {
     #[inline(never)]
     fn hand_over(&mut self, mine: (u64, usize)) {
         if let Some(mut first) = self.waiting.peek_mut() {
-            self.current = Some(first.0.1);
+            self.current = first.0.1;
             *first = Reverse(mine);
         }
         self.find_second();
@@ -181,6 +221,8 @@ impl EventStream {
     #[inline(always)]
     fn find_second(&mut self) {
         self.second = self.waiting.peek().map_or(NOBODY, |Reverse(first)| *first);
+        // Where that is not all, the slow way finds it out.
+        self.before = self.second.0;
     }
 
     #[cold]

@@ -19,7 +19,7 @@ use crate::names::Names;
 use crate::records::{Record, Records};
 use crate::spans::Known;
 use crate::trace_pass::damage;
-use ftrace::{Event, EventStream, Item, TraceFile};
+use ftrace::{Event, EventStream, Item, Next, TraceFile};
 use model::Cpus;
 use model::events::EventCatalogue;
 
@@ -42,7 +42,7 @@ fn guess(file: &TraceFile, buffers: &[&str], wanted: &Wanted, mono: bool) -> Res
         }
     }
     let recorded: Cpus = streams[0].cpus().collect();
-    let records = Records::of(file.formats());
+    let records = Records::of(file.formats(), |_| true);
     let mut wakeups = Vec::new();
     for mut stream in streams {
         let mut tasks = Names::default();
@@ -99,26 +99,25 @@ pub(super) fn read(
 ) -> Result<Option<Reading>, Error> {
     let mut guess = guess(file, buffers, wanted, mono)?;
     let mut decoder = Decoder::of(file, catalogue)?;
-    let mut first = First::new(file, wanted, mono, decoder.tasks_mut())?;
+    let mut first = First::new(file, wanted, mono, decoder.tasks_mut())?.until(end);
     let (mut at_once, mut early): (Option<AtOnce>, Vec<Hole>) = (None, Vec::new());
-    let records = Records::of(file.formats());
+    let records = decoder.records(file.formats());
     let mut stream = file.stream_buffers(buffers)?;
-    while let Some(item) = stream.next()? {
-        match item {
-            Item::Event(event) => {
+    while let Some(next) = stream.advance()? {
+        match next {
+            Next::Event => {
+                let Some(event) = stream.event() else { continue };
                 let record = records.read(&event);
                 let names = decoder.tasks_mut().of_record(&record, event.cpu);
                 match first.event(&event, &record, names, decoder.tasks_mut()) {
                     Place::Before => continue,
                     Place::Inside => {}
                     Place::Behind => break,
-                }
-                if end.get(usize::from(event.id)).copied().unwrap_or(false) {
-                    return Ok(None);
+                    Place::End => return Ok(None),
                 }
                 if let Some(chosen) = guess.take() {
                     let (known, early) = (decoder.known(), early.drain(..));
-                    at_once = Some(AtOnce::new(chosen, known, &event, wanted.keep, early));
+                    at_once = Some(AtOnce::new(chosen, known, event.ts_ns, wanted.keep, early));
                 }
                 if let Some(one) = &mut at_once
                     && !one.event(&mut decoder, &event, &record, names, &first.watch)
@@ -126,7 +125,8 @@ pub(super) fn read(
                     at_once = None;
                 }
             }
-            Item::Lost { cpu, after_ts_ns, before_ts_ns, .. } => {
+            Next::Lost => {
+                let Some(Item::Lost { cpu, after_ts_ns, before_ts_ns, .. }) = stream.lost() else { continue };
                 let hole = Hole::new(cpu, after_ts_ns, before_ts_ns);
                 first.lost(hole);
                 early.extend(guess.is_some().then_some(hole));
@@ -154,15 +154,9 @@ struct AtOnce {
 }
 
 impl AtOnce {
-    /// Before the `first` event, behind places where events are missing.
-    fn new(
-        guess: Chosen,
-        known: Known,
-        first: &Event<'_>,
-        keep: Keep,
-        early: impl Iterator<Item = Hole>,
-    ) -> Self {
-        let t0_ns = i64::try_from(first.ts_ns).unwrap_or(i64::MAX);
+    /// Before the first event, which is at `t0_ns`, behind places where events are missing.
+    fn new(guess: Chosen, known: Known, t0_ns: u64, keep: Keep, early: impl Iterator<Item = Hole>) -> Self {
+        let t0_ns = i64::try_from(t0_ns).unwrap_or(i64::MAX);
         let mut feed = Feed::new(&guess, known, [t0_ns, i64::MAX], keep);
         // Nothing can be wrong yet.
         early.for_each(|hole| _ = feed.lost(hole));
@@ -181,7 +175,7 @@ impl AtOnce {
         watch: &Watch,
     ) -> bool {
         let in_order = event.ts_ns >= std::mem::replace(&mut self.last_ns, event.ts_ns);
-        in_order && self.follow(watch) && self.feed.event(decoder, event, record, names)
+        in_order && self.follow(watch) && self.feed.event_inside(decoder, event, record, names)
     }
 
     /// Events are missing, of which the threads know already.
@@ -192,10 +186,14 @@ impl AtOnce {
     /// Whose wake-ups begin or end with the event.
     #[inline(always)]
     fn follow(&mut self, watch: &Watch) -> bool {
-        watch.touched.iter().all(|place| self.follow_one(watch, *place))
+        watch.touched.is_empty() || self.follow_touched(watch)
     }
 
     #[inline(never)]
+    fn follow_touched(&mut self, watch: &Watch) -> bool {
+        watch.touched.iter().all(|place| self.follow_one(watch, *place))
+    }
+
     fn follow_one(&mut self, watch: &Watch, place: usize) -> bool {
         let (Some(thread), Some(wakeups)) = (watch.threads.get(place), &watch.wakeups) else { return false };
         if self.awaited.len() <= place {

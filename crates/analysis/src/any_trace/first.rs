@@ -38,6 +38,8 @@ pub(super) enum Place {
     Before,
     Inside,
     Behind,
+    /// It is one of those that end the reading.
+    End,
 }
 
 /// The threads while the trace streams by.
@@ -49,6 +51,8 @@ pub(super) struct First<'t> {
     /// By number of the event, and by number of the CPU: whether there is one.
     kinds: Vec<bool>,
     cpus: Vec<bool>,
+    /// By number: the events that end the reading.
+    end: &'t [bool],
     events: u64,
     holes: u64,
     /// Of the first event and of the last.
@@ -66,7 +70,13 @@ impl<'t> First<'t> {
         let decoder = Decoder::new(file.formats(), file.symbols()?, &mut tasks.labels);
         let watch = watch(file, tasks, wanted, mono);
         let (kinds, cpus) = (vec![false; usize::from(u16::MAX) + 1], Vec::new());
-        Ok(Self { file, wanted, decoder, watch, kinds, cpus, events: 0, holes: 0, extent: None })
+        Ok(Self { file, wanted, decoder, watch, kinds, cpus, end: &[], events: 0, holes: 0, extent: None })
+    }
+
+    /// Up to the first of some events, by number.
+    pub(super) fn until(mut self, end: &'t [bool]) -> Self {
+        self.end = end;
+        self
     }
 
     /// The next event, its record, and the names of that one's tasks.
@@ -92,16 +102,25 @@ impl<'t> First<'t> {
             self.begin(ts_ns);
         }
         self.events += 1;
-        self.kinds[usize::from(event.id)] = true;
+        if !self.kinds[usize::from(event.id)] && self.is_end(event.id) {
+            return Place::End;
+        }
         match self.cpus.get_mut(event.cpu as usize) {
             Some(seen) => *seen = true,
             None => self.new_cpu(event.cpu),
         }
         let says = || self.decoder.knows(event.id);
         if !self.watch.passes(&head(event), record, names, says) {
-            self.take(event, record, names, tasks);
+            self.take(*event, *record, names, tasks);
         }
         Place::Inside
+    }
+
+    /// The first event with this number: whether it is one that ends the reading.
+    #[cold]
+    fn is_end(&mut self, id: u16) -> bool {
+        self.kinds[usize::from(id)] = true;
+        self.end.get(usize::from(id)).copied().unwrap_or(false)
     }
 
     #[cold]
@@ -116,9 +135,10 @@ impl<'t> First<'t> {
         self.cpus[cpu as usize] = true;
     }
 
+    /// Events and records are handed over as copies: what nobody points to stays in registers.
     #[inline(never)]
-    fn take(&mut self, event: &Event<'_>, record: &Record<'_>, names: [LabelId; 2], tasks: &mut Names) {
-        let said = self.decoder.of_record(event, record, names, tasks);
+    fn take(&mut self, event: Event<'_>, record: Record<'_>, names: [LabelId; 2], tasks: &mut Names) {
+        let said = self.decoder.of_record(&event, &record, names, tasks);
         self.watch.event(&said, tasks);
     }
 

@@ -96,7 +96,7 @@ impl Links {
     #[inline(always)]
     pub(crate) fn note_switch(&mut self, at: At) {
         self.contexts.switched(at.cpu);
-        self.asks(at, None);
+        self.asks_nothing(at.cpu);
     }
 
     /// The same of a wake-up.
@@ -104,7 +104,11 @@ impl Links {
     pub(crate) fn note_wake(&mut self, at: At, wake: Wake) {
         self.wake(at, wake);
         let Wake { pid, target, done } = wake;
-        self.asks(at, (!done).then_some(Asked::Wake { pid, target }));
+        if done {
+            self.asks_nothing(at.cpu);
+        } else {
+            self.asks(at, Some(Asked::Wake { pid, target }));
+        }
     }
 
     /// Somebody asks for something on a CPU, or for nothing.
@@ -115,6 +119,13 @@ impl Links {
         match self.asked.get_mut(at.cpu as usize) {
             Some(last) => *last = asked,
             None => self.new_cpu(at.cpu, asked),
+        }
+    }
+
+    #[inline(always)]
+    fn asks_nothing(&mut self, cpu: u32) {
+        if let Some(last) = self.asked.get_mut(cpu as usize) {
+            *last = None;
         }
     }
 

@@ -349,6 +349,11 @@ impl PathBuilder {
     #[inline(always)]
     fn switched(&mut self, ts_ns: i64, Switch { prev, runnable, next }: Switch) {
         self.current = Some(next);
+        if next.pid != self.tid && self.queue.stays(self.tid, prev, next) {
+            self.came_ns = ts_ns;
+            self.kernel.nobody_waited();
+            return;
+        }
         let preempted = matches!(self.queue.state, State::Waits { preempted: true, .. });
         let waited = match self.queue.state {
             State::Waits { since_ns, preempted: false } => Some(since_ns),

@@ -90,6 +90,14 @@ struct Row {
     instants: Option<Box<Instants>>,
 }
 
+/// Rows that are found without a hash, by some bits of their words.
+const RECENT: usize = 64;
+
+#[inline(always)]
+fn recent(Words([_, label, site]): &Words) -> usize {
+    (label >> 32 ^ label ^ site) as usize % RECENT
+}
+
 /// What is to be added to a row.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -119,6 +127,8 @@ pub struct Timed<'t> {
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     places: FastMap<Words, u32>,
+    /// Where the last row with these bits is, once there is one.
+    recent: Vec<(Words, u32)>,
     rows: Vec<Row>,
     /// To be added to them.
     entries: Vec<Entry>,
@@ -158,10 +168,10 @@ impl Table {
     #[inline(always)]
     fn add_one(&mut self, span: &Span, cause: Option<&Cause>, ns: u64) {
         let words = Words::of(span.class as u32, Some(span.label), cause);
-        // Nearly every span has a row already: one look-up for those.
-        let row = match self.places.get(&words) {
-            Some(row) => *row,
-            None => self.new_row(span, cause),
+        // Nearly every span has a row already.
+        let row = match self.recent.get(recent(&words)) {
+            Some((other, row)) if *other == words => *row,
+            _ => self.find(words, span, cause),
         };
         let frames = cause.and_then(|cause| cause.source.frames);
         if frames.is_some() || self.timed {
@@ -172,6 +182,18 @@ impl Table {
             add_all(&mut self.rows, &self.entries);
             self.entries.clear();
         }
+    }
+
+    #[inline(never)]
+    fn find(&mut self, words: Words, span: &Span, cause: Option<&Cause>) -> u32 {
+        let row = match self.places.get(&words) {
+            Some(row) => *row,
+            None => self.new_row(span, cause),
+        };
+        // No class has so many bits.
+        self.recent.resize(RECENT, (Words([u64::MAX; 3]), 0));
+        self.recent[recent(&words)] = (words, row);
+        row
     }
 
     #[inline(never)]
@@ -313,6 +335,7 @@ mod tests {
     use crate::attribute::Causes;
     use crate::testing;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn span(class: EventClass, label: LabelId, senders: &[u32]) -> Span {
         let mut causes = Causes::default();
@@ -348,6 +371,23 @@ mod tests {
             let total: u64 = table.rows().iter().map(|row| row.ns).sum();
             prop_assert_eq!(total, spans.iter().map(|(_, ns, _)| ns).sum::<u64>());
             prop_assert!(table.rows.len() <= MOST_ROWS + 1);
+        }
+
+        /// Many labels share the bits by which rows are found.
+        #[test]
+        fn each_row_has_what_is_its_own(
+            spans in proptest::collection::vec((0u32..300, 0u64..1000, 0u32..3), 0..1500),
+        ) {
+            let (mut table, mut expected) = (Table::default(), BTreeMap::<_, (u64, u64)>::new());
+            for (label, ns, sender) in spans {
+                table.add(&span(EventClass::Work, label, &[sender]), ns);
+                let sum = expected.entry((label, sender)).or_default();
+                *sum = (sum.0 + 1, sum.1 + ns);
+            }
+            let key = |row: &Row| (row.key.label.unwrap(), row.key.cause.unwrap().source.cpu);
+            let rows = table.rows();
+            let rows: BTreeMap<_, _> = rows.iter().map(|row| (key(row), (row.count, row.ns))).collect();
+            prop_assert_eq!(rows, expected);
         }
     }
 }

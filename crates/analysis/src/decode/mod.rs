@@ -15,10 +15,10 @@ use crate::hash::FastMap;
 use crate::labels::{CpuSets, LabelId, Labels};
 use crate::names::Names;
 use crate::prio::Prio;
-use crate::records::{Record, TaskField};
+use crate::records::{Record, Records, TaskField};
 use crate::spans::Known;
 use crate::view::{self, At, KernelEvent, Level, Switch, Task, Wake, What};
-use ftrace::{Constants, Endian, Event, Formats, Symbols, TraceFile};
+use ftrace::{Constants, Endian, Event, EventFormat, Formats, Symbols, TraceFile};
 use known_stacks::KnownStacks;
 use model::EventClass;
 use model::events::{EventCatalogue, Helpers};
@@ -229,7 +229,13 @@ impl Decoder {
         true
     }
 
-    /// What a record says that stands as [`Record`] knows it; `None` of any other, and where more
+    /// The records of a trace with these formats that say what [`Decoder::decode`] does.
+    pub(crate) fn records(&self, formats: &Formats) -> Records {
+        let plan = |format: &EventFormat| self.plans.get(usize::from(format.id))?.as_ref();
+        Records::of(formats, |format| plan(format).is_some_and(|plan| plan.only.is_none()))
+    }
+
+    /// What a record of [`Decoder::records`] says; `None` of any other event, and where more
     /// than its own fields matter. `names`: those of its tasks ([`Names::of_record`]).
     #[inline(always)]
     pub(crate) fn of_record(
@@ -238,20 +244,9 @@ impl Decoder {
         record: &Record<'_>,
         names: [LabelId; 2],
     ) -> Option<(At, Says)> {
-        let plan = self.plans.get(usize::from(event.id))?.as_ref()?;
-        if plan.only.is_some() || !self.users.is_empty() {
+        if !self.users.is_empty() {
             return None;
         }
-        let says = match record {
-            Record::Switch { prev, state, next } => {
-                let (prev, next) = (task(prev, names[0]), task(next, names[1]));
-                Says::Switch(Switch { prev, runnable: state & namer::TASK_STATES == 0, next })
-            }
-            Record::Wake { task, target, done } => {
-                Says::Wake(Wake { pid: task.pid, target: *target, done: *done })
-            }
-            Record::Other => return None,
-        };
         let at = At {
             ts_ns: event.ts_ns.min(i64::MAX as u64) as i64,
             cpu: event.cpu,
@@ -259,7 +254,17 @@ impl Decoder {
             level: level(event.flags),
             irqs_off: event.flags & IRQS_OFF != 0,
         };
-        Some((at, says))
+        match record {
+            Record::Switch { prev, state, next } => {
+                let (prev, next) = (task(prev, names[0]), task(next, names[1]));
+                let runnable = state & namer::TASK_STATES == 0;
+                Some((at, Says::Switch(Switch { prev, runnable, next })))
+            }
+            Record::Wake { task, target, done } => {
+                Some((at, Says::Wake(Wake { pid: task.pid, target: *target, done: *done })))
+            }
+            Record::Other => None,
+        }
     }
 
     /// Names of the events by [`KernelEvent::event`].

@@ -58,8 +58,8 @@ fn a_record_says_what_its_fields_say() {
     let catalogue = EventCatalogue::embedded().unwrap();
     for name in TRACES {
         let file = open(name);
-        let records = Records::of(file.formats());
         let new = || Decoder::of(&file, &catalogue).unwrap();
+        let records = new().records(file.formats());
         let (mut by_fields, mut by_record) = (new(), new());
         let symbols = || file.symbols().unwrap();
         let mut tasks = [(); 2].map(|()| Names::default());
@@ -107,7 +107,7 @@ fn what_is_passed_over_changes_nothing_that_is_known_of_threads() {
     let mut passed = 0;
     for (name, named) in TRACES.iter().flat_map(|name| [(name, false), (name, true)]) {
         let file = open(name);
-        let records = Records::of(file.formats());
+        let records = Records::of(file.formats(), |_| true);
         let mut tasks = [(); 2].map(|()| Names::default());
         let mut decoders = tasks
             .each_mut()
@@ -155,8 +155,8 @@ fn wake_ups_are_taken_apart_the_same_by_records_and_by_events() {
     let catalogue = EventCatalogue::embedded().unwrap();
     for name in TRACES {
         let file = open(name);
-        let records = Records::of(file.formats());
         let mut decoder = Decoder::of(&file, &catalogue).unwrap();
+        let records = decoder.records(file.formats());
         // The threads that run most, on each CPU one, a sample every time they are woken there.
         let mut wakes: BTreeMap<(u32, i32), Vec<(i64, i64)>> = BTreeMap::new();
         each(&file, |item| {

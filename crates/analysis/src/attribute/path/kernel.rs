@@ -46,6 +46,12 @@ impl Kernel {
         self.left = since_ns.map(|from_ns| Left { task: prev, from_ns, until_ns: at_ns, found });
     }
 
+    /// The same where nobody who matters waited.
+    #[inline(always)]
+    pub(super) fn nobody_waited(&mut self) {
+        *self = Self::default();
+    }
+
     /// In what an interrupt, or a wake-up of its own, found the current task while the other waits.
     pub(super) fn found(&mut self, code: Option<Way>, in_user_space: bool) {
         self.found = match (code, self.found) {

@@ -61,6 +61,16 @@ impl Queue {
         }
     }
 
+    /// Whether a switch between two other tasks changes nothing here: the task does not wait, and
+    /// neither of the two is one that is followed, nor was before.
+    #[inline(always)]
+    pub(super) fn stays(&self, tid: i32, prev: Task, next: Task) -> bool {
+        let first = |task: Task| task.prio.is_known() && !task.prio.is_fair();
+        let nobody = self.ready.is_empty() && self.waited.is_none();
+        let waits = matches!(self.state, State::Waits { .. });
+        nobody && !waits && prev.pid != tid && !first(prev) && !first(next)
+    }
+
     /// The CPU goes from one task to another; `tid` is the task. Gives the stretch of time, up to
     /// now, in which it was out of budget.
     #[inline(always)]
@@ -156,5 +166,50 @@ impl Queue {
     /// Events are missing.
     pub(super) fn lost(&mut self) {
         *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A task of three under FIFO, three under OTHER, one whose priority is not known, and idle.
+    fn task(number: u8) -> Task {
+        let prio = match number {
+            0 => Prio::new(120),
+            1..4 => Prio::new(i64::from(10 * number)),
+            4..7 => Prio::new(i64::from(116 + number)),
+            _ => Prio::UNKNOWN,
+        };
+        Task { prio, ..Task::unnamed(i32::from(number), 0) }
+    }
+
+    proptest! {
+        /// Whoever the task is.
+        #[test]
+        fn a_switch_that_stays_changes_nothing(
+            tid in 1i32..8,
+            steps in prop::collection::vec((0u8..6, any::<bool>(), 0u8..8), 1..60),
+        ) {
+            let mut queue = Queue::default();
+            let mut runs = 0;
+            for (at_ns, (kind, runnable, number)) in (0..).zip(steps) {
+                match kind {
+                    0 => queue.woken(at_ns),
+                    1 => queue.slept(i32::from(number)),
+                    2 if runnable => queue.moved(i32::from(number)),
+                    _ => {
+                        let (prev, next) = (task(runs), task(number));
+                        let (stays, before) = (queue.stays(tid, prev, next), format!("{queue:?}"));
+                        let without = queue.switched(at_ns, tid, prev, runnable, next);
+                        if stays && next.pid != tid {
+                            prop_assert_eq!((before, None), (format!("{queue:?}"), without));
+                        }
+                        runs = number;
+                    }
+                }
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::labels::LabelId;
 use crate::records::Record;
 use crate::spans::Known;
 use crate::trace_pass::remarks;
+use crate::view::At;
 use ftrace::{Event, TraceFile};
 
 /// Steps that are handed over together: few enough for a processor's own cache, and so many that
@@ -45,21 +46,39 @@ impl Feed {
         record: &Record<'_>,
         names: [LabelId; 2],
     ) -> bool {
-        let Some((at, says)) = decoder.of_record(event, record, names) else {
-            return self.other(decoder, event);
-        };
-        if at.ts_ns < self.window[0] || at.ts_ns > self.window[1] {
-            return at.ts_ns <= self.window[1];
+        match decoder.of_record(event, record, names) {
+            Some((at, _)) if at.ts_ns < self.window[0] || at.ts_ns > self.window[1] => {
+                at.ts_ns <= self.window[1]
+            }
+            said => self.said(decoder, event, said),
         }
-        self.step(match says {
-            Says::Switch(switch) => Step::Switch(at, switch),
-            Says::Wake(wake) => Step::Wake(at, wake),
-        })
+    }
+
+    /// The same of an event that is known to be inside the window.
+    #[inline(always)]
+    pub(crate) fn event_inside(
+        &mut self,
+        decoder: &mut Decoder,
+        event: &Event<'_>,
+        record: &Record<'_>,
+        names: [LabelId; 2],
+    ) -> bool {
+        let said = decoder.of_record(event, record, names);
+        self.said(decoder, event, said)
+    }
+
+    #[inline(always)]
+    fn said(&mut self, decoder: &mut Decoder, event: &Event<'_>, said: Option<(At, Says)>) -> bool {
+        match said {
+            Some((at, Says::Switch(switch))) => self.step(Step::Switch(at, switch)),
+            Some((at, Says::Wake(wake))) => self.step(Step::Wake(at, wake)),
+            None => self.other(decoder, *event),
+        }
     }
 
     #[inline(never)]
-    fn other(&mut self, decoder: &mut Decoder, event: &Event<'_>) -> bool {
-        let Some(said) = decoder.decode(event) else {
+    fn other(&mut self, decoder: &mut Decoder, event: Event<'_>) -> bool {
+        let Some(said) = decoder.decode(&event) else {
             self.unknown += 1;
             return true;
         };

@@ -22,7 +22,6 @@ use super::paths::Keep;
 use crate::Error;
 use crate::decode::Decoder;
 use crate::holes::Hole;
-use crate::records::Records;
 use crate::trace_pass::damage;
 use ftrace::{Item, TraceFile};
 
@@ -37,7 +36,7 @@ pub(crate) fn take_apart(
 ) -> Result<Apart, Error> {
     decoder.begin();
     let mut feed = Feed::new(chosen, decoder.known(), window, keep);
-    let records = Records::of(file.formats());
+    let records = decoder.records(file.formats());
     let mut stream = file.stream_buffers(buffers)?;
     while let Some(item) = stream.next()? {
         let goes_on = match item {
