@@ -9,7 +9,7 @@
 //! `trace counts FILE` decodes a large trace of every CPU; `--library` names the example `attribute` of the crate `analysis`, which
 //! attributes the same trace on one thread, in a row of its own. The peer decodes and prints into nothing. First both count the large
 //! trace: events by name and CPU, and losses by CPU, must be equal, else this ends with 1. Rates are of CPU time, because neighbours
-//! take the clock's; `trace explain FILE` works on two threads, and has a rate by the clock, too. Budgets of section 7 of the design.
+//! take the clock's; `trace explain FILE` works on three threads, and has a rate by the clock, too. Budgets of section 7 of the design.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -31,7 +31,7 @@ fn main() {
 
 fn compare(rows: &mut Sink) -> Result<(), Failed> {
     let program = common::process::program();
-    let repetitions = option("--repetitions", 7);
+    let repetitions = option("--repetitions", 11);
     let run = match option("--run", PathBuf::new()) {
         path if path.as_os_str().is_empty() => recording::cached_run(&program)?,
         path => path,
@@ -149,6 +149,16 @@ fn kernels_word(trace: &TraceFile, ours: &Counts) -> String {
     }
 }
 
+/// The median of some runs, and between what it lies.
+fn rate_row(name: &str, what: &str, unit: &str, mut rates: Vec<f64>) -> Row {
+    rates.sort_by(f64::total_cmp);
+    let row = Row::new(format!("{name}: {what}"), median(rates.clone()), unit).n(rates.len() as u64);
+    match median_interval(&rates) {
+        Some([low, high]) => row.between(low, high),
+        None => row,
+    }
+}
+
 /// Runs the tools in turns; rows of each of ours beside the first, which is the peer.
 fn judge(events: u64, tools: &[Tool], repetitions: u32, rows: &mut Sink) -> Result<(), Failed> {
     let mut runs: Vec<Vec<Used>> = vec![Vec::new(); tools.len()];
@@ -174,18 +184,13 @@ fn judge(events: u64, tools: &[Tool], repetitions: u32, rows: &mut Sink) -> Resu
         if let Some([rate, most]) = tool.within {
             rows.push(beside("rate beside the peer").budget(Of::Ratio, Limit::AtLeast(15.0)))?;
             let least = Limit::AtLeast(rate);
-            let mut sorted = ours.clone();
-            sorted.sort_by(f64::total_cmp);
-            let rate =
-                Row::new(format!("{name}: rate"), median(ours.clone()), "M events per s of CPU time").n(n);
-            let rate = match median_interval(&sorted) {
-                Some([low, high]) => rate.between(low, high),
-                None => rate,
-            };
-            rows.push(rate.budget(Of::Value, least))?;
-            let by_clock = median(runs_of.iter().map(|used| events as f64 / used.clock_s / 1e6).collect());
-            let rate = Row::new(format!("{name}: rate by the clock"), by_clock, "M events per s").n(n);
-            rows.push(rate.budget(Of::Value, least))?;
+            let by_clock = runs_of.iter().map(|used| events as f64 / used.clock_s / 1e6).collect();
+            rows.push(
+                rate_row(name, "rate", "M events per s of CPU time", ours.clone()).budget(Of::Value, least),
+            )?;
+            rows.push(
+                rate_row(name, "rate by the clock", "M events per s", by_clock).budget(Of::Value, least),
+            )?;
             rows.push(memory.budget(Of::Value, Limit::AtMost(most)))?;
         } else {
             rows.push(beside("rate beside the peer"))?;
