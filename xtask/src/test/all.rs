@@ -52,13 +52,15 @@ enum Work {
     Hosts(&'static str),
     /// All tests of a package with these features.
     Features { package: &'static str, features: &'static str },
+    /// All tests of packages, each access to memory watched.
+    Sanitizer(&'static [&'static str]),
 }
 
 impl Work {
     /// What is installed before it.
     const fn needs(&self) -> Needs {
         match self {
-            Self::Guests { .. } | Self::LabBoots => Needs::Test,
+            Self::Guests { .. } | Self::LabBoots | Self::Sanitizer(_) => Needs::Test,
             Self::Hosts(_) => Needs::Hosts,
             Self::Features { .. } => Needs::Middleware,
         }
@@ -112,6 +114,12 @@ const PARTS: &[Part] = &[
         minutes: 10,
         touched_by: &["crates/graph/"],
         work: Work::Features { package: "stillcore-graph", features: "ros2,iceoryx2" },
+    },
+    Part {
+        name: "sanitizer",
+        minutes: 10,
+        touched_by: &["crates/ftrace/", "crates/graph/", "crates/linux/"],
+        work: Work::Sanitizer(&["stillcore-ftrace", "stillcore-graph", "stillcore-linux"]),
     },
 ];
 
@@ -203,6 +211,14 @@ impl Part {
             Work::Features { package, features } => {
                 let order = Order { silence: SILENCE, ..Order::default() };
                 let programs = build::with_features(root, package, features, output)?;
+                programs.iter().try_for_each(|program| programs::run(program, &order, output, counts))
+            }
+            Work::Sanitizer(packages) => {
+                // The model checker of lock-free code has stacks of its own, and all orders are
+                // run without this.
+                let skip = &["every_order_that_memory_allows", "_found_out"];
+                let order = Order { silence: SILENCE, skip, ..Order::default() };
+                let programs = build::with_sanitizer(root, packages, output)?;
                 programs.iter().try_for_each(|program| programs::run(program, &order, output, counts))
             }
         }

@@ -86,21 +86,40 @@ pub(crate) fn with_features(
     features: &str,
     output: &mut Output,
 ) -> Result<Vec<Program>> {
-    no_run(root, &["--locked", "--package", package, "--features", features], output)
+    no_run(root, &["--locked", "--package", package, "--features", features], &[], output)
+}
+
+/// Test programs of packages in which the compiler's address sanitizer watches every access to
+/// memory. It is no part of a stable compiler's promise, which the variable says that we do without;
+/// and it needs the target with a dynamic C library.
+pub(crate) fn with_sanitizer(root: &Path, packages: &[&str], output: &mut Output) -> Result<Vec<Program>> {
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let mut what = vec!["--locked", "--target", &target];
+    what.extend(packages.iter().flat_map(|package| ["--package", package]));
+    let variables = [("RUSTC_BOOTSTRAP", "1"), ("RUSTFLAGS", "-Zsanitizer=address")];
+    no_run(root, &what, &variables, output)
 }
 
 fn test_programs(root: &Path, what: &[&str], output: &mut Output) -> Result<Vec<Program>> {
     let target = musl();
-    no_run(root, &[&["--target", &target], &COMMON[..], what].concat(), output)
+    no_run(root, &[&["--target", &target], &COMMON[..], what].concat(), &[], output)
 }
 
-fn no_run(root: &Path, what: &[&str], output: &mut Output) -> Result<Vec<Program>> {
+fn no_run(
+    root: &Path,
+    what: &[&str],
+    variables: &[(&str, &str)],
+    output: &mut Output,
+) -> Result<Vec<Program>> {
     let mut args = vec!["test", "--no-run"];
     args.extend(what);
     args.extend(["--message-format", "json-render-diagnostics"]);
-    output.line(&format!("$ cargo {}", args.join(" ")))?;
+    let mut typed: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    typed.push(format!("cargo {}", args.join(" ")));
+    output.line(&format!("$ {}", typed.join(" ")))?;
     let built = Command::new("cargo")
         .args(&args)
+        .envs(variables.iter().copied())
         .current_dir(root)
         .stdin(Stdio::null())
         .stderr(output.stdio()?)
