@@ -157,13 +157,13 @@ mod tests {
     /// Each was read in another way by the plan than by the audit.
     #[test]
     fn a_list_that_cannot_be_read_is_what_the_boot_line_takes_it_for() {
-        let built = |release: &'static str, option: &'static str| {
-            let name: &'static str = format!("boot/config-{release}").leak();
+        let (old, new) = (["6.0.0", "boot/config-6.0.0"], ["6.12.0", "boot/config-6.12.0"]);
+        let built = |[release, name]: [&'static str; 2], option: &'static str| {
             [("proc/sys/kernel/osrelease", release), (name, option)]
         };
-        let fixed = built("6.0.0", "CONFIG_RCU_NOCB_CPU=y\nCONFIG_NR_CPUS=256\n");
-        let offstack = built("6.0.0", "CONFIG_RCU_NOCB_CPU=y\nCONFIG_CPUMASK_OFFSTACK=y\n");
-        let all = built("6.12.0", "CONFIG_RCU_NOCB_CPU=y\nCONFIG_RCU_NOCB_CPU_DEFAULT_ALL=y\n");
+        let fixed = built(old, "CONFIG_RCU_NOCB_CPU=y\nCONFIG_NR_CPUS=256\n");
+        let offstack = built(old, "CONFIG_RCU_NOCB_CPU=y\nCONFIG_CPUMASK_OFFSTACK=y\n");
+        let all = built(new, "CONFIG_RCU_NOCB_CPU=y\nCONFIG_RCU_NOCB_CPU_DEFAULT_ALL=y\n");
         for (kernel, line, nohz_full, expected) in [
             // CPU 3 of it is there; or all are taken.
             (&fixed, "rcu_nocbs=3-9", "", "boot"),
