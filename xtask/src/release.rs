@@ -1,5 +1,5 @@
-//! What must hold before a release and what a release ships: the oldest supported compiler, licences and sources of
-//! every dependency, and one small static binary for each architecture in `dist/` with its checksum.
+//! What must hold before a release and what a release ships: the oldest supported compiler, licences, sources and
+//! known vulnerabilities of every dependency, and one small static binary for each architecture in `dist/` with its checksum.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -27,6 +27,10 @@ pub(crate) fn check(root: &Path) -> bool {
             step("oldest compiler", oldest_compiler),
             step("licences, bans and sources", |root, output| {
                 output.run(root, "cargo", &["deny", "check", "licenses", "bans", "sources"])
+            }),
+            // Fetches the list of advisories anew: without it nothing is known, and this fails.
+            step("known vulnerabilities", |root, output| {
+                output.run(root, "cargo", &["deny", "check", "advisories"])
             }),
             step(TARGETS[0], |root, output| within_budget(&shipped::build(root, TARGETS[0], output)?)),
             step(TARGETS[1], |root, output| within_budget(&shipped::build(root, TARGETS[1], output)?)),
