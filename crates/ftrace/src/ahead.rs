@@ -14,6 +14,11 @@ const LEAST: u64 = 1 << 20;
 /// With more CPUs their windows would take too much memory.
 const MOST_CPUS: usize = 32;
 
+/// A window of plain data: each is handed over twice, so the fewer the better.
+const WINDOW: usize = 1 << 20;
+/// All CPUs' windows may take this much, and as much again while the next ones are filled.
+const ALL_WINDOWS: usize = 8 << 20;
+
 /// A window that was asked for.
 pub(crate) struct Filled {
     pub(crate) filler: Filler,
@@ -33,13 +38,21 @@ struct Job {
 
 /// The way to the thread.
 #[derive(Clone)]
-pub(crate) struct Ahead(Sender<Job>);
+pub(crate) struct Ahead {
+    jobs: Sender<Job>,
+    window: usize,
+}
 
 impl Ahead {
+    /// How large a window of plain data is, bytes.
+    pub(crate) fn window(&self) -> usize {
+        self.window
+    }
+
     /// Has a window filled.
     pub(crate) fn ask(&self, filler: Filler, window: Vec<u8>) -> Result<Asked, Filler> {
         let (done, asked) = sync_channel(1);
-        match self.0.send(Job { filler, window, done }) {
+        match self.jobs.send(Job { filler, window, done }) {
             Ok(()) => Ok(asked),
             Err(unsent) => Err(unsent.0.filler),
         }
@@ -64,7 +77,8 @@ impl AheadThread {
             }
         };
         let thread = if pays && !is_alone { Builder::new().spawn(run).ok() } else { None };
-        let ahead = thread.is_some().then_some(Ahead(jobs));
+        let window = (ALL_WINDOWS / regions.len().max(1)).min(WINDOW);
+        let ahead = thread.is_some().then_some(Ahead { jobs, window });
         (Self(thread), ahead)
     }
 }
@@ -130,7 +144,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
         fn what_is_read_ahead_is_what_is_read_when_it_is_needed(
-            len in 0usize..1_200_000,
+            len in 0usize..4_200_000,
             beyond in 0u64..9_000,
             cpus in 1usize..4,
         ) {

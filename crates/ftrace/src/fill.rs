@@ -4,11 +4,6 @@ use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::pages::{Chunks, NextPage, Region};
 
-/// Read this much at once, or one page if that is more.
-const WINDOW: usize = 64 << 10;
-/// The same where it is read ahead: fewer hand-overs.
-const WINDOW_AHEAD: usize = 256 << 10;
-
 /// The position in a region.
 pub(crate) struct Filler {
     region: Region,
@@ -23,11 +18,11 @@ pub(crate) struct Filler {
 }
 
 impl Filler {
-    /// At the beginning; `ahead`: windows are filled before they are needed.
-    pub(crate) fn new(region: Region, ahead: bool) -> Self {
+    /// At the beginning; `most`: bytes of plain data that are read at once, or one page if that is
+    /// more.
+    pub(crate) fn new(region: Region, most: usize) -> Self {
         let promised = region.offset.saturating_add(region.size);
         let end = promised.min(region.input.len()).max(region.offset);
-        let most = if ahead { WINDOW_AHEAD } else { WINDOW };
         Self { at: region.offset, end, missing: promised - end, chunks_left: None, most, region }
     }
 

@@ -15,6 +15,8 @@ use crate::page::PageLayout;
 const ALL_CHUNKS: u64 = 128 << 20;
 /// But a lane's at least this much.
 const SMALLEST_CHUNKS: u64 = 64 << 10;
+/// What is read at once of plain data, where it is read when it is needed.
+const WINDOW: usize = 64 << 10;
 
 /// What comes next in a CPU's data.
 #[derive(Debug, PartialEq, Eq)]
@@ -119,7 +121,8 @@ pub(crate) struct Pages {
 impl Pages {
     pub(crate) fn new(region: Region, ahead: Option<Ahead>) -> Self {
         let page_size = region.page_size;
-        let next = Some(Next::Here(Filler::new(region, ahead.is_some())));
+        let most = ahead.as_ref().map_or(WINDOW, Ahead::window);
+        let next = Some(Next::Here(Filler::new(region, most)));
         let (window, spare) = (Vec::new(), Vec::new());
         Self { next, ahead, page_size, window, spare, used: 0, window_offset: 0 }
     }

@@ -17,7 +17,7 @@ use ftrace::{Event, TraceFile};
 
 /// Steps that are handed over together: few enough for a processor's own cache, and so many that
 /// waking the other thread costs little.
-const TOGETHER: usize = 1 << 12;
+const TOGETHER: usize = 1 << 13;
 
 /// What decodes.
 pub(crate) struct Feed {
