@@ -53,12 +53,19 @@ task_time() {
 }
 
 # A task that never sleeps, held to a CPU, in the group whose tasks may be there, started by a
-# command if one is given.
+# command if one is given. It is busy when this returns: who changes its CPUs earlier has them set
+# again by its own taskset. Joining a group waits for RCU, and that takes seconds on a crowded host.
 hog() {
     eval "group=\$group_of_$1"
     hog_mask=$(hex $((1 << $1)))
-    sh -c "[ -z '$group' ] || echo \$\$ >'$group'/cgroup.procs; exec taskset $hog_mask $2 sh -c 'while :; do :; done'" 2>>hog.err &
+    rm -f hog.busy
+    sh -c "[ -z '$group' ] || echo \$\$ >'$group'/cgroup.procs; exec taskset $hog_mask $2 sh -c 'echo >hog.busy; while :; do :; done'" 2>>hog.err &
     hogs="$hogs $!"
+    tries=0
+    while [ ! -e hog.busy ] && [ $tries -lt 500 ]; do
+        usleep 20000
+        tries=$((tries + 1))
+    done
 }
 
 end_hogs() {
