@@ -76,7 +76,9 @@ each_task_to() {
     for pid in $(ls /proc | grep '^[0-9]'); do
         read -r line 2>/dev/null </proc/$pid/stat || continue
         set -- $1 ${line##*) }
-        [ "$3" != 2 ] && [ $pid != 2 ] && taskset -ap $1 $pid >/dev/null 2>&1
+        [ "$3" != 2 ] && [ $pid != 2 ] || continue
+        # Older shells of the lab have a taskset without -a, for all threads of a process.
+        for task in /proc/$pid/task/*; do taskset -p $1 ${task##*/} >/dev/null 2>&1; done
     done
 }
 
@@ -299,6 +301,7 @@ right_at_run_time() {
     for irq in /proc/irq/[0-9]*; do
         ls -d $irq/*/ >/dev/null 2>&1 && put 3 $irq/smp_affinity
     done
+    start_kdamond
     exec 9>/dev/cpu_dma_latency && printf '\0\0\0\0' >&9
     each_thread_to 3
     each_task_to 3

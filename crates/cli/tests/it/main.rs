@@ -23,6 +23,7 @@ mod docs_trace;
 mod experiment;
 mod graph;
 mod graph_latency;
+mod guest_scripts;
 mod hosts;
 mod hosts_ssh;
 mod keeps;

@@ -143,7 +143,7 @@ impl Catalogue {
 /// Reads and judges one mechanism.
 pub(super) fn judge(scene: &Scene, mechanism: &Mechanism) -> Judgement {
     let mut outcome = probe::judge(scene, mechanism);
-    let moot = mechanism.moot.as_ref().filter(|moot| wrong(outcome.state) && is_moot(scene, moot));
+    let moot = mechanism.moot.as_ref().filter(|moot| is_moot(scene, moot, outcome.state));
     let asked = moot.is_none() && asked(mechanism, &outcome);
     if let Some(moot) = moot {
         outcome = Outcome {
@@ -204,7 +204,11 @@ fn otherwise(scene: &Scene, mechanism: &Mechanism) -> Option<String> {
     outcome.remedy.filter(|_| outcome.state == FindingState::Fixable)
 }
 
-fn is_moot(scene: &Scene, moot: &Moot) -> bool {
+fn is_moot(scene: &Scene, moot: &Moot, state: FindingState) -> bool {
+    let concerned = if moot.absent { state == FindingState::NotApplicable } else { wrong(state) };
+    if !concerned {
+        return false;
+    }
     let Some(path) = &moot.path else { return moot.realtime && scene.machine.kernel.realtime };
     let avoids = || scene.root.cpus(path).is_some_and(|cpus| cpus.and(scene.cpus).is_empty());
     match &moot.value {
@@ -273,6 +277,19 @@ mod tests {
         let guest = judged("cpufreq-governor", &[&governor[..], &[flags]].concat());
         assert_eq!((guest.state, guest.unproven), (FindingState::Unknown, true), "{}", guest.reason);
         assert!(guest.reason.contains("virtual machine"), "{}", guest.reason);
+    }
+
+    /// Counted in guests: no softirq of RCU on 6.1-rt, and no file that offers the choice.
+    #[test]
+    fn what_real_time_kernels_do_unasked_is_not_missing_from_them() {
+        let file = ("sys/module/rcutree/parameters/use_softirq", "Y");
+        let realtime = ("sys/kernel/realtime", "1");
+        let state = |files: &[(&str, &str)]| judged("rcutree-use_softirq", files).state;
+        assert_eq!(state(&[realtime]), FindingState::Ok);
+        assert_eq!(state(&[]), FindingState::NotApplicable);
+        // One that has the file says itself what it does.
+        assert_eq!(state(&[realtime, file]), FindingState::Boot);
+        assert_eq!(state(&[file]), FindingState::Boot);
     }
 
     #[test]

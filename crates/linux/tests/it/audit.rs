@@ -126,6 +126,7 @@ fn a_real_time_kernel_lacks_things_without_failing() {
             ("numa_balancing", NotApplicable, "real-time kernels are built without"),
             ("sched_rt_runtime", Fixable, "the fair server still takes time"),
             ("rcu_nocbs", Ok, "without rcu_nocbs= on the command line"),
+            ("rcutree-use_softirq", Ok, "offers no choice"),
             ("irq-affinity", Immovable, "28 virtio1-req.0 is handled on CPUs 2,3"),
             ("swap", Fixable, "swap is on"),
             ("kthread-affinity", Fixable, "kswapd0 may run"),

@@ -39,26 +39,56 @@ last_cpu() {
     echo ${37}
 }
 
-# 1 is SCHED_FIFO.
-policy_of() {
-    read -r line </proc/$1/stat
-    set -- ${line##*) }
-    echo ${39}
-}
-
 task_time() {
     read -r line </proc/$1/stat
     set -- ${line##*) }
     echo $((${12} + ${13}))
 }
 
-# A task that never sleeps, held to a CPU, in the group whose tasks may be there, started by a
-# command if one is given.
-hog() {
+# Starts a task that never sleeps, held to a CPU, in the group whose tasks may be there, with a
+# command before it if one is given. It is only made ready; `go` lets all run that are.
+ready=""
+started=0
+start_hog() {
     eval "group=\$group_of_$1"
     hog_mask=$(hex $((1 << $1)))
-    sh -c "[ -z '$group' ] || echo \$\$ >'$group'/cgroup.procs; exec taskset $hog_mask $2 sh -c 'while :; do :; done'" 2>>hog.err &
+    started=$((started + 1))
+    ready="$ready hog.$started"
+    rm -f go hog.$started.ready hog.$started.busy
+    sh -c "
+        [ -z '$group' ] || echo \$\$ >'$group'/cgroup.procs
+        echo >hog.$started.ready
+        while [ ! -e go ]; do usleep 20000; done
+        exec taskset $hog_mask $2 sh -c 'echo >hog.$started.busy; while :; do :; done'" 2>>hog.err &
     hogs="$hogs $!"
+}
+
+# First all are to be in their groups: joining one waits for RCU, for ever where a SCHED_FIFO task
+# never sleeps. Then all are to be busy: a task that is let go everywhere before its own taskset has
+# run is pinned again by that.
+go() {
+    all=0
+    await ready || all=1
+    echo >go
+    await busy || all=1
+    ready=""
+    return $all
+}
+
+await() {
+    for one in $ready; do
+        tries=0
+        while [ ! -e $one.$1 ]; do
+            [ $tries -lt 500 ] || return 1
+            usleep 20000
+            tries=$((tries + 1))
+        done
+    done
+}
+
+hog() {
+    start_hog "$@"
+    go
 }
 
 end_hogs() {
@@ -262,17 +292,9 @@ truth_throttling() {
     usleep 500000
     victims=$hogs
     hogs=""
-    before=""
-    for pid in $victims; do before="$before $(task_time $pid)"; done
-    for cpu in 2 3; do
-        hog $cpu "$stillcore internal real-time 50 /bin/busybox"
-    done
-    for pid in $hogs; do
-        for try in 1 2 3 4 5 6 7 8 9 10; do
-            [ "$(policy_of $pid)" != 1 ] || break
-            sleep 1
-        done
-    done
+    for cpu in 2 3; do start_hog $cpu "$stillcore internal real-time 50 /bin/busybox"; done
+    came=yes
+    go || came=no
     start=""
     for pid in $victims; do start="$start $(task_time $pid)"; done
     sleep 3
@@ -290,6 +312,7 @@ truth_throttling() {
     taskset -p $own $$ >/dev/null
     verdict=right
     [ $got -lt 4 ] || verdict=wrong
+    [ $came = yes ] || verdict=none
     say sched_rt_runtime $verdict behaviour "two ordinary tasks beside SCHED_FIFO ones got $got hundredths of three seconds"
     [ ! -e /sys/kernel/debug/sched/fair_server ] || say fair_server $verdict behaviour "two ordinary tasks beside SCHED_FIFO ones got $got hundredths of three seconds"
 }

@@ -66,6 +66,9 @@ pub struct Moot {
     /// or a real-time kernel, whatever shows that.
     #[serde(default)]
     pub realtime: bool,
+    /// Only where the kernel does not offer the setting; a value that can be read decides.
+    #[serde(default)]
+    pub absent: bool,
     /// Why the mechanism then does not matter, as a sentence.
     pub note: String,
 }
