@@ -1,5 +1,6 @@
-//! What must hold before a release and what a release ships: the oldest supported compiler, licences, sources and
-//! known vulnerabilities of every dependency, and one small static binary for each architecture in `dist/` with its checksum.
+//! What must hold before a release and what a release ships: the oldest supported compiler,
+//! licences, sources and known vulnerabilities of every dependency, and one small static binary for
+//! each architecture in `dist/` with its checksum.
 
 use std::fmt::Write as _;
 use std::fs;

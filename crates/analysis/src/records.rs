@@ -67,7 +67,8 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// For a trace with these formats; `says_all`: whether an event's fields, as they stand here, are all that is to be read of it.
+    /// For a trace with these formats; `says_all`: whether an event's fields, as they stand here,
+    /// are all that is to be read of it.
     pub(crate) fn of(formats: &Formats, says_all: impl Fn(&EventFormat) -> bool) -> Self {
         let mut kinds = Vec::new();
         for format in formats.iter().filter(|one| formats.endian() == Endian::Little && says_all(one)) {

@@ -1,8 +1,8 @@
 //! Which way of isolating leaves fewer unwanted events: nothing, the replication's manual steps, all of Table III by hand, two tuned
 //! profiles, and stillcore; each in a fresh guest of the same kernel and boot line, under the same disturbances.
-//! `cargo bench -p stillcore --bench isolation [-- --kernels K,L --repetitions N --seconds N --methods
-//! A,B --work DIR]`; needs QEMU and the binary for guests. tuned is the one of the kernel's Debian release. Cells that stand in DIR are
-//! not run again: it is to be another one for another program.
+//! `cargo bench -p stillcore --bench isolation [-- --kernels K,L --repetitions N --seconds N
+//! --methods A,B --work DIR]`; needs QEMU and the binary for guests. tuned is the one of the kernel's
+//! Debian release. Cells that stand in DIR are not run again: another program needs another DIR.
 //!
 //! Unwanted events (every class but the probe's own) on the isolated core per 10 s of the disturbed phase. Guest counts are exact;
 //! guest times mean nothing and are not printed. No budget but that every cell gives a count.
@@ -216,7 +216,7 @@ fn table(plan: &Plan, results: &[(Cell, Value)], rows: &mut Sink) -> Result<(), 
     Ok(())
 }
 
-/// The rows of one kernel and boot line, and which ways can be told apart there.
+/// The rows of one kernel and boot line, and which ways differ there.
 fn compared(plan: &Plan, place: &str, results: &[&(Cell, Value)], rows: &mut Sink) -> Result<(), Failed> {
     let mut columns: [Vec<Row>; 2] = Default::default();
     for method in METHODS.iter().filter(|method| plan.methods.iter().any(|one| one == *method)) {

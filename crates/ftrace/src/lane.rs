@@ -47,7 +47,7 @@ pub(crate) struct Lane {
     page_offset: u64,
     walker: Walker,
     /// Time by which lanes are merged: of the event that stands next; of a loss that of the event
-    /// before, because whoever joins events of several CPUs must know of it before it joins across it.
+    /// before, because whoever joins events of several CPUs must know of it before joining across it.
     pub(crate) key: u64,
     /// The bytes of that event in the window.
     record: Range<usize>,

@@ -220,8 +220,8 @@ impl Walker {
     }
 
     /// Moves over the next record of a page that begins at a byte of a window, if it is one that
-    /// most are: an event of at most 112 bytes, and of `needed` at least. Gives its time and the
-    /// bytes of the window. Else this stays where it is, and [`Walker::next_record`] says what comes.
+    /// most are: an event of at most 112 bytes, and of `needed` at least. Gives its time and its
+    /// bytes in the window. Else this stays, and [`Walker::next_record`] says what comes.
     #[inline(always)]
     pub(crate) fn next_short(
         &mut self,

@@ -136,8 +136,9 @@ impl EventStream {
         })
     }
 
-    /// Moves to the next event or loss; `None` at the end. What it is comes from [`EventStream::event`] or
-    /// [`EventStream::lost`], as [`EventStream::next`] gives it: for those who read millions a second.
+    /// Moves to the next event or loss; `None` at the end. [`EventStream::event`] and
+    /// [`EventStream::lost`] give it, as [`EventStream::next`] does: for those who read millions a
+    /// second.
     #[inline(always)]
     pub fn advance(&mut self) -> Result<Option<Next>, Error> {
         let moved = self.lanes.get_mut(self.current).is_some_and(Lane::advance_short);

@@ -219,7 +219,7 @@ impl Part {
                 let skip = &["every_order_that_memory_allows", "_found_out"];
                 let order = Order { silence: SILENCE, skip, ..Order::default() };
                 let mut programs = build::with_sanitizer(root, packages, output)?;
-                // Disturbances have limits of memory, and the sanitizer takes terabytes of addresses.
+                // Disturbances limit their memory, and the sanitizer takes terabytes of addresses.
                 programs.retain(|program| program.name != "disturb");
                 programs.iter().try_for_each(|program| programs::run(program, &order, output, counts))
             }

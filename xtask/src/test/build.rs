@@ -90,8 +90,8 @@ pub(crate) fn with_features(
 }
 
 /// Test programs of packages in which the compiler's address sanitizer watches every access to
-/// memory. It is no part of a stable compiler's promise, which the variable says that we do without;
-/// and it needs the target with a dynamic C library.
+/// memory. It is not stable yet, and asked for by a variable; and it needs the target with a dynamic
+/// C library.
 pub(crate) fn with_sanitizer(root: &Path, packages: &[&str], output: &mut Output) -> Result<Vec<Program>> {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut what = vec!["--locked", "--target", &target];

@@ -185,7 +185,7 @@ fn judge(events: u64, tools: &[Tool], repetitions: u32, rows: &mut Sink) -> Resu
             rows.push(beside("rate beside the peer").budget(Of::Ratio, Limit::AtLeast(15.0)))?;
             let least = Limit::AtLeast(rate);
             let by_clock: Vec<f64> = runs_of.iter().map(|used| events as f64 / used.clock_s / 1e6).collect();
-            // Where a host gives a machine's CPUs one core between them now and then, the others say little.
+            // A host may give a machine's CPUs one core between them for a while: slow turns are its.
             let fastest = by_clock.iter().copied().fold(0.0, f64::max);
             rows.push(
                 rate_row(name, "rate", "M events per s of CPU time", ours.clone()).budget(Of::Value, least),

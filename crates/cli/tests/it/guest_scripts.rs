@@ -19,7 +19,8 @@ fn printed(script: &str) -> String {
     fs::write(place.path().join("evidence.sh"), EVIDENCE).unwrap();
     program(place.path(), "taskset", "sleep 1; shift; exec \"$@\"");
     program(place.path(), "usleep", "sleep 0.02");
-    let script = format!(". ./evidence.sh; hogs=; {script}; end_hogs");
+    // Its busy tasks end by themselves, should this be killed.
+    let script = format!("ulimit -t 20; . ./evidence.sh; hogs=; {script}; end_hogs");
     let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("sh");
     let ran = shell.args(["-c", &script]).current_dir(&place).env("PATH", path).output().unwrap();

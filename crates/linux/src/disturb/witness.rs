@@ -121,7 +121,7 @@ pub(super) fn function_calls(cpus: Option<&Cpus>) -> Result<u64, Error> {
     Ok(interrupts(FUNCTION_CALL, cpus)?.saturating_add(polls(Path::new(CPUS), cpus)))
 }
 
-/// How often CPUs have entered the idle state in which they poll; 0 where none has one that is counted
+/// How often CPUs have entered the idle state in which they poll; 0 where none has a counted one
 /// (`Documentation/admin-guide/pm/cpuidle.rst`, `POLL`).
 fn polls(sysfs: &Path, cpus: Option<&Cpus>) -> u64 {
     let of_entry = |entry: fs::DirEntry| {

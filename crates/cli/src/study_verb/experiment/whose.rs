@@ -6,6 +6,7 @@ use linux::machine::Root;
 use model::{Error, store};
 use std::fs;
 use std::path::Path;
+use study::digest;
 
 /// In a cell's directory while it runs.
 const MARK: &str = "undo-due-on";
@@ -17,9 +18,17 @@ const MOST: u64 = 4096;
 struct Host {
     boot_id: String,
     name: String,
-    /// Its firmware's number, else that of its installation (machine-id(5)); `None` where neither can
-    /// be read.
+    /// [`number`] of it.
     number: Option<String>,
+}
+
+/// What stands for a machine in a directory that others may read: its firmware's number and that of
+/// its installation are nobody else's business (machine-id(5)), so a digest of both. Boards without
+/// a number of their own share one, and so do containers of one image. `None` where neither can be
+/// read.
+fn number(firmware: Option<&str>, installation: Option<&str>) -> Option<String> {
+    let known = [firmware, installation].map(Option::unwrap_or_default);
+    known.iter().any(|one| !one.is_empty()).then(|| digest(&[MARK, known[0], "\n", known[1]], 16))
 }
 
 impl Host {
@@ -30,7 +39,8 @@ impl Host {
             Some(text.trim().to_owned()).filter(|text| !text.is_empty())
         };
         let name = read("proc/sys/kernel/hostname").unwrap_or_else(|| "a machine without a name".to_owned());
-        let number = read("sys/class/dmi/id/product_uuid").or_else(|| read("etc/machine-id"));
+        let [firmware, installation] = ["sys/class/dmi/id/product_uuid", "etc/machine-id"].map(read);
+        let number = number(firmware.as_deref(), installation.as_deref());
         Ok(Self { boot_id: boot_id()?, name, number })
     }
 
@@ -104,6 +114,16 @@ mod tests {
         assert!(!host("b2\nn1\nu2\n").is(&here), "a pod on another node, or one more localhost");
         assert!(!host("b2\nn1\n").is(&host("b1\nn1\n")), "nothing shows that they are one");
         assert_eq!(Host::of("b2"), None);
+    }
+
+    #[test]
+    fn a_machine_is_known_by_both_of_its_numbers_and_neither_is_written_down() {
+        let both = number(Some("u1"), Some("m1"));
+        assert!(both.as_ref().is_some_and(|text| !text.contains("u1") && !text.contains("m1")));
+        let others =
+            [(Some("u1"), None), (None, Some("m1")), (Some("u2"), Some("m1")), (Some("u1"), Some("m2"))];
+        assert!(others.into_iter().all(|(firmware, installation)| number(firmware, installation) != both));
+        assert_eq!((number(None, None), number(Some("u1"), Some("m1"))), (None, both));
     }
 
     #[test]
