@@ -143,10 +143,15 @@ fn judge(guest: &Guest, studies: &[(&str, &str)], stressors: &[&str]) {
     let (root, kernel) = (&guest.root, guest.kernel());
     let mut shown = 0;
     for (name, directory) in studies {
+        if root.join(format!("{name}.void")).exists() {
+            println!("{kernel} {name}: void at first: {}", guest.read(&format!("{name}.void")));
+        }
         let code = guest.read(&format!("{name}.code"));
-        assert_eq!(code.trim(), "0", "{kernel} {name}: {}", guest.read(&format!("{name}.log")));
+        let log = guest.read(&format!("{name}.log"));
+        assert!(matches!(code.trim(), "0" | "2"), "{kernel} {name}: {log}");
         let study = guest.json(&format!("{name}.json"));
-        assert_eq!(study["void"], false, "{kernel}: {}", study["verdict"]);
+        assert_eq!(study["void"], false, "{kernel} {name}: {}\n{log}", study["verdict"]);
+        assert_eq!(code.trim(), "0", "{kernel} {name}: {log}");
         // What a kernel that ticks does by itself is left out; what is counted to the event below
         // never is.
         let unsteady = study["unsteady"].as_array().unwrap();
