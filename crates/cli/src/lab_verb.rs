@@ -49,7 +49,8 @@ pub(crate) struct RunArgs {
     /// File or directory to have in the guest [default GUEST: /root/NAME]; may be given again.
     #[arg(long, value_name = "HOST[:GUEST]")]
     add: Vec<Addition>,
-    /// tcg emulates; kvm is faster where it works; auto tries kvm first.
+    /// tcg emulates; kvm is faster where it works; auto tries kvm first; icount emulates one CPU whose
+    /// clock counts instructions and jumps over idle, so that days pass in minutes.
     #[arg(long, default_value = "tcg")]
     accel: Accel,
     /// When the guest is killed; its command is killed after three quarters of it.

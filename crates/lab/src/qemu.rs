@@ -8,7 +8,7 @@
 use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::guest_config::PORT;
-use crate::spec::{Nic, Smp};
+use crate::spec::{Accel, Nic, Smp};
 use model::lab_cards::ADDRESSES;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -27,13 +27,16 @@ use std::path::{Path, PathBuf};
 /// One thread cannot translate and write at once.
 const TCG: &str = "tcg,thread=single";
 
+/// 64 ns an instruction, and no waiting where every CPU is idle.
+const ICOUNT: &str = "shift=6,sleep=off";
+
 /// Everything one boot needs to know.
 #[derive(Debug, Clone)]
 pub struct Boot {
     /// Guest architecture.
     pub arch: Arch,
-    /// KVM instead of TCG.
-    pub kvm: bool,
+    /// How instructions are run; [`Accel::Auto`] is a choice between two, and none of them yet.
+    pub accel: Accel,
     /// Guest CPUs.
     pub smp: Smp,
     /// Guest memory, MiB.
@@ -65,7 +68,10 @@ pub fn command_line(boot: &Boot) -> Result<Vec<OsString>> {
     let mut add = |list: &[&str]| words.extend(list.iter().map(OsString::from));
     add(&["-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none", "-no-reboot"]);
     add(&["-M", machine(boot.arch), "-cpu", cpu(boot)]);
-    add(&["-accel", if boot.kvm { "kvm" } else { TCG }]);
+    add(&["-accel", if boot.accel == Accel::Kvm { "kvm" } else { TCG }]);
+    if boot.accel == Accel::Icount {
+        add(&["-icount", ICOUNT]);
+    }
     let Smp { cores, threads } = boot.smp;
     add(&["-smp", &format!("{},sockets=1,cores={cores},threads={threads}", boot.smp.cpus())]);
     add(&["-m", &format!("{}M", boot.memory_mib)]);
@@ -101,7 +107,7 @@ const fn machine(arch: Arch) -> &'static str {
 
 /// Under TCG `-cpu max` has no hardware threads whatever `-smp` says; IvyBridge shows them (measured).
 fn cpu(boot: &Boot) -> &'static str {
-    match (boot.kvm, boot.arch) {
+    match (boot.accel == Accel::Kvm, boot.arch) {
         (true, _) => "host",
         (false, Arch::Aarch64) => "cortex-a72",
         (false, Arch::X86_64) if boot.smp.threads > 1 => "IvyBridge",
@@ -164,10 +170,10 @@ pub fn partition(cpus: u32) -> Option<(&'static str, &'static str)> {
 mod tests {
     use super::*;
 
-    fn boot(arch: Arch, smp: &str, kvm: bool) -> Boot {
+    fn boot(arch: Arch, smp: &str, accel: Accel) -> Boot {
         Boot {
             arch,
-            kvm,
+            accel,
             smp: smp.parse().unwrap(),
             memory_mib: 1024,
             nic: None,
@@ -187,22 +193,30 @@ mod tests {
 
     #[test]
     fn processors() {
-        let cpu = |arch, smp, kvm| value(&command_line(&boot(arch, smp, kvm)).unwrap(), "-cpu");
-        assert_eq!(cpu(Arch::X86_64, "4", false), "max");
-        assert_eq!(cpu(Arch::X86_64, "4x2", false), "IvyBridge");
-        assert_eq!(cpu(Arch::X86_64, "4x2", true), "host");
-        assert_eq!(cpu(Arch::Aarch64, "4", false), "cortex-a72");
-        assert!(command_line(&boot(Arch::Aarch64, "4x2", false)).is_err());
+        let cpu = |arch, smp, accel| value(&command_line(&boot(arch, smp, accel)).unwrap(), "-cpu");
+        assert_eq!(cpu(Arch::X86_64, "4", Accel::Tcg), "max");
+        assert_eq!(cpu(Arch::X86_64, "4x2", Accel::Tcg), "IvyBridge");
+        assert_eq!(cpu(Arch::X86_64, "4x2", Accel::Kvm), "host");
+        assert_eq!(cpu(Arch::Aarch64, "4", Accel::Tcg), "cortex-a72");
+        assert!(command_line(&boot(Arch::Aarch64, "4x2", Accel::Tcg)).is_err());
+    }
+
+    #[test]
+    fn instructions_are_counted_only_where_asked_for() {
+        let words = |accel| command_line(&boot(Arch::X86_64, "1", accel)).unwrap();
+        assert_eq!(value(&words(Accel::Icount), "-icount"), "shift=6,sleep=off");
+        assert_eq!(value(&words(Accel::Icount), "-accel"), "tcg,thread=single");
+        assert!(!words(Accel::Tcg).iter().any(|word| word == "-icount"));
     }
 
     #[test]
     fn commas_in_paths_are_doubled_and_words_stay_whole() {
-        let words = command_line(&boot(Arch::X86_64, "4", false)).unwrap();
+        let words = command_line(&boot(Arch::X86_64, "4", Accel::Tcg)).unwrap();
         assert!(words.iter().any(|word| word == "file,id=port,path=/w/a,,b/port"));
         assert_eq!(value(&words, "-append"), "console=x quiet");
         assert_eq!(value(&words, "-smp"), "4,sockets=1,cores=4,threads=1");
         assert_eq!(words.iter().filter(|word| *word == "-serial").count(), 2);
-        let arm = command_line(&boot(Arch::Aarch64, "4", false)).unwrap();
+        let arm = command_line(&boot(Arch::Aarch64, "4", Accel::Tcg)).unwrap();
         assert_eq!(
             arm.iter().filter(|word| *word == "-serial").count(),
             1,
@@ -213,7 +227,7 @@ mod tests {
     #[test]
     fn cards_are_on_a_hub_of_their_own_and_only_where_asked_for() {
         let words = |nic| -> Vec<String> {
-            let of = Boot { nic, ..boot(Arch::X86_64, "4", false) };
+            let of = Boot { nic, ..boot(Arch::X86_64, "4", Accel::Tcg) };
             let words = command_line(&of).unwrap();
             words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
         };

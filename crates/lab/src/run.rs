@@ -51,7 +51,7 @@ pub struct Outcome {
     pub kernel_sha256: String,
     /// Guest architecture.
     pub arch: Arch,
-    /// "tcg" or "kvm": what the result was made with.
+    /// "tcg", "kvm" or "icount": what the result was made with.
     pub accel: &'static str,
     /// KVM was tried first and showed no sign of life.
     pub fell_back: bool,
@@ -89,7 +89,7 @@ pub fn run(spec: &Spec, etc_apt: &Path, stop: &Stop, events: &mut dyn FnMut(Even
     let package_mib = (packages::size(&trees) >> 20) as u32;
     let boot = Boot {
         arch: spec.arch,
-        kvm: false,
+        accel: if spec.accel == Accel::Icount { Accel::Icount } else { Accel::Tcg },
         smp: spec.smp,
         // Once in the archive and once unpacked, until the kernel frees the archive.
         memory_mib: spec.memory_mib + 3 * package_mib,
@@ -116,6 +116,13 @@ fn check(spec: &Spec) -> Result<()> {
             what: "command",
             value: String::new(),
             expected: "a command after --".into(),
+        });
+    }
+    if spec.accel == Accel::Icount && spec.smp.cpus() > 1 {
+        return Err(Error::Argument {
+            what: "smp",
+            value: spec.smp.to_string(),
+            expected: "1 with --accel icount (with more the emulator does not come up)".into(),
         });
     }
     if let Err(unknown) = spec.kernel.parse::<kernels::KernelName>()
@@ -209,9 +216,18 @@ fn guest_config(spec: &Spec, modules: &[Module]) -> GuestConfig {
         modules: initramfs::module_paths(modules),
         port: PORT.into(),
         serial: spec.arch.second_serial().map(str::to_owned),
-        // The rest is for booting, sending and powering off.
-        deadline_s: (spec.timeout.as_secs() * 3 / 4).max(1),
+        deadline_s: deadline_s(spec),
         limit_s: spec.limit.map(|limit| limit.as_secs()),
+    }
+}
+
+/// By when the command has to have ended, on the guest's clock.
+fn deadline_s(spec: &Spec) -> u64 {
+    match spec.accel {
+        // How much faster that clock runs is not known; `timeout` is the host's.
+        Accel::Icount => u64::from(u32::MAX),
+        // The rest is for booting, sending and powering off.
+        Accel::Tcg | Accel::Kvm | Accel::Auto => (spec.timeout.as_secs() * 3 / 4).max(1),
     }
 }
 
@@ -230,9 +246,9 @@ fn boot_with_fallback(
     stop: &Stop,
     events: &mut dyn FnMut(Event<'_>),
 ) -> Result<(Boot, Booted)> {
-    if spec.accel != Accel::Tcg {
+    if matches!(spec.accel, Accel::Kvm | Accel::Auto) {
         let native = Arch::host() == Some(spec.arch);
-        boot.kvm = true;
+        boot.accel = Accel::Kvm;
         let silence = (spec.accel == Accel::Auto).then_some(KVM_SILENCE);
         if spec.accel == Accel::Auto && !(native && Path::new("/dev/kvm").exists()) {
             events(Event::Note("no KVM for this guest here: it is emulated"));
@@ -248,7 +264,7 @@ fn boot_with_fallback(
                 "the guest shows no sign of life under KVM ({reason}): it is emulated instead"
             )));
         }
-        boot.kvm = false;
+        boot.accel = Accel::Tcg;
     }
     let fell_back = spec.accel == Accel::Auto;
     let booted = boot_once(spec, &boot, None, stop, events)?;
@@ -336,7 +352,7 @@ fn outcome(
             .map(|(_, manifest)| format!("{} {}", manifest.package, manifest.version)),
         kernel_sha256,
         arch: spec.arch,
-        accel: if boot.kvm { "kvm" } else { "tcg" },
+        accel: boot.accel.name(),
         fell_back: booted.fell_back,
         qemu_version: String::new(),
         qemu: qemu::command_line(boot)?.iter().map(|word| word.to_string_lossy().into_owned()).collect(),

@@ -32,11 +32,12 @@ pub struct StressorRecord {
     /// How it was confined: `cgroup`, `affinity`, `network namespace`, …
     #[serde(default)]
     pub confined_by: Vec<String>,
-    /// Operations over time: CLOCK_MONOTONIC, ns, and the successful operations since the entry before, one entry a second. Empty where
-    /// the stressor does not tell before its end.
+    /// Operations over time: CLOCK_MONOTONIC, ns, and the successful operations since the entry
+    /// before; one entry a second, of long runs one every two, four, … seconds. Empty where the
+    /// stressor does not tell before its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<[i64; 2]>,
-    /// Seconds of [`rates`](Self::rates) in which nothing succeeded although it was to do two operations or more a second.
+    /// Seconds in which nothing succeeded although it was to do two operations or more a second.
     #[serde(default)]
     pub stalls: u64,
 }

@@ -93,7 +93,7 @@ pub(crate) fn stressors(records: &[StressorRecord]) -> String {
             let _ = writeln!(page, "{} on CPU {}: {word}", record.name, record.cpus);
         }
         if record.stalls > 0 {
-            let (stalls, of) = (record.stalls, record.rates.len());
+            let (stalls, of) = (record.stalls, (record.t1_ns - record.t0_ns + 500_000_000) / 1_000_000_000);
             let _ = writeln!(
                 page,
                 "{} on CPU {}: stalled: no operation in {stalls} of {of} seconds",

@@ -81,7 +81,7 @@ impl Asking<'_> {
             append: profile.append().to_owned(),
             smp: self.smp.to_string(),
             memory_mib: self.memory_mib,
-            accel: format!("{:?}", self.accel).to_lowercase(),
+            accel: self.accel.name().to_owned(),
             measured: self.cpus.clone(),
             window_ns: self.window.as_nanos() as u64,
             stressors: self.stressors.clone(),

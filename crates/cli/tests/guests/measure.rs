@@ -1,8 +1,9 @@
-//! Probes on real kernels while their ground moves: the CPU goes offline, the clock is set,
-//! throttling and the fair server step in. Structure and accounts alone are judged: emulated CPUs
+//! Probes on real kernels while their ground moves: the CPU goes offline, the clock is set, memory
+//! runs out, throttling and the fair server step in. Structure and accounts alone are judged: emulated CPUs
 //! have no times.
 
 use crate::machine::Guest;
+use crate::state::the_same;
 use crate::support::read_json;
 use model::sample::flag;
 use model::samples_file;
@@ -74,7 +75,22 @@ fn whole(answer: &Value) {
     assert_eq!(Some(gaps), answer["threads"][0]["figures"]["n"].as_u64());
 }
 
-/// The CPU goes away, the clock is set, throttling steps in.
+/// Whoever took all memory is killed for it, and nobody else: the run is whole, and so is the
+/// machine.
+fn starved(guest: &Guest) {
+    let kills = guest.read("starved.kills");
+    assert!(
+        kills.split_whitespace().last().is_some_and(|count| count != "0"),
+        "memory did not run out: {kills}"
+    );
+    let answer = answer(&guest.root, "starved", "0");
+    assert_eq!(answer["complete"], true, "{}", answer["incomplete_reason"]);
+    let (record, _) = accounts(&guest.root, "starved", &answer);
+    assert_eq!(record["ring_lost"], 0, "{record}");
+    the_same(&guest.json("before.json"), &guest.json("after.json"), guest.kernel());
+}
+
+/// The CPU goes away, the clock is set, memory runs out, throttling steps in.
 pub(crate) fn ground_that_moves(guest: &Guest) {
     let root = &guest.root;
     taken(root, "wakeup");
@@ -90,6 +106,8 @@ pub(crate) fn ground_that_moves(guest: &Guest) {
     let back = answer(root, "clock-back", "0");
     accounts(root, "clock-back", &back);
     assert!(back["limits"].to_string().contains("was set back"), "{}", back["limits"]);
+
+    starved(guest);
 
     let throttled = answer(root, "throttled", "0");
     accounts(root, "throttled", &throttled);

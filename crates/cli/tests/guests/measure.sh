@@ -45,6 +45,14 @@ set_clock() {
     end
 }
 
+# Memory runs out while the machine is measured and recorded: somebody else takes all of it.
+starve() {
+    begin starved wakeup-cpu2 wakeup --cpus 2 --duration 30s --period 10ms --trace --state state
+    tail /dev/zero >/dev/null 2>&1
+    end
+    grep oom_kill /proc/vmstat >starved.kills
+}
+
 # A loop that never rests.
 hog_cpu() {
     $stillcore measure spin --cpus 2 --stretch 6s --pause 0s --duration 6s --out $1 --json --quiet >$1.json 2>$1.log
@@ -63,6 +71,9 @@ case $part in
         set_clock forth "2031-01-01 00:00:00"
         set_clock back "2030-01-01 00:00:00"
         date -u -s "$today" >/dev/null
+        $stillcore internal state >before.json
+        starve
+        $stillcore internal state >after.json
         ;;
     fair)
         taskset 4 sh -c 'while :; do :; done' &

@@ -1,7 +1,8 @@
 //! Operations over time: a page that the stressor's processes count in and its supervisor reads.
 //!
 //! A total at the end does not tell a steady disturbance from one that came in a burst and then hung. The stressor counts successes only,
-//! with one relaxed addition an operation; the supervisor reads the page with each of its looks and makes an entry a second.
+//! with one relaxed addition an operation; the supervisor reads the page with each of its looks and makes an entry a second, and of a
+//! run of days one every few seconds: what it keeps has a bound.
 
 use super::Error;
 use crate::sys::clock::{SECOND_NS, now_ns};
@@ -14,6 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The least rate, operations a second, at which a second without any is a stall and no matter of pace. What has no rate has its own
 /// way of working.
 const STEADY: f64 = 2.0;
+
+/// Entries that are kept.
+const MOST: usize = 3600;
 
 /// The stressor's side. One that is not shared counts nothing.
 #[derive(Debug, Default)]
@@ -83,32 +87,56 @@ impl Rates {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct History {
     entries: Vec<[i64; 2]>,
-    /// When the entry that is being made began, and what had been counted by then.
+    /// How many seconds an entry is made of, as a power of two.
+    doubled: u32,
+    /// Seconds in the entry that is being made.
+    seconds: u32,
+    /// Seconds without an operation.
+    still: u64,
+    /// When the second that is being made began, and what had been counted by then.
     since: Option<(i64, u64)>,
+    /// What is in the entry that is being made.
+    operations: i64,
 }
 
 impl History {
     fn look(&mut self, now_ns: i64, total: u64) {
         let (since_ns, before) = *self.since.get_or_insert((now_ns, 0));
-        if now_ns - since_ns >= SECOND_NS {
-            self.entries.push([now_ns, total.saturating_sub(before) as i64]);
-            self.since = Some((now_ns, total));
+        if now_ns - since_ns < SECOND_NS {
+            return;
+        }
+        let operations = total.saturating_sub(before) as i64;
+        self.still += u64::from(operations == 0);
+        self.since = Some((now_ns, total));
+        self.operations += operations;
+        self.seconds += 1;
+        if self.seconds >> self.doubled > 0 {
+            self.entries.push([now_ns, std::mem::take(&mut self.operations)]);
+            self.seconds = 0;
+        }
+        if self.entries.len() == MOST {
+            self.halve();
         }
     }
 
-    /// The rest of the last second.
+    /// Entries of twice the length.
+    fn halve(&mut self) {
+        let both = |pair: &[[i64; 2]]| [pair[1][0], pair[0][1] + pair[1][1]];
+        self.entries = self.entries.chunks_exact(2).map(both).collect();
+        self.doubled += 1;
+    }
+
+    /// The rest of the last entry.
     fn end(&mut self, end_ns: i64, total: u64) {
         let (since_ns, before) = self.since.unwrap_or((end_ns, 0));
-        if total > before {
-            self.entries.push([end_ns.max(since_ns), (total - before) as i64]);
+        let rest = self.operations + total.saturating_sub(before) as i64;
+        if rest > 0 {
+            self.entries.push([end_ns.max(since_ns), rest]);
         }
     }
 
     fn stalls(&self, rate: Option<f64>) -> u64 {
-        if rate.is_none_or(|rate| rate < STEADY) {
-            return 0;
-        }
-        self.entries.iter().filter(|[_, operations]| *operations == 0).count() as u64
+        if rate.is_none_or(|rate| rate < STEADY) { 0 } else { self.still }
     }
 }
 
@@ -148,6 +176,23 @@ mod tests {
         history.end(32 * SECOND_NS / 10, 61);
         let sum: i64 = history.entries.iter().map(|[_, operations]| operations).sum();
         assert_eq!((history.entries.len(), sum), (4, 61));
+        assert!(history.entries.windows(2).all(|pair| pair[0][0] < pair[1][0]));
+    }
+
+    #[test]
+    fn a_run_of_days_has_few_entries_that_add_up() {
+        let mut history = History::default();
+        let seconds = 86_401;
+        for second in 0..=seconds {
+            // Three a second, none in every tenth.
+            history.look(second * SECOND_NS, (second * 3 - second / 10 * 3) as u64);
+        }
+        history.end(seconds * SECOND_NS + 1, (seconds * 3 - seconds / 10 * 3) as u64 + 1);
+        let sum: i64 = history.entries.iter().map(|[_, operations]| operations).sum();
+        assert_eq!(sum, seconds * 3 - seconds / 10 * 3 + 1);
+        assert!(history.entries.len() <= MOST, "{}", history.entries.len());
+        assert!(history.entries.len() > MOST / 2, "{}", history.entries.len());
+        assert_eq!(history.stalls(Some(3.0)), 8_640);
         assert!(history.entries.windows(2).all(|pair| pair[0][0] < pair[1][0]));
     }
 }
