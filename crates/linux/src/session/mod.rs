@@ -53,7 +53,8 @@ impl Session {
     /// Opens a session; `program` is this very binary, which children run.
     pub fn open(program: &Path, state: &Path) -> Result<Self, Error> {
         // What is made in there is taken back by others, whose working directory is another.
-        let state = std::path::absolute(state).map_err(|source| Error::os("find", state.display(), source))?;
+        let state =
+            std::path::absolute(state).map_err(|source| Error::os("find", state.display(), source))?;
         // The guardian first: killed in between, a call would leave a journal that nobody watches.
         let guardian = Guardian::start(program, &Journal::place(&state)?)?;
         let mut session = Self {
