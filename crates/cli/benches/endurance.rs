@@ -72,7 +72,7 @@ impl Plan {
             command = Command::new(&self.program);
             command.args(["lab", "run", "--kernel", kernel, "--accel", "icount", "--smp", "1"]);
             command.args(["--append", "isolcpus= nohz_full=", "--packages", "busybox-static"]);
-            command.args(["--timeout", "3h", "--out"]).arg(place.join("lab"));
+            command.args(["--timeout", "6h", "--out"]).arg(place.join("lab"));
             command.arg("--add").arg(format!("{SCRIPT}:/root/endurance.sh"));
             command.args([
                 "--",
@@ -166,28 +166,32 @@ fn growth(notes: &str, rows: &mut Sink) -> Result<(), Failed> {
     let inside = from..=last;
     let noted = times.iter().filter(|at| inside.contains(at)).count();
     rows.note(format!("{noted} notes in {:.0} s", (last - from) as f64 / 1e9))?;
+    let mut parts: BTreeMap<&str, u32> = BTreeMap::new();
     for taken in processes.values() {
+        // Some stressors work in several processes.
+        let number = parts.entry(&taken.part).and_modify(|number| *number += 1).or_insert(1);
+        let part = if *number > 1 { format!("{} ({number})", taken.part) } else { taken.part.clone() };
         for (what, unit, values, most) in [
-            ("memory", "KiB an hour", &taken.memory_kib, MEMORY_KIB_PER_HOUR),
-            ("descriptors", "an hour", &taken.descriptors, DESCRIPTORS_PER_HOUR),
+            ("memory", "KiB", &taken.memory_kib, MEMORY_KIB_PER_HOUR),
+            ("descriptors", "", &taken.descriptors, DESCRIPTORS_PER_HOUR),
         ] {
             let values: Vec<(i64, f64)> =
                 values.iter().copied().filter(|(at, _)| inside.contains(at)).collect();
             if (values.len() as f64) < THERE * noted as f64 {
                 continue;
             }
-            let most_ever = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-            let name = format!("{}: {what}, growth", taken.part);
+            let most_there = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+            let name = format!("{part}: {what}, growth");
             let row = match trend(&values) {
                 // That function has ns for values.
                 Some(trend) => {
                     let [low, high] = trend.interval_us_per_hour.map(|bound| bound * 1e3);
-                    Row::new(name, trend.us_per_hour * 1e3, unit).between(low, high)
+                    Row::new(name, trend.us_per_hour * 1e3, format!("{unit} per h").trim()).between(low, high)
                 }
                 None => Row::absent(name, "too few notes"),
             };
             let row = row.n(values.len() as u64).budget(Of::Value, Limit::AtMost(most));
-            rows.push(row.why(format!("at most {most_ever}")))?;
+            rows.push(row.why(format!("at most {most_there} {unit}").trim_end()))?;
         }
     }
     Ok(())
@@ -197,8 +201,8 @@ fn growth(notes: &str, rows: &mut Sink) -> Result<(), Failed> {
 fn accounts(run: &Value, rows: &mut Sink) -> Result<(), Failed> {
     let probes = run["probes"].as_array().ok_or_else(|| Failed::because("the run names no probes"))?;
     let sum = |key: &str| probes.iter().filter_map(|probe| probe[key].as_u64()).sum::<u64>();
-    let (released, told) = (sum("released"), sum("samples") + sum("missed") + sum("ring_lost"));
-    rows.push(none("releases without account", released.abs_diff(told) as usize).n(released))?;
+    let (released, accounted) = (sum("released"), sum("samples") + sum("missed") + sum("ring_lost"));
+    rows.push(none("releases without account", released.abs_diff(accounted) as usize).n(released))?;
     rows.push(none("samples lost", sum("ring_lost") as usize).n(released))?;
     let lost = run["losses"]["trace_events"].as_u64();
     let lost = lost.ok_or_else(|| Failed::because("the run does not say how many events it lost"))?;

@@ -5,7 +5,8 @@ use serde_json::Value;
 /// What differs, for messages.
 pub(crate) fn differences(before: &Value, after: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    for (table, before) in before.as_object().unwrap() {
+    let Some(tables) = before.as_object() else { return vec![format!("{before} is no state")] };
+    for (table, before) in tables {
         let (Some(was), Some(is)) = (before.as_object(), after[table].as_object()) else {
             if *before != after[table] {
                 found.push(format!("{table}: {before} then {}", after[table]));
