@@ -50,7 +50,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "HOST[:GUEST]")]
     add: Vec<Addition>,
     /// tcg emulates; kvm is faster where it works; auto tries kvm first; icount emulates one CPU whose
-    /// clock counts instructions and jumps over idle, so that days pass in minutes.
+    /// clock counts instructions and jumps over idle: it runs ahead of ours.
     #[arg(long, default_value = "tcg")]
     accel: Accel,
     /// When the guest is killed; its command is killed after three quarters of it.

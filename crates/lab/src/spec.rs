@@ -104,8 +104,8 @@ pub enum Accel {
     Kvm,
     /// KVM if a guest shows signs of life within ten seconds, else TCG.
     Auto,
-    /// Emulated, with one CPU whose clock counts instructions and jumps over idle: a day passes in
-    /// minutes, and nothing of the host shows in it. The guest's times are its own.
+    /// Emulated, with one CPU whose clock counts instructions and jumps over idle: it runs ahead of
+    /// ours, the farther the idler the guest is, and nothing of the host shows in it.
     Icount,
 }
 

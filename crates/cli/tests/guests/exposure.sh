@@ -1,7 +1,8 @@
 # The study `exposure` once; with `twice`, again with the same stressors, and where the first one
 # is. Runs under busybox sh as root in its own directory; leaves its evidence there for exposure.rs.
-# A study whose controls show nothing says so and ends with 2: on a crowded host an emulated CPU may
-# stand still for longer than a control runs. Such a one is done again, twice at most.
+# A study whose controls do not hold says so and ends with 2: on a crowded host an emulated CPU may
+# stand still for longer than a control runs. Such a study is done again, twice at most: where the
+# observer is blind, it is so each time.
 
 stillcore=/usr/bin/stillcore
 

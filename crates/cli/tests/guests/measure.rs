@@ -1,6 +1,6 @@
 //! Probes on real kernels while their ground moves: the CPU goes offline, the clock is set, memory
-//! runs out, throttling and the fair server step in. Structure and accounts alone are judged: emulated CPUs
-//! have no times.
+//! runs out, throttling and the fair server step in. Structure and accounts alone are judged:
+//! emulated CPUs have no times.
 
 use crate::machine::Guest;
 use crate::state::the_same;

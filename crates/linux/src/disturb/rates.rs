@@ -1,8 +1,9 @@
 //! Operations over time: a page that the stressor's processes count in and its supervisor reads.
 //!
 //! A total at the end does not tell a steady disturbance from one that came in a burst and then hung. The stressor counts successes only,
-//! with one relaxed addition an operation; the supervisor reads the page with each of its looks and makes an entry a second, and of a
-//! run of days one every few seconds: what it keeps has a bound.
+//! with one relaxed addition an operation; the supervisor reads the page with each of its looks. It
+//! makes an entry a second, in runs longer than an hour one every few seconds, so that their number
+//! has a bound.
 
 use super::Error;
 use crate::sys::clock::{SECOND_NS, now_ns};
