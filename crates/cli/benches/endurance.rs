@@ -35,6 +35,7 @@ fn main() {
         seconds: option("--seconds", 3600),
         guest: Some(option("--guest", String::new())).filter(|kernel| !kernel.is_empty()),
         stressors: option("--stressors", "suite:ordinary".to_owned()),
+        rate: option("--rate", 0),
         every: option("--every", 0),
     };
     run("endurance", |rows| {
@@ -54,6 +55,8 @@ struct Plan {
     /// A kernel of the lab.
     guest: Option<String>,
     stressors: String,
+    /// Operations per second of each of them; 0: as fast as they go.
+    rate: u64,
     /// Between two notes, s; 0: 400 of them in all.
     every: u64,
 }
@@ -89,7 +92,8 @@ impl Plan {
             command = Command::new("sh");
             command.arg(SCRIPT).arg(&self.program).arg(place).arg(last.to_string());
         }
-        command.args(numbers).arg(&self.stressors).args(further).args(recorded);
+        command.args(numbers).arg(&self.stressors).arg(self.rate.to_string());
+        command.args(further).args(recorded);
         let output = command.output().map_err(Failed::because)?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -112,12 +116,18 @@ impl Plan {
             |kernel| format!("in a guest of {kernel} with one CPU whose clock runs ahead"),
         );
         rows.note(format!(
-            "{} s {place}: measure wakeup, {} and the recorder together; growth: Theil and Sen's slope and its 95 % interval, the first \
+            "{} s {place}: measure wakeup, {}{} and the recorder together; growth: Theil and Sen's slope and its 95 % interval, the first \
              tenth left out",
-            self.seconds, self.stressors
+            self.seconds,
+            self.stressors,
+            if self.rate > 0 { format!(" at {} a second each", self.rate) } else { String::new() }
         ))?;
         growth(&text("notes")?, rows)?;
-        accounts(&json("run/run.json")?, rows)?;
+        let measured = json("run/run.json")?;
+        accounts(&measured, rows)?;
+        // With a rate they are another command's.
+        let disturbed = if self.rate > 0 { json("disturb.json")? } else { measured };
+        proofs(&disturbed, rows)?;
         if self.guest.is_some() {
             // Here others may have changed it.
             let changed = state::differences(&json("before.json")?, &json("after.json")?);
@@ -207,11 +217,19 @@ fn accounts(run: &Value, rows: &mut Sink) -> Result<(), Failed> {
     let lost = run["losses"]["trace_events"].as_u64();
     let lost = lost.ok_or_else(|| Failed::because("the run does not say how many events it lost"))?;
     rows.push(none("events lost in what is kept", lost as usize))?;
-    let unwell = run["stressors"].as_array().into_iter().flatten().filter(|one| one["state"] != "ok");
-    let unwell: Vec<String> = unwell.map(|one| format!("{}: {}", one["name"], one["reason"])).collect();
-    rows.push(named("stressors without proof of work", &unwell))?;
     let whole = run["complete"] == true;
     rows.push(none("runs that are not complete", usize::from(!whole)))?;
+    Ok(())
+}
+
+/// Every stressor has done what it is for.
+fn proofs(disturbed: &Value, rows: &mut Sink) -> Result<(), Failed> {
+    let those = disturbed["stressors"].as_array();
+    let those =
+        those.filter(|those| !those.is_empty()).ok_or_else(|| Failed::because("no stressor is named"))?;
+    let unwell = those.iter().filter(|one| one["state"] != "ok");
+    let unwell: Vec<String> = unwell.map(|one| format!("{}: {}", one["name"], one["reason"])).collect();
+    rows.push(named("stressors without proof of work", &unwell).n(those.len() as u64))?;
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 # One long run that measures, disturbs and records together; what each of its processes takes is
 # noted meanwhile. Runs under any POSIX shell as root. Arguments: the program, a directory, the
-# measured CPU, seconds, seconds between two notes, the stressors, further words of the command.
-# A line of `notes`: seconds of the boot, process, resident KiB, private KiB, threads, descriptors,
+# measured CPU, seconds, seconds between two notes, the stressors, their operations per second (0:
+# as fast as they go, started by the measurement; else by a `disturb` of its own, on the measured
+# CPU too), further words of the measuring command. A line of `notes`: seconds of the boot, process, resident KiB, private KiB, threads, descriptors,
 # its part in the run.
 
 program=$1
@@ -10,7 +11,8 @@ cpu=$3
 seconds=$4
 every=$5
 stressors=$6
-shift 6
+rate=$7
+shift 7
 
 # Processes of this run are known by their executable.
 own=$PWD/stillcore
@@ -21,6 +23,7 @@ part() {
     case "$1 $2" in
         "internal stress") echo "stressor $3" ;;
         "internal "*) echo "$2" ;;
+        "disturb "*) echo disturb ;;
         *) echo run ;;
     esac
 }
@@ -40,8 +43,18 @@ note() {
 }
 
 "$own" internal state >before.json
-"$own" measure wakeup --cpus "$cpu" --duration "${seconds}s" --disturb "$stressors" --out run --state state \
-    --json --quiet "$@" >out.json 2>log &
+disturb=
+if [ "$rate" -gt 0 ]; then
+    # Names are single words.
+    # shellcheck disable=SC2046
+    "$own" disturb $(echo "$stressors" | tr , ' ') --rate "$rate" --colocated --cpus "$cpu" --measured "$cpu" \
+        --duration "${seconds}s" --state disturb-state --json >disturb.json 2>disturb.log &
+    disturb=$!
+else
+    set -- --disturb "$stressors" "$@"
+fi
+"$own" measure wakeup --cpus "$cpu" --duration "${seconds}s" --out run --state state --json --quiet \
+    "$@" >out.json 2>log &
 run=$!
 while kill -0 $run 2>/dev/null; do
     sleep "$every"
@@ -49,5 +62,9 @@ while kill -0 $run 2>/dev/null; do
 done
 wait $run
 echo $? >code
+if [ -n "$disturb" ]; then
+    wait "$disturb"
+    echo $? >disturb.code
+fi
 "$own" internal state >after.json
 rm "$own"

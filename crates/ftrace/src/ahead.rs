@@ -1,5 +1,8 @@
 //! Windows that a thread of its own fills before they are needed: reading takes a fifth of the time
 //! that a reader has for what it reads, and decompressing more.
+//!
+//! That pays where a CPU is left for it: else what is read has to come to the reader's CPU from
+//! another one, which takes longer than reading it there, the more so where the two share no cache.
 
 use std::num::NonZero;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -29,6 +32,29 @@ pub(crate) struct Filled {
 
 /// One that was asked for comes here.
 pub(crate) type Asked = Receiver<Filled>;
+
+/// Who takes in what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// One thread.
+    One,
+    /// One that keeps another one busy with it.
+    Two,
+    /// One that wants the beginning only: nothing is read before it is needed.
+    Beginning,
+}
+
+impl Reader {
+    /// How many CPUs there must be for data to be read ahead. Decompressing is worth a CPU that
+    /// somebody else uses as well.
+    fn least_cpus(self, compressed: bool) -> usize {
+        match self {
+            Self::One => 2,
+            Self::Two => 3 - usize::from(compressed),
+            Self::Beginning => usize::MAX,
+        }
+    }
+}
 
 struct Job {
     filler: Filler,
@@ -64,10 +90,11 @@ pub(crate) struct AheadThread(Option<JoinHandle<()>>);
 
 impl AheadThread {
     /// Starts one where that pays and there is a CPU for it. To be dropped behind every way to it.
-    pub(crate) fn start(regions: &[(u32, Region)]) -> (Self, Option<Ahead>) {
+    pub(crate) fn start(regions: &[(u32, Region)], reader: Reader) -> (Self, Option<Ahead>) {
         let bytes = regions.iter().fold(0u64, |sum, (_, region)| sum.saturating_add(region.size));
         let pays = bytes >= LEAST && regions.len() <= MOST_CPUS;
-        let is_alone = available_parallelism().map_or(1, NonZero::get) == 1;
+        let compressed = regions.iter().any(|(_, region)| region.chunks.is_some());
+        let has_room = available_parallelism().map_or(1, NonZero::get) >= reader.least_cpus(compressed);
         let (jobs, asked) = channel::<Job>();
         let run = move || {
             for Job { mut filler, mut window, done } in asked {
@@ -76,7 +103,7 @@ impl AheadThread {
                 drop(done.send(Filled { filler, window, outcome }));
             }
         };
-        let thread = if pays && !is_alone { Builder::new().spawn(run).ok() } else { None };
+        let thread = if pays && has_room { Builder::new().spawn(run).ok() } else { None };
         let window = (ALL_WINDOWS / regions.len().max(1)).min(WINDOW);
         let ahead = thread.is_some().then_some(Ahead { jobs, window });
         (Self(thread), ahead)
@@ -136,7 +163,7 @@ mod tests {
     }
 
     fn ahead() -> (AheadThread, Ahead) {
-        let (thread, ahead) = AheadThread::start(&[(0, region(Vec::new(), LEAST, None))]);
+        let (thread, ahead) = AheadThread::start(&[(0, region(Vec::new(), LEAST, None))], Reader::One);
         (thread, ahead.expect("a machine of two CPUs or more"))
     }
 
@@ -164,6 +191,14 @@ mod tests {
                 prop_assert_eq!(&all(pages)[..], &plain[skip..]);
             }
         }
+    }
+
+    #[test]
+    fn who_reads_the_beginning_reads_it_alone() {
+        let region = region(Vec::new(), LEAST, None);
+        assert!(AheadThread::start(&[(0, region)], Reader::Beginning).1.is_none());
+        assert_eq!([Reader::One, Reader::Two].map(|reader| reader.least_cpus(false)), [2, 3]);
+        assert_eq!([Reader::One, Reader::Two].map(|reader| reader.least_cpus(true)), [2, 2]);
     }
 
     #[test]

@@ -46,6 +46,7 @@ mod v6;
 mod v7;
 mod write;
 
+pub use ahead::Reader;
 pub use constants::Constants;
 pub use convert::{Compression, convert_to_v7};
 pub use counts::{Counts, LostCounts, event_name};

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::ahead::AheadThread;
+use crate::ahead::{AheadThread, Reader};
 use crate::endian::Endian;
 use crate::error::Error;
 use crate::formats::{CommonFields, Formats};
@@ -99,8 +99,13 @@ pub struct EventStream {
 
 impl EventStream {
     /// Merges the given regions, one a CPU, lowest CPU first.
-    pub(crate) fn new(formats: &Formats, regions: Vec<(u32, Region)>, tsc: Option<TscToNs>) -> Self {
-        let (thread, ahead) = AheadThread::start(&regions);
+    pub(crate) fn new(
+        formats: &Formats,
+        regions: Vec<(u32, Region)>,
+        tsc: Option<TscToNs>,
+        reader: Reader,
+    ) -> Self {
+        let (thread, ahead) = AheadThread::start(&regions, reader);
         let lane = |(cpu, region)| Lane::new(cpu, region, formats, ahead.clone());
         let lanes: Vec<Lane> = regions.into_iter().map(lane).collect();
         Self {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::ahead::Reader;
 use crate::compress::Codec;
 use crate::cursor::Cursor;
 use crate::endian::Endian;
@@ -208,30 +209,40 @@ impl TraceFile {
     pub fn stream(&self) -> Result<EventStream, Error> {
         match self.meta.buffers.first() {
             Some(top) => self.stream_buffer(top),
-            None => Ok(EventStream::new(&self.meta.formats, Vec::new(), None)),
+            None => Ok(EventStream::new(&self.meta.formats, Vec::new(), None, Reader::One)),
         }
     }
 
     /// A pass over the events of one of [`TraceFile::buffers`].
     pub fn stream_buffer(&self, buffer: &Buffer) -> Result<EventStream, Error> {
         let regions = self.regions(buffer)?;
-        Ok(EventStream::new(&self.meta.formats, regions, self.meta.options.tsc))
+        Ok(EventStream::new(&self.meta.formats, regions, self.meta.options.tsc, Reader::One))
     }
 
     /// A pass over the events of several buffers, merged by time; names that the file does not have are left out. Buffers of
     /// different clocks have no common order, and each CPU should be in one of them only.
     pub fn stream_buffers(&self, names: &[&str]) -> Result<EventStream, Error> {
+        self.stream_buffers_for(Reader::One, names)
+    }
+
+    /// The same for a reader that uses more CPUs, or little of the trace.
+    pub fn stream_buffers_for(&self, reader: Reader, names: &[&str]) -> Result<EventStream, Error> {
         let mut regions = Vec::new();
         for buffer in self.meta.buffers.iter().filter(|buffer| names.contains(&buffer.name.as_str())) {
             regions.extend(self.regions(buffer)?);
         }
         regions.sort_by_key(|(cpu, _)| *cpu);
-        Ok(EventStream::new(&self.meta.formats, regions, self.meta.options.tsc))
+        Ok(EventStream::new(&self.meta.formats, regions, self.meta.options.tsc, reader))
     }
 
     /// The same from about `ts_ns` on: each CPU from the page on that holds this time. `None` where
     /// pages cannot be found by their times, because they are compressed or counted in cycles.
-    pub fn stream_buffers_from(&self, names: &[&str], ts_ns: u64) -> Result<Option<EventStream>, Error> {
+    pub fn stream_buffers_from(
+        &self,
+        reader: Reader,
+        names: &[&str],
+        ts_ns: u64,
+    ) -> Result<Option<EventStream>, Error> {
         let mut regions = self.plain_regions(names)?;
         if regions.is_empty() {
             return Ok(None);
@@ -241,7 +252,7 @@ impl TraceFile {
             let skipped = page * region.page_size as u64;
             (region.offset, region.size) = (region.offset + skipped, region.size - skipped);
         }
-        Ok(Some(EventStream::new(&self.meta.formats, regions, None)))
+        Ok(Some(EventStream::new(&self.meta.formats, regions, None, reader)))
     }
 
     /// Times of the first page of some buffers and of the last; `None` as in
@@ -347,5 +358,5 @@ pub fn stream_raw(formats: &Formats, cpus: &[(u32, PathBuf)]) -> Result<EventStr
         regions.push((*cpu, Region { input, offset: 0, size, page_size, chunks: None }));
     }
     regions.sort_by_key(|r| r.0);
-    Ok(EventStream::new(formats, regions, None))
+    Ok(EventStream::new(formats, regions, None, Reader::One))
 }

@@ -19,7 +19,7 @@ use crate::names::Names;
 use crate::records::{Record, Records};
 use crate::spans::Known;
 use crate::trace_pass::damage;
-use ftrace::{Event, EventStream, Item, Next, TraceFile};
+use ftrace::{Event, EventStream, Item, Next, Reader, TraceFile};
 use model::Cpus;
 use model::events::EventCatalogue;
 
@@ -34,11 +34,11 @@ fn guess(file: &TraceFile, buffers: &[&str], wanted: &Wanted, mono: bool) -> Res
     if wanted.window != [i64::MIN, i64::MAX] {
         return Ok(None);
     }
-    let mut streams = vec![file.stream_buffers(buffers)?];
+    let mut streams = vec![file.stream_buffers_for(Reader::Beginning, buffers)?];
     if let Some([first, last]) = file.extent(buffers)? {
         for place in 1..PLACES {
             let from_ns = first + (last - first) / PLACES * place;
-            streams.extend(file.stream_buffers_from(buffers, from_ns)?);
+            streams.extend(file.stream_buffers_from(Reader::Beginning, buffers, from_ns)?);
         }
     }
     let recorded: Cpus = streams[0].cpus().collect();
@@ -102,7 +102,7 @@ pub(super) fn read(
     let mut first = First::new(file, wanted, mono, decoder.tasks_mut())?.until(end);
     let (mut at_once, mut early): (Option<AtOnce>, Vec<Hole>) = (None, Vec::new());
     let records = decoder.records(file.formats());
-    let mut stream = file.stream_buffers(buffers)?;
+    let mut stream = file.stream_buffers_for(Reader::Two, buffers)?;
     while let Some(next) = stream.advance()? {
         match next {
             Next::Event => {

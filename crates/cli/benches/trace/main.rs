@@ -57,8 +57,8 @@ fn compare(rows: &mut Sink) -> Result<(), Failed> {
             &file,
         ),
     ];
-    // A turn is slow where the host gives both CPUs one core; a median over a third of such turns
-    // needs many.
+    // Turns are slow while the host runs the CPUs on cores that share no cache: what one thread
+    // makes for another then costs four times as much. A median over such turns needs many.
     judge(events, &tools, 3 * repetitions, rows)?;
     let file = match option("--file", PathBuf::new()) {
         path if path.as_os_str().is_empty() => recording::cached(option("--megabytes", 350))?,
@@ -187,7 +187,7 @@ fn judge(events: u64, tools: &[Tool], repetitions: u32, rows: &mut Sink) -> Resu
             rows.push(beside("rate beside the peer").budget(Of::Ratio, Limit::AtLeast(15.0)))?;
             let least = Limit::AtLeast(rate);
             let by_clock: Vec<f64> = runs_of.iter().map(|used| events as f64 / used.clock_s / 1e6).collect();
-            // A host may give a machine's CPUs one core between them for a while: slow turns are its.
+            // Slow turns are the host's ([`compare`]).
             let fastest = by_clock.iter().copied().fold(0.0, f64::max);
             rows.push(
                 rate_row(name, "rate", "M events per s of CPU time", ours.clone()).budget(Of::Value, least),

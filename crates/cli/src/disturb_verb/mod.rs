@@ -117,6 +117,7 @@ pub(crate) fn run(args: &DisturbArgs, signals: &EndSignals) -> anyhow::Result<u8
     let place = Place::resolve(&Asked {
         cpus: args.measured.as_ref(),
         state: args.state.as_deref(),
+        all_cpus: args.colocated || suite.colocated,
         ..Asked::default()
     })?;
     let cpus = cpus(args, &suite, &place)?;

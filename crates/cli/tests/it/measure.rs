@@ -1,6 +1,8 @@
 //! `stillcore measure` on this machine: every release accounted for, whatever happens to the measuring thread.
 
-use crate::support::{Place, answer, measure, probe_of, releases_balance, signal, start, told, window_open};
+use crate::support::{
+    Place, answer, measure, probe_of, releases_balance, signal, start, stillcore, told, window_open,
+};
 use linux::sys::clock::{now_ns, sleep_until};
 use linux::sys::sched;
 use model::Cpus;
@@ -288,4 +290,14 @@ fn a_measurement_under_disturbance_has_the_stressors_record_in_its_run() {
         run.stressors
     );
     assert_eq!(place.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn all_cpus_can_be_loaded_where_measured_ones_may_be() {
+    let place = Place::new();
+    let all = sched::affinity().unwrap().to_string();
+    let mut command = stillcore(&["disturb", "calc_pi", "--duration", "200ms", "--json", "--measured", &all]);
+    let answer = answer(command.arg("--state").arg(place.state()).arg("--colocated"), 0);
+    assert_eq!((&answer["cpus"], &answer["measured"]), (&all.as_str().into(), &all.as_str().into()));
+    assert_eq!(answer["stressors"][0]["state"], "ok", "{answer}");
 }

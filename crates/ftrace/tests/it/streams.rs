@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::common::v7::Codec;
 use crate::common::{Owned, collect};
-use ftrace::{Counts, Endian, EventStream, Formats, Item, TraceFile, TraceInput, stream_raw, write_v6};
+use ftrace::{
+    Counts, Endian, EventStream, Formats, Item, Reader, TraceFile, TraceInput, stream_raw, write_v6,
+};
 use proptest::prelude::*;
 
 const FORMAT: &str = "name: tick\nID: 9\nformat:\n\
@@ -230,7 +232,7 @@ fn a_stream_from_a_time_on_has_every_event_since() {
     let all = events(file.stream().unwrap());
     assert!(first <= all[0].0 && last <= all[all.len() - 1].0);
     for from in [0, first, first + (last - first) / 3, last, u64::MAX] {
-        let some = events(file.stream_buffers_from(&[""], from).unwrap().unwrap());
+        let some = events(file.stream_buffers_from(Reader::Beginning, &[""], from).unwrap().unwrap());
         let since = |events: &[(u64, u32, u16)]| -> Vec<_> {
             events.iter().copied().filter(|event| event.0 >= from).collect()
         };

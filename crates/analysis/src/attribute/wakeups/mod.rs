@@ -23,7 +23,7 @@ use crate::Error;
 use crate::decode::Decoder;
 use crate::holes::Hole;
 use crate::trace_pass::damage;
-use ftrace::{Item, TraceFile};
+use ftrace::{Item, Reader, TraceFile};
 
 /// Reads what of some buffers of a trace lies in a window, both ends included, from the beginning.
 pub(crate) fn take_apart(
@@ -37,7 +37,7 @@ pub(crate) fn take_apart(
     decoder.begin();
     let mut feed = Feed::new(chosen, decoder.known(), window, keep);
     let records = decoder.records(file.formats());
-    let mut stream = file.stream_buffers(buffers)?;
+    let mut stream = file.stream_buffers_for(Reader::Two, buffers)?;
     while let Some(item) = stream.next()? {
         let goes_on = match item {
             Item::Event(event) => {
