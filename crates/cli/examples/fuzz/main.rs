@@ -1,5 +1,7 @@
 //! `cargo xtask bench fuzz`: damaged input through every reader of what others have written, by the million, on the stable compiler.
-//! `fuzz [--executions N] [--seconds N] [--threads N] [--campaign N] [--from N] [--only TARGET,…] [--found DIR] [--rows FILE]`,
+//! `fuzz [--executions N] [--seconds N] [--threads N] [--campaign N] [--from N] [--only TARGET,…] [--found DIR] [--rows FILE]
+//! [--done DIR]`: rows of each target that is done are kept in that directory, and a target whose
+//! rows are there is not run again, so that hours of work can be interrupted.
 //! `--keep EXECUTION` with `--only TARGET`: the input of one execution as a file, without reading it.
 //!
 //! cargo-fuzz guides itself by coverage, for which it needs a nightly compiler; this knows the formats instead (`mutate.rs`). An
@@ -193,7 +195,16 @@ fn main() {
     std::panic::set_hook(Box::new(|panic| println!("{}", panic.to_string().replace('\n', ": "))));
     let (mut failures, mut total) = (0, 0);
     let mut rows = Sink::of_arguments();
+    let done = Some(option("--done", PathBuf::new())).filter(|dir| !dir.as_os_str().is_empty());
+    done.iter().for_each(|dir| std::fs::create_dir_all(dir).unwrap());
     for target in targets(&catalogue).iter().filter(is_wanted) {
+        let kept_rows = done.as_ref().map(|dir| dir.join(format!("{}.json", target.name)));
+        if let Some(of_target) = kept_rows.as_ref().and_then(|path| std::fs::read(path).ok()) {
+            let of_target: Vec<Row> = serde_json::from_slice(&of_target).unwrap();
+            total += of_target[0].n.unwrap_or(0);
+            of_target.into_iter().for_each(|row| rows.push(row).unwrap());
+            continue;
+        }
         let campaign = Campaign {
             target,
             catalogue: &catalogue,
@@ -219,7 +230,13 @@ fn main() {
             watch::until_all_rest(&campaign, &slots, || eprintln!("{}", campaign.line(started)));
         });
         eprintln!("{}", campaign.line(started));
-        campaign.rows(started).into_iter().for_each(|row| rows.push(row).unwrap());
+        let of_target = campaign.rows(started);
+        if let Some(path) = kept_rows.filter(|_| campaign.failures.load(Ordering::Relaxed) == 0) {
+            let whole = path.with_extension("new");
+            std::fs::write(&whole, serde_json::to_vec(&of_target).unwrap()).unwrap();
+            std::fs::rename(whole, path).unwrap();
+        }
+        of_target.into_iter().for_each(|row| rows.push(row).unwrap());
         failures += campaign.failures.load(Ordering::Relaxed);
         total += campaign.done();
     }
