@@ -32,6 +32,11 @@ const META_KEY: &str = "stillcore";
 const EXPECTED: &str = "a whole samples file";
 /// Rows held in memory before they go to disk as one row group: 1 MiB of samples.
 const ROW_GROUP: usize = 32 * 1024;
+/// The same of long files. The footer lists the row groups, and until it is written each takes
+/// 4 KiB of memory.
+const LARGE_ROW_GROUP: usize = 4 * ROW_GROUP;
+/// So many row groups make a file long.
+const LONG: usize = 64;
 
 /// Writes samples as they come.
 pub struct SampleWriter {
@@ -103,7 +108,8 @@ impl SampleWriter {
         for (index, column) in self.more.iter_mut().enumerate() {
             column.push(own.get(index).copied().unwrap_or(0));
         }
-        if self.rows.len() == ROW_GROUP { self.flush() } else { Ok(()) }
+        let full = if self.file.flushed_row_groups().len() < LONG { ROW_GROUP } else { LARGE_ROW_GROUP };
+        if self.rows.len() >= full { self.flush() } else { Ok(()) }
     }
 
     /// Writes metadata and footer. Returns the number of rows in the file.
@@ -405,6 +411,19 @@ mod tests {
             .collect();
         write(&path, &samples);
         assert_eq!(read(&path).unwrap().1, samples);
+    }
+
+    #[test]
+    fn row_groups_of_long_files_are_larger() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = SampleWriter::create(&dir.path().join("s.parquet")).unwrap();
+        let mut add = |rows: usize| {
+            (0..rows).for_each(|_| writer.push(Sample::default()).unwrap());
+            writer.marked_at().1 as usize
+        };
+        let long = LONG * ROW_GROUP;
+        assert_eq!(add(long), long);
+        assert_eq!([add(LARGE_ROW_GROUP - 1), add(1)], [long, long + LARGE_ROW_GROUP]);
     }
 
     #[test]
